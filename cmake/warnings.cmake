@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSL-1.0
+# Options of our own targets only; nothing of this reaches a project that uses zarrbits.
+
+function(zarrbits_target_options target)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion>
+    $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>)
+  if(ZARRBITS_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(ZARRBITS_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=address,undefined)
+  endif()
+endfunction()

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A codec is a value: a configuration resolved once against a data type (validated, sizes known, kernels chosen), then used for
+// as many chunks and streams as you like, from any number of threads.
+//
+//   auto c = zarrbits::parse_codec(R"({"name": "packbits", "configuration": {"last_bit": 11}})", "uint16");
+//   c.encoded_size(1000);   // 1500 bytes for 1000 elements
+//   c.json();               // the form that every Zarr reader accepts
+//
+// <zarrbits/bytes.hpp> and <zarrbits/packbits.hpp> make codecs from C++; <zarrbits/chunk.hpp> encodes and decodes whole chunks,
+// <zarrbits/transform.hpp> streams.
+//
+#ifndef ZARRBITS_CODEC_HPP
+#define ZARRBITS_CODEC_HPP
+
+#include <zarrbits/data_type.hpp>
+#include <zarrbits/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace zarrbits {
+
+namespace detail {
+struct codec_state;
+}
+
+// How json() spells the keys of packbits: as published in the Zarr extension registry (first_byte, last_byte), or as in the text
+// that came before it (start_byte, end_byte). zarrbits reads both.
+enum class spelling { published, older };
+
+// A half-open range of bytes of an encoded chunk.
+struct byte_range {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+class codec {
+ public:
+  // The Zarr name: "bytes", "packbits", "numcodecs.packbits".
+  const std::string& name() const noexcept;
+  const data_type& type() const noexcept;
+
+  // The codec's object for the "codecs" list of a zarr.json, on one line: an object, never a bare string.
+  std::string json(spelling s = spelling::published) const;
+
+  // Bytes of one element in memory.
+  std::size_t element_size() const noexcept;
+  // Bits of one encoded element: k in the packbits text.
+  std::uint64_t element_bits() const noexcept;
+
+  // Exact sizes in bytes. Both throw `error` (size_overflow) where the result does not fit in 64 bits.
+  std::uint64_t decoded_size(std::uint64_t elements) const;
+  std::uint64_t encoded_size(std::uint64_t elements) const;
+
+  // Which bytes of an encoded chunk of `elements` hold elements first .. first + count - 1. Throws `error` (invalid_range,
+  // size_overflow).
+  byte_range encoded_range(std::uint64_t elements, std::uint64_t first, std::uint64_t count) const;
+
+  // True where encoding a stream needs the number of elements before the data (packbits with padding_encoding first_byte).
+  bool needs_element_count() const noexcept;
+
+  // A whole sentence: codec, element, value, what to do.
+  std::string explain(const failure& f) const;
+
+  // For the transforms; core/codec_state.hpp has the definition.
+  explicit codec(std::shared_ptr<const detail::codec_state> s) noexcept : state_(std::move(s)) {}
+  const detail::codec_state& state() const noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<const detail::codec_state> state_;
+};
+
+// What the JSON of a codec does not say. Every default is the safe choice.
+struct codec_policy {
+  bool truncate = false;              // encode drops bits that do not fit, instead of failing (never of bool)
+  bool nonzero_is_true = false;       // a bool that is neither 0 nor 1 counts as true, instead of failing
+  bool strict_padding = false;        // decode refuses padding bits that are not 0
+  bool assume_little_endian = false;  // `bytes` without "endian" means little where the data type needs one
+};
+
+// Makes a codec from a codec's JSON (an object with or without "configuration", or a string), or from its bare name. The names
+// are "bytes" (also "endian", its old name), "packbits" and "numcodecs.packbits". Throws `error` with a sentence that names the
+// key, the value, the data type and what would be right.
+codec parse_codec(std::string_view name_or_json, const data_type& type, const codec_policy& policy = {});
+
+}  // namespace zarrbits
+
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The version of zarrbits that a program was compiled against, and of the library that it runs with.
+//
+//   static_assert(ZARRBITS_VERSION_MAJOR == 0);
+//   std::puts(zarrbits::version());   // "0.1.0"
+//
+#ifndef ZARRBITS_VERSION_HPP
+#define ZARRBITS_VERSION_HPP
+
+#define ZARRBITS_VERSION_MAJOR 0
+#define ZARRBITS_VERSION_MINOR 1
+#define ZARRBITS_VERSION_PATCH 0
+#define ZARRBITS_VERSION_STRING "0.1.0"
+
+namespace zarrbits {
+
+// The version of the compiled library, "major.minor.patch".
+const char* version() noexcept;
+
+}  // namespace zarrbits
+
+#endif
