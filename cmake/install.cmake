@@ -1,1 +1,80 @@
 # SPDX-License-Identifier: BSL-1.0
+# What `cmake --install` lays down, and what another project finds afterwards: a CMake package with components, and pkg-config
+# files. Both also say where the HDF5 plugins went, so that nobody has to guess what to put into HDF5_PLUGIN_PATH.
+include(CMakePackageConfigHelpers)
+
+set(zarrbits_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zarrbits)
+set(zarrbits_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# A part is there when its target is: the options of the top-level file may have left it out.
+set(zarrbits_parts core)
+foreach(part streams convert)
+  if(TARGET zarrbits_${part})
+    list(APPEND zarrbits_parts ${part})
+  endif()
+endforeach()
+set(zarrbits_has_plugins ${ZARRBITS_BUILD_FILTER})
+
+foreach(part ${zarrbits_parts})
+  install(TARGETS zarrbits_${part} EXPORT zarrbits_targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT devel)
+endforeach()
+if(TARGET zarrbits_command)
+  install(TARGETS zarrbits_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+endif()
+install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
+
+# Headers of parts that were not built stay away, so that a missing part shows when compiling and not when linking.
+set(unbuilt_headers)
+if(NOT TARGET zarrbits_streams)
+  list(APPEND unbuilt_headers PATTERN iostreams.hpp EXCLUDE)
+endif()
+if(NOT TARGET zarrbits_convert)
+  list(APPEND unbuilt_headers PATTERN convert.hpp EXCLUDE)
+endif()
+install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel ${unbuilt_headers})
+
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+
+configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake
+  INSTALL_DESTINATION ${zarrbits_cmake_dir} PATH_VARS ZARRBITS_PLUGIN_DIR)
+# 0.x: a new minor version may break what was promised, so a request for 0.1 is not satisfied by 0.2 (docs/versions.md).
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake ${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake
+  DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
+
+# pkg-config: paths are relative to the .pc file, so that the installed tree can be moved.
+if(IS_ABSOLUTE ${zarrbits_pkgconfig_dir})
+  set(zarrbits_pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH up /${zarrbits_pkgconfig_dir} /)
+  string(REGEX REPLACE "/$" "" up ${up})
+  set(zarrbits_pc_prefix "\${pcfiledir}/${up}")
+endif()
+foreach(dir LIBDIR INCLUDEDIR)
+  if(IS_ABSOLUTE ${CMAKE_INSTALL_${dir}})
+    set(zarrbits_pc_${dir} ${CMAKE_INSTALL_${dir}})
+  else()
+    set(zarrbits_pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
+  endif()
+endforeach()
+if(IS_ABSOLUTE ${ZARRBITS_PLUGIN_DIR})
+  set(zarrbits_pc_plugindir ${ZARRBITS_PLUGIN_DIR})
+else()
+  set(zarrbits_pc_plugindir "\${prefix}/${ZARRBITS_PLUGIN_DIR}")
+endif()
+set(zarrbits_pc_hdf5 "")
+if(TARGET zarrbits_hdf5)
+  get_target_property(zarrbits_pc_hdf5 zarrbits_hdf5 INTERFACE_LINK_LIBRARIES)
+  string(REPLACE ";" " " zarrbits_pc_hdf5 "${zarrbits_pc_hdf5}")
+endif()
+foreach(part ${zarrbits_parts})
+  set(pc zarrbits-${part}.pc)
+  if(part STREQUAL core)
+    set(pc zarrbits.pc)
+  endif()
+  configure_file(cmake/${pc}.in ${PROJECT_BINARY_DIR}/${pc} @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc} DESTINATION ${zarrbits_pkgconfig_dir} COMPONENT devel)
+endforeach()

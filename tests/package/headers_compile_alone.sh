@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Every public header compiles as the only include of a file, without a warning: who includes it should not have to know what else it
+# wants, nor see warnings that are ours.
+#
+#   headers_compile_alone.sh INCLUDE_DIR HDF5_INCLUDE_DIRS CXX CC
+set -euo pipefail
+
+include=$1
+hdf5_include=$2
+cxx=$3
+cc=$4
+warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+hdf5_flags=()
+IFS=';' read -ra dirs <<< "$hdf5_include"
+for dir in "${dirs[@]}"; do
+  hdf5_flags+=(-isystem "$dir")
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+failed=0
+compiled=0
+check() {  # check NAME COMMAND...
+  local name=$1
+  shift
+  if "$@"; then
+    compiled=$((compiled + 1))
+  else
+    echo "$name does not compile alone"
+    failed=$((failed + 1))
+  fi
+}
+
+while IFS= read -r -d '' header; do
+  name=${header#"$include"/}
+  # twice: a missing include guard shows as well
+  printf '#include <%s>\n#include <%s>\nint main() { return 0; }\n' "$name" "$name" > "$work/alone.cpp"
+  check "$name" "$cxx" -std=c++20 "${warnings[@]}" -I "$include" "${hdf5_flags[@]}" -fsyntax-only "$work/alone.cpp"
+  case $name in
+    *.h)
+      printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$name" "$name" > "$work/alone.c"
+      check "$name (C)" "$cc" -std=c99 "${warnings[@]}" -I "$include" "${hdf5_flags[@]}" -fsyntax-only "$work/alone.c"
+      ;;
+  esac
+done < <(find "$include" -name '*.h' -print0 -o -name '*.hpp' -print0 | sort -z)
+
+echo "$compiled headers compile alone, $failed do not"
+[ "$compiled" -gt 0 ] && [ "$failed" -eq 0 ]

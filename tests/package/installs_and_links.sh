@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Installs into a temporary prefix, then builds and runs small programs outside of this project against it: through find_package, and
+# through pkg-config. The prefix is moved once before it is used, because an installed tree must not know where it was.
+#
+#   installs_and_links.sh BUILD_DIR CMAKE CXX "core streams ..." HAS_PLUGINS
+set -euo pipefail
+
+build=$1
+cmake=$2
+cxx=$3
+read -ra parts <<< "$4"
+has_plugins=$5
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export DESTDIR=
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+DESTDIR="" "$cmake" --install "$build" --prefix "$work/first" > "$work/install.log" || { cat "$work/install.log"; fail "cmake --install"; }
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+
+# find_package, one outside project for each part
+for part in "${parts[@]}"; do
+  "$cmake" -G Ninja -S "$here/$part" -B "$work/$part" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
+    -DEXPECT_PLUGINS="$has_plugins" > "$work/$part.log" 2>&1 || { cat "$work/$part.log"; fail "$part: find_package"; }
+  "$cmake" --build "$work/$part" > "$work/$part.log" 2>&1 || { cat "$work/$part.log"; fail "$part: build"; }
+  if grep -q "warning:" "$work/$part.log"; then
+    cat "$work/$part.log"
+    fail "$part: warnings in the user's file"
+  fi
+  (cd "$work/$part" && ./outside) || fail "$part: the program says no"
+  echo "find_package(zarrbits COMPONENTS $part): built, ran"
+done
+
+# a part that is not there is refused with a sentence, not with a missing target when linking
+printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(outside CXX)' 'find_package(zarrbits REQUIRED COMPONENTS nonsense)' > "$work/CMakeLists.txt"
+if "$cmake" -G Ninja -S "$work" -B "$work/nonsense" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" > "$work/nonsense.log" 2>&1; then
+  fail "find_package(zarrbits REQUIRED COMPONENTS nonsense) found something"
+fi
+# CMake wraps the lines of its messages
+tr -s '\n ' ' ' < "$work/nonsense.log" | grep -q "installed without nonsense" || { cat "$work/nonsense.log"; fail "no sentence about the missing component"; }
+
+# pkg-config
+pc_dir=$(dirname "$(find "$prefix" -name zarrbits.pc)")
+export PKG_CONFIG_PATH=$pc_dir
+for part in "${parts[@]}"; do
+  package=zarrbits-$part
+  [ "$part" = core ] && package=zarrbits
+  pkg-config --validate "$package" || fail "pkg-config --validate $package"
+  read -ra flags <<< "$(pkg-config --cflags "$package")"
+  read -ra libraries <<< "$(pkg-config --libs "$package")"
+  "$cxx" -std=c++20 -Wall -Wextra -Werror "${flags[@]}" "$here/$part/main.cpp" -o "$work/pc-$part" "${libraries[@]}" || fail "pkg-config $package: build"
+  (cd "$work" && "./pc-$part") || fail "pkg-config $package: the program says no"
+  echo "pkg-config $package: built, ran"
+done
+[ "$(pkg-config --modversion zarrbits)" = "$(sed -n 's/.*ZARRBITS_VERSION_STRING "\(.*\)".*/\1/p' "$prefix/include/zarrbits/version.hpp")" ] ||
+  fail "pkg-config and version.hpp give different versions"
+
+# the contract program writes the bytes of 0xABC, 0xABC packed from the least significant end
+if [ -e "$work/streams/frame.bits" ]; then
+  [ "$(stat -c %s "$work/streams/frame.bits")" = $(((1 << 20) * 12 / 8)) ] || fail "frame.bits has another size than 12 bits for each pixel"
+  [ "$(od -An -tx1 -N3 "$work/streams/frame.bits" | tr -d ' ')" = bccaab ] || fail "frame.bits does not begin with bc ca ab"
+fi
+
+if [ "$has_plugins" = ON ]; then
+  plugins=$(pkg-config --variable=plugindir zarrbits)
+  for name in packbits bytes; do
+    [ -f "$plugins/libzarrbits_$name.so" ] || fail "plugindir of pkg-config, $plugins, has no libzarrbits_$name.so"
+  done
+  [ "$(find "$plugins" -mindepth 1 | wc -l)" = 2 ] || fail "plugindir holds other files than the plugins: $(ls "$plugins")"
+fi
+if [ -e "$prefix/bin/zarrbits" ]; then
+  "$prefix/bin/zarrbits" --version > /dev/null || fail "the installed command does not run"
+fi
+echo "installed package: ${#parts[@]} parts through find_package and pkg-config"
