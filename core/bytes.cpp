@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <zarrbits/bytes.hpp>
+
+#include "core/codec_state.hpp"
+#include "core/configuration.hpp"
+#include "core/data_type.hpp"
+
+#include <bit>
+
+namespace zarrbits {
+
+namespace {
+
+using detail::packing;
+using detail::run;
+
+bool same(const packing& a, const packing& b) {
+  return a.size == b.size && a.swap_encoded == b.swap_encoded && a.is_bool == b.is_bool && a.is_signed == b.is_signed && a.bits == b.bits;
+}
+
+void add(std::vector<run>& runs, packing how, std::uint64_t count) {
+  // what is only copied is copied byte by byte, so that neighbours join
+  if (how.bits == 8u * how.size && !how.swap_encoded) {
+    count *= how.size;
+    how = packing{.whole = true};
+  }
+  if (!runs.empty() && same(runs.back().how, how) && runs.back().count + count <= 0xffffffff) {
+    runs.back().count += static_cast<std::uint32_t>(count);
+    return;
+  }
+  runs.push_back({how, static_cast<std::uint32_t>(count)});
+}
+
+void add_type(std::vector<run>& runs, const data_type& type, bool swap, const bytes_parameters& p) {
+  const detail::data_type_info& i = type.info();
+  switch (i.kind) {
+    case detail::type_kind::number: {
+      packing how{.size = static_cast<std::uint8_t>(i.size), .type_bits = static_cast<std::uint8_t>(i.bits), .bits = static_cast<std::uint8_t>(i.bits), .whole = true};
+      how.is_signed = i.is_signed;
+      how.is_bool = i.is_bool;
+      how.nonzero_is_true = p.nonzero_is_true;
+      how.truncate = p.truncate;
+      how.swap_encoded = swap && i.size > 1;
+      add(runs, how, i.components);
+      return;
+    }
+    case detail::type_kind::raw: add(runs, packing{.whole = true}, i.element_size); return;
+    case detail::type_kind::text32:
+      add(runs, packing{.size = 4, .type_bits = 32, .bits = 32, .whole = true, .swap_encoded = swap}, i.element_size / 4);
+      return;
+    case detail::type_kind::fields:
+      for (const data_type& f : i.fields) add_type(runs, f, swap, p);
+      return;
+  }
+}
+
+}  // namespace
+
+codec bytes(const data_type& type, const bytes_parameters& p) {
+  if (!p.endian && type.has_byte_order())
+    throw error(errc::invalid_configuration, "bytes: \"endian\" is missing, but " + type.name() +
+                                                 " has a byte order; give \"little\" or \"big\"");
+  const bool big = p.endian == endian::big;
+  std::vector<run> runs;
+  add_type(runs, type, big != (std::endian::native == std::endian::big), p);
+  std::string json = R"({"name":"bytes"})";
+  if (type.has_byte_order()) json = std::string(R"({"name":"bytes","configuration":{"endian":)") + (big ? R"("big"}})" : R"("little"}})");
+  return detail::make_codec("bytes", type, json, json, std::move(runs));
+}
+
+namespace detail {
+
+codec parse_bytes(configuration& c, const data_type& type, const codec_policy& policy) {
+  bytes_parameters p{.endian = {}, .truncate = policy.truncate, .nonzero_is_true = policy.nonzero_is_true};
+  if (const auto e = c.text("endian")) {
+    // checked even where it has no effect
+    if (*e != "little" && *e != "big")
+      throw error(errc::invalid_configuration, "bytes: \"endian\" is \"" + e->substr(0, 60) + "\", but must be \"little\" or \"big\"");
+    p.endian = *e == "big" ? endian::big : endian::little;
+  }
+  c.nothing_else();
+  if (!p.endian && policy.assume_little_endian) p.endian = endian::little;
+  return bytes(type, p);
+}
+
+}  // namespace detail
+
+}  // namespace zarrbits

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <zarrbits/codec.hpp>
+
+#include "core/codec_state.hpp"
+#include "core/configuration.hpp"
+#include "core/kernels/kernels.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <limits>
+
+namespace zarrbits {
+
+namespace {
+
+struct entry {
+  const char* name;
+  detail::codec_parser parse;
+};
+
+// A new codec is a file that fills in a codec_state, and a row here.
+constexpr entry codecs[] = {
+    {"bytes", detail::parse_bytes},
+    {"endian", detail::parse_bytes},  // the old name of bytes
+    {"packbits", detail::parse_packbits},
+    {"numcodecs.packbits", detail::parse_numcodecs_packbits},
+};
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t most = 80;
+  return std::string(text.substr(0, most)) + (text.size() > most ? "..." : "");
+}
+
+[[noreturn]] void too_large(const codec& c, std::uint64_t elements) {
+  throw error(errc::size_overflow, c.name() + ": the size of " + std::to_string(elements) + " elements of " + c.type().name() +
+                                       " does not fit in 64 bits; use smaller chunks");
+}
+
+}  // namespace
+
+const std::string& codec::name() const noexcept { return state_->name; }
+const data_type& codec::type() const noexcept { return state_->type; }
+std::string codec::json(spelling s) const { return s == spelling::older ? state_->json_older : state_->json; }
+std::size_t codec::element_size() const noexcept { return static_cast<std::size_t>(state_->layout.element_size); }
+std::uint64_t codec::element_bits() const noexcept { return state_->layout.element_bits; }
+bool codec::needs_element_count() const noexcept { return state_->layout.count_byte == padding::first_byte; }
+
+std::uint64_t codec::decoded_size(std::uint64_t elements) const {
+  std::uint64_t size = 0;
+  if (!detail::decoded_size(state_->layout, elements, size)) too_large(*this, elements);
+  return size;
+}
+
+std::uint64_t codec::encoded_size(std::uint64_t elements) const {
+  std::uint64_t size = 0;
+  if (!detail::encoded_size(state_->layout, elements, size)) too_large(*this, elements);
+  return size;
+}
+
+byte_range codec::encoded_range(std::uint64_t elements, std::uint64_t first, std::uint64_t count) const {
+  encoded_size(elements);  // so that nothing below overflows
+  byte_range range;
+  if (!detail::element_range(state_->layout, elements, first, count, range))
+    throw error(errc::invalid_range, name() + ": elements " + std::to_string(first) + " and " + std::to_string(count) +
+                                         " from there on are not all within the " + std::to_string(elements) + " of the chunk");
+  return range;
+}
+
+std::string codec::explain(const failure& f) const {
+  if (!f) return name() + ": nothing failed";
+  const std::string element = "element " + std::to_string(f.element);
+  const detail::layout& l = state_->layout;
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(f.value));
+  const std::string found = std::to_string(f.value);
+  std::string what = name() + ": ";
+  switch (static_cast<errc>(f.code.value())) {
+    case errc::value_does_not_fit: {
+      const detail::packing& p = l.runs.front().how;
+      if (p.whole) return what + element + " is " + hex + ", which is no " + type().name() + "; clear the bits above, or allow truncation";
+      return what + element + " of " + type().name() + " is " + hex + ", which does not fit in bits " + std::to_string(p.first_bit) + " to " +
+             std::to_string(p.first_bit + p.bits - 1) + "; keep more bits, or allow truncation";
+    }
+    case errc::invalid_bool: return what + element + " is " + found + ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
+    case errc::truncated: return what + "the data ends too early, after " + std::to_string(f.element) + " whole elements; it is cut short, or not what the codec and data type say";
+    case errc::trailing_data: return what + "the data goes on after the last of " + std::to_string(f.element) + " elements; it is too long, or not what the codec and data type say";
+    case errc::invalid_padding_count: return what + "the count byte says " + found + " bits of padding, which disagrees with the length of the data; it is damaged, or has another number of elements";
+    case errc::nonzero_padding: return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
+    case errc::element_count_mismatch: return what + (f.element < f.value ? "only " + std::to_string(f.element) + " elements came" : std::string("more elements came")) + " where " + found + " were announced; announce the right number";
+    default: return what + f.code.message();
+  }
+}
+
+codec parse_codec(std::string_view text, const data_type& type, const codec_policy& policy) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) throw error(errc::invalid_codec, "the codec is empty; give a name such as packbits, or its JSON");
+  std::string name(text);
+  nlohmann::json configuration = nlohmann::json::object();
+  if (text[first] == '{' || text[first] == '"' || text[first] == '[') {
+    const auto j = nlohmann::json::parse(text, nullptr, false);
+    if (j.is_discarded()) throw error(errc::invalid_codec, "the codec is not valid JSON: " + shown(text));
+    if (j.is_string()) {
+      name = j.get<std::string>();
+    } else if (j.is_object()) {
+      const auto it = j.find("name");
+      if (it == j.end() || !it->is_string()) throw error(errc::invalid_codec, "the codec has no \"name\", a string, in " + shown(text));
+      name = it->get<std::string>();
+      for (const auto& [key, value] : j.items())
+        if (key != "name" && key != "configuration" && !(key == "must_understand" && value == true))
+          throw error(errc::invalid_codec, shown(name) + ": unknown key \"" + shown(key) + "\" in the codec; the keys are \"name\" and \"configuration\"");
+      if (const auto c = j.find("configuration"); c != j.end() && !c->is_null()) configuration = *c;
+      if (!configuration.is_object()) throw error(errc::invalid_configuration, shown(name) + ": \"configuration\" must be an object");
+    } else {
+      throw error(errc::invalid_codec, "the codec is neither a name nor an object: " + shown(text));
+    }
+  }
+  for (const entry& e : codecs)
+    if (name == e.name) {
+      detail::configuration c(name, configuration);
+      return e.parse(c, type, policy);
+    }
+  throw error(errc::invalid_codec, "codec \"" + shown(name) + "\" is not one of zarrbits': bytes, packbits, numcodecs.packbits");
+}
+
+namespace detail {
+
+codec make_codec(std::string name, const data_type& type, std::string json, std::string json_older, std::vector<run> runs, padding count_byte,
+                 bool strict_padding) {
+  auto s = std::make_shared<codec_state>(codec_state{std::move(name), type, std::move(json), std::move(json_older), std::move(runs), {}});
+  layout& l = s->layout;
+  l.runs = s->runs;
+  l.count_byte = count_byte;
+  l.strict_padding = strict_padding;
+  l.kernels = &kernels();
+  l.element_size = type.element_size();
+  for (const run& r : s->runs) l.element_bits += std::uint64_t{r.count} * r.how.encoded_bits();
+  return codec(std::move(s));
+}
+
+codec with_kernels(const codec& c, const kernel_table& k) {
+  auto s = std::make_shared<codec_state>(c.state());
+  s->layout.runs = s->runs;
+  s->layout.kernels = &k;
+  return codec(std::move(s));
+}
+
+}  // namespace detail
+
+}  // namespace zarrbits

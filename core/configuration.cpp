@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "core/configuration.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace zarrbits::detail {
+
+namespace {
+
+std::string shown(const nlohmann::json& value) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.size() <= 60 ? text : text.substr(0, 60) + "...";
+}
+
+}  // namespace
+
+const nlohmann::json* configuration::value(const char* key, const char* synonym) {
+  const nlohmann::json* found = nullptr;
+  const char* found_as = nullptr;
+  for (const char* k : {key, synonym}) {
+    if (!k) continue;
+    known_.insert(k);
+    const auto it = object_.find(k);
+    if (it == object_.end() || it->is_null()) continue;
+    if (found && *found != *it)
+      throw error(errc::invalid_configuration, codec_ + ": \"" + found_as + "\" is " + shown(*found) + " and \"" + k + "\" is " + shown(*it) +
+                                                   ", but they are two spellings of one key; give one of them");
+    found = &*it;
+    found_as = k;
+  }
+  return found;
+}
+
+std::optional<std::string> configuration::text(const char* key) {
+  const auto* v = value(key, nullptr);
+  if (!v) return {};
+  if (!v->is_string()) throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but must be a string");
+  return v->get<std::string>();
+}
+
+std::optional<unsigned> configuration::bit(const char* key, const char* synonym, const data_type& type) {
+  const auto* v = value(key, synonym);
+  if (!v) return {};
+  // an integer that is too large for 64 bits is a float to the parser, and is refused as one
+  if (!v->is_number_unsigned() || v->get<std::uint64_t>() >= 64)
+    throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but " + type.name() +
+                                                 " has bits 0 to " + std::to_string(type.component_bits() - 1) + "; give one of these as an integer");
+  return v->get<unsigned>();
+}
+
+void configuration::nothing_else() const {
+  for (const auto& [key, value] : object_.items()) {
+    if (known_.contains(key)) continue;
+    std::string keys;
+    for (const std::string& k : known_) keys += (keys.empty() ? "\"" : ", \"") + k + "\"";
+    throw error(errc::invalid_configuration, codec_ + ": unknown configuration key " + shown(nlohmann::json(key)) +
+                                                 (known_.empty() ? "; this codec has no configuration" : "; the keys are " + keys));
+  }
+}
+
+}  // namespace zarrbits::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The "configuration" object of a codec, read key by key; what nobody asked for is refused.
+//
+#ifndef ZARRBITS_CORE_CONFIGURATION_HPP
+#define ZARRBITS_CORE_CONFIGURATION_HPP
+
+#include <zarrbits/codec.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace zarrbits::detail {
+
+class configuration {
+ public:
+  configuration(std::string codec, const nlohmann::json& object) : codec_(std::move(codec)), object_(object) {}
+
+  // The value of the first key, or of its synonym. JSON null means absent. Throws where both are given and differ, or where the value
+  // is not a string, or not an integer from 0 on.
+  std::optional<std::string> text(const char* key);
+  std::optional<unsigned> bit(const char* key, const char* synonym, const data_type& type);
+
+  // Throws unless every key was asked for.
+  void nothing_else() const;
+
+ private:
+  const nlohmann::json* value(const char* key, const char* synonym);
+
+  std::string codec_;
+  const nlohmann::json& object_;
+  std::set<std::string> known_;
+};
+
+// One entry of the table of codecs: how to make one from JSON.
+using codec_parser = codec (*)(configuration& c, const data_type& type, const codec_policy& policy);
+
+codec parse_bytes(configuration& c, const data_type& type, const codec_policy& policy);
+codec parse_packbits(configuration& c, const data_type& type, const codec_policy& policy);
+codec parse_numcodecs_packbits(configuration& c, const data_type& type, const codec_policy& policy);
+
+}  // namespace zarrbits::detail
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "core/data_type.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <map>
+#include <optional>
+
+namespace zarrbits {
+
+namespace {
+
+using detail::data_type_info;
+using detail::type_kind;
+using json_value = nlohmann::ordered_json;
+
+struct number {
+  const char* name;
+  unsigned bits;
+  unsigned size;  // bytes in memory
+  bool is_signed;
+};
+
+// Integers, bool, and the numbers that complex types are made of.
+constexpr number numbers[] = {
+    {"bool", 1, 1, false},
+    {"int2", 2, 1, true},
+    {"int4", 4, 1, true},
+    {"int8", 8, 1, true},
+    {"int16", 16, 2, true},
+    {"int32", 32, 4, true},
+    {"int64", 64, 8, true},
+    {"uint2", 2, 1, false},
+    {"uint4", 4, 1, false},
+    {"uint8", 8, 1, false},
+    {"uint16", 16, 2, false},
+    {"uint32", 32, 4, false},
+    {"uint64", 64, 8, false},
+};
+
+constexpr number floats[] = {
+    {"float4_e2m1fn", 4, 1, false},   {"float6_e2m3fn", 6, 1, false},     {"float6_e3m2fn", 6, 1, false},
+    {"float8_e3m4", 8, 1, false},     {"float8_e4m3", 8, 1, false},       {"float8_e4m3b11fnuz", 8, 1, false},
+    {"float8_e4m3fnuz", 8, 1, false}, {"float8_e5m2", 8, 1, false},       {"float8_e5m2fnuz", 8, 1, false},
+    {"float8_e8m0fnu", 8, 1, false},  {"bfloat16", 16, 2, false},         {"float16", 16, 2, false},
+    {"float32", 32, 4, false},        {"float64", 64, 8, false},
+};
+
+// Sizes above this cannot be meant: a name like r99999999999 is refused before anything is computed with it.
+constexpr std::uint64_t largest_element = std::uint64_t{1} << 31;
+constexpr int deepest_struct = 32;
+
+[[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_data_type, what); }
+
+// What came in, short enough for a sentence.
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t most = 80;
+  return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "...\"" : "\"");
+}
+
+data_type_info number_info(const number& n, unsigned components) {
+  data_type_info i;
+  i.bits = n.bits;
+  i.size = n.size;
+  i.is_signed = n.is_signed;
+  i.is_bool = n.bits == 1;
+  i.components = components;
+  i.element_size = std::size_t{n.size} * components;
+  return i;
+}
+
+data_type_info opaque_info(type_kind kind, std::uint64_t bytes) {
+  data_type_info i;
+  i.kind = kind;
+  i.components = 0;
+  i.bits = i.size = 0;
+  i.element_size = static_cast<std::size_t>(bytes);
+  return i;
+}
+
+std::optional<data_type_info> by_name(const std::string& name) {
+  for (const number& n : numbers)
+    if (name == n.name) return number_info(n, 1);
+  for (const number& n : floats) {
+    if (name == n.name) return number_info(n, 1);
+    if (name == std::string("complex_") + n.name) return number_info(n, 2);
+  }
+  if (name == "complex64") return number_info({"", 32, 4, false}, 2);
+  if (name == "complex128") return number_info({"", 64, 8, false}, 2);
+  if (name == "numpy.datetime64" || name == "numpy.timedelta64") return number_info({"", 64, 8, true}, 1);
+  if (name.size() >= 2 && name[0] == 'r' && name.find_first_not_of("0123456789", 1) == std::string::npos) {
+    const std::uint64_t bits = name.size() > 12 ? 0 : std::stoull(name.substr(1));
+    if (bits == 0 || bits % 8 != 0 || bits / 8 > largest_element)
+      refuse("data type " + in_quotes(name) + ": the number of bits must be a multiple of 8, from 8 on (r8, r16, r24, ...)");
+    return opaque_info(type_kind::raw, bits / 8);
+  }
+  return {};
+}
+
+std::uint64_t length_bytes(const std::string& name, const json_value& configuration, std::uint64_t unit) {
+  const auto it = configuration.find("length_bytes");
+  const bool ok = it != configuration.end() && it->is_number_unsigned() && it->get<std::uint64_t>() > 0 &&
+                  it->get<std::uint64_t>() % unit == 0 && it->get<std::uint64_t>() <= largest_element;
+  if (!ok)
+    refuse("data type " + name + ": \"configuration\" needs \"length_bytes\", a positive " +
+           (unit == 1 ? std::string("integer") : "multiple of " + std::to_string(unit)));
+  return it->get<std::uint64_t>();
+}
+
+data_type_info struct_info(const json_value& configuration, int depth);
+
+std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
+  data_type_info i;
+  if (j.is_string()) {
+    const auto name = j.get<std::string>();
+    auto found = by_name(name);
+    if (!found) {
+      if (name == "string" || name == "bytes" || name == "variable_length_bytes")
+        refuse("data type " + in_quotes(name) + ": its elements have no fixed size, and zarrbits' codecs need one");
+      if (name == "raw_bytes" || name == "null_terminated_bytes" || name == "fixed_length_utf32" || name == "struct")
+        refuse("data type " + in_quotes(name) + " needs a configuration; give its JSON object");
+      refuse("data type " + in_quotes(name) + " does not exist; give a Zarr name such as bool, uint16, int4, float32 or complex64");
+    }
+    i = std::move(*found);
+    i.name = name;
+    i.json = j.dump();
+    return std::make_shared<const data_type_info>(std::move(i));
+  }
+  if (!j.is_object()) refuse("data type " + in_quotes(j.dump(-1, ' ', false, json_value::error_handler_t::replace)) + " is neither a name nor an object");
+  const auto name_it = j.find("name");
+  if (name_it == j.end() || !name_it->is_string()) refuse("a data type given as an object needs \"name\", a string");
+  const auto name = name_it->get<std::string>();
+  for (const auto& [key, value] : j.items())
+    if (key != "name" && key != "configuration" && key != "must_understand")
+      refuse("data type " + in_quotes(name) + ": unknown key " + in_quotes(key) + "; the keys are \"name\" and \"configuration\"");
+  json_value configuration = json_value::object();
+  if (const auto it = j.find("configuration"); it != j.end() && !it->is_null()) configuration = *it;
+  if (!configuration.is_object()) refuse("data type " + in_quotes(name) + ": \"configuration\" must be an object");
+
+  if (name == "raw_bytes" || name == "null_terminated_bytes") {
+    i = opaque_info(type_kind::raw, length_bytes(name, configuration, 1));
+  } else if (name == "fixed_length_utf32") {
+    i = opaque_info(type_kind::text32, length_bytes(name, configuration, 4));
+  } else if (name == "struct") {
+    i = struct_info(configuration, depth);
+  } else {
+    auto found = by_name(name);
+    if (!found) return parse(json_value(name), depth);  // for the sentence
+    if (!configuration.empty() && name.rfind("numpy.", 0) != 0)
+      refuse("data type " + in_quotes(name) + " takes no configuration");
+    i = std::move(*found);
+  }
+  i.name = name;
+  i.json = j.dump();
+  return std::make_shared<const data_type_info>(std::move(i));
+}
+
+data_type_info struct_info(const json_value& configuration, int depth) {
+  if (depth >= deepest_struct) refuse("data type \"struct\": more than " + std::to_string(deepest_struct) + " structs within each other");
+  const auto fields = configuration.find("fields");
+  if (fields == configuration.end() || !fields->is_array() || fields->empty())
+    refuse("data type \"struct\": \"configuration\" needs \"fields\", a list of {\"name\", \"data_type\"}");
+  data_type_info i = opaque_info(type_kind::fields, 0);
+  std::uint64_t size = 0;
+  for (const json_value& f : *fields) {
+    if (!f.is_object() || !f.contains("name") || !f["name"].is_string() || !f.contains("data_type"))
+      refuse("data type \"struct\": each field is an object with \"name\", a string, and \"data_type\"");
+    const data_type type(f["data_type"].dump());
+    size += type.element_size();
+    if (size > largest_element) refuse("data type \"struct\": larger than 2 GiB");
+    i.fields.push_back(type);
+  }
+  i.element_size = static_cast<std::size_t>(size);
+  return i;
+}
+
+// How deep objects and lists go in a text, without parsing it: nesting is what recursion has to be protected from.
+int nesting(std::string_view text) {
+  int depth = 0, deepest = 0;
+  for (const char ch : text) {
+    depth += ch == '{' || ch == '[';
+    depth -= ch == '}' || ch == ']';
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+}  // namespace
+
+data_type::data_type(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string_view::npos && (text[first] == '{' || text[first] == '"' || text[first] == '[');
+  json_value j = std::string(text);
+  if (is_json) {
+    // a struct takes four levels of its JSON for each level of structs
+    if (nesting(text) > 4 * deepest_struct) refuse("data type: more than " + std::to_string(deepest_struct) + " structs within each other");
+    j = json_value::parse(text, nullptr, false);
+    if (j.is_discarded()) refuse("data type " + in_quotes(text) + " is not valid JSON");
+  } else if (text.empty()) {
+    refuse("the data type is empty; give a Zarr name such as uint16");
+  }
+  try {
+    info_ = parse(j, 0);
+  } catch (const json_value::exception&) {  // a name that is not UTF-8
+    refuse("data type: the text is not valid UTF-8");
+  }
+}
+
+const std::string& data_type::name() const noexcept { return info_->name; }
+const std::string& data_type::json() const noexcept { return info_->json; }
+std::size_t data_type::element_size() const noexcept { return info_->element_size; }
+unsigned data_type::components() const noexcept { return info_->components; }
+unsigned data_type::component_bits() const noexcept { return info_->bits; }
+unsigned data_type::component_size() const noexcept { return info_->size; }
+bool data_type::is_signed() const noexcept { return info_->is_signed; }
+bool data_type::is_bool() const noexcept { return info_->is_bool; }
+
+bool data_type::has_byte_order() const noexcept {
+  switch (info_->kind) {
+    case type_kind::number: return info_->size > 1;
+    case type_kind::raw: return false;
+    case type_kind::text32: return true;
+    case type_kind::fields: break;
+  }
+  for (const data_type& f : info_->fields)
+    if (f.has_byte_order()) return true;
+  return false;
+}
+
+}  // namespace zarrbits

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "core/packing.hpp"
+
+#include "core/kernels/kernels.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace zarrbits::detail {
+
+namespace {
+
+constexpr std::uint64_t low_bits(unsigned n) noexcept { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
+
+std::uint64_t reverse_bytes(std::uint64_t v, unsigned size) noexcept { return __builtin_bswap64(v) >> (64 - 8 * size); }
+
+// The kept bits of a component, as decode would write them: bits `field` at first_bit, the sign or zeros above, in p.size bytes.
+std::uint64_t place(const packing& p, std::uint64_t field) noexcept {
+  if (p.is_signed && (field >> (p.bits - 1) & 1)) field |= ~low_bits(p.bits);
+  return (field << p.first_bit) & low_bits(8u * p.size);
+}
+
+// Tiles keep a swapped copy, and the second pass of checked encoding, in the first-level cache. A multiple of 8 components, so that
+// every tile begins at a byte.
+constexpr std::size_t tile_bytes = 4096;
+
+}  // namespace
+
+std::uint64_t load_component(const packing& p, const std::byte* in) noexcept {
+  std::uint64_t v = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&v, in, p.size);
+  } else {
+    std::memcpy(reinterpret_cast<std::byte*>(&v) + 8 - p.size, in, p.size);
+  }
+  return p.swap_memory ? reverse_bytes(v, p.size) : v;
+}
+
+void store_component(const packing& p, std::uint64_t value, std::byte* out) noexcept {
+  if (p.swap_memory) value = reverse_bytes(value, p.size);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(out, &value, p.size);
+  } else {
+    std::memcpy(out, reinterpret_cast<std::byte*>(&value) + 8 - p.size, p.size);
+  }
+}
+
+bool encode_value(const packing& p, std::uint64_t value, std::uint64_t& bits) noexcept {
+  if (p.is_bool) {
+    if (p.nonzero_is_true) value = value != 0;
+    if (value > 1) return false;
+    bits = value;
+    return true;
+  }
+  const std::uint64_t field = value >> p.first_bit & low_bits(p.bits);
+  const std::uint64_t back = place(p, field);
+  // both forms of the bits above the type: extended into the whole component, or zeros
+  if (!p.truncate && value != back && value != (back & low_bits(p.type_bits))) return false;
+  bits = p.whole ? back : field;
+  if (p.whole) {
+    // the order of encoded bytes is little endian here, so that they are the low bits first
+    const bool native_is_big = std::endian::native == std::endian::big;
+    if (p.swap_encoded != native_is_big) bits = reverse_bytes(bits, p.size);
+  }
+  return true;
+}
+
+bool decode_value(const packing& p, std::uint64_t bits, std::uint64_t& value) noexcept {
+  if (p.whole) {
+    const bool native_is_big = std::endian::native == std::endian::big;
+    if (p.swap_encoded != native_is_big) bits = reverse_bytes(bits, p.size);
+  }
+  if (p.is_bool) {
+    if (p.nonzero_is_true) bits = bits != 0;
+    value = bits;
+    return bits <= 1;
+  }
+  value = place(p, (p.whole ? bits >> p.first_bit : bits) & low_bits(p.bits));
+  if (p.zero_above) value &= low_bits(p.type_bits);
+  return true;
+}
+
+std::size_t first_refused(const kernel_table& k, const packing& p, const std::byte* in, std::size_t n) noexcept {
+  // nothing can be lost: the check is only there for fewer bits than the component has
+  const bool checked = p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate;
+  if (!checked) return n;
+  alignas(64) std::byte swapped[tile_bytes];
+  const std::size_t tile = tile_bytes / p.size;
+  const unsigned size = log2_size(p.size);
+  for (std::size_t at = 0; at < n; at += tile) {
+    const std::size_t m = std::min(tile, n - at);
+    const std::byte* from = in + at * p.size;
+    if (p.swap_memory && p.size > 1) {
+      k.swap[size](from, swapped, m);
+      from = swapped;
+    }
+    if (k.check[size](p, from, m)) continue;
+    packing native = p;
+    native.swap_memory = false;
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < m; ++i)
+      if (!encode_value(native, load_component(native, from + i * p.size), bits)) return at + i;
+  }
+  return n;
+}
+
+std::size_t encode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const unsigned size = log2_size(p.size);
+  if (p.whole && p.type_bits == 8u * p.size) {
+    // copies and byte swaps: the orders of memory and encoding differ or they do not
+    if (p.swap_memory != p.swap_encoded)
+      k.swap[size](in, out, n);
+    else if (in != out)
+      std::memmove(out, in, n * p.size);
+    return n;
+  }
+  alignas(64) std::byte swapped[tile_bytes];
+  const std::size_t tile = tile_bytes / p.size;
+  for (std::size_t at = 0; at < n; at += tile) {
+    const std::size_t m = std::min(tile, n - at);
+    const std::byte* from = in + at * p.size;
+    const std::size_t good = first_refused(k, p, from, m);
+    if (good != m) return at + good;
+    if (p.swap_memory && p.size > 1) {
+      k.swap[size](from, swapped, m);
+      from = swapped;
+    }
+    std::byte* to = out + at * p.encoded_bits() / 8;
+    if (p.whole) {
+      k.extend(p, from, to, m);
+    } else if (p.bits == 1 && p.size == 1 && p.is_bool) {
+      k.pack_bool(p, from, to, m);
+    } else {
+      k.pack[size](p, from, to, m);
+    }
+  }
+  return n;
+}
+
+std::size_t decode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const unsigned size = log2_size(p.size);
+  if (p.whole && p.type_bits == 8u * p.size) {
+    if (p.swap_memory != p.swap_encoded)
+      k.swap[size](in, out, n);
+    else if (in != out)
+      std::memmove(out, in, n * p.size);
+    return n;
+  }
+  if (p.whole) {
+    if (p.is_bool) {
+      const std::size_t good = first_refused(k, p, in, n);
+      if (good != n) {
+        k.extend(p, in, out, good);
+        return good;
+      }
+    }
+    k.extend(p, in, out, n);
+    return n;
+  }
+  const std::size_t tile = tile_bytes / p.size;
+  for (std::size_t at = 0; at < n; at += tile) {
+    const std::size_t m = std::min(tile, n - at);
+    const std::byte* from = in + at * p.bits / 8;
+    std::byte* to = out + at * p.size;
+    if (p.bits == 1 && p.size == 1 && p.is_bool)
+      k.unpack_bool(p, from, to, m);
+    else
+      k.unpack[size](p, from, to, m);
+    if (p.swap_memory && p.size > 1) k.swap[size](to, to, m);
+  }
+  return n;
+}
+
+bool decoded_size(const layout& l, std::uint64_t elements, std::uint64_t& bytes) noexcept {
+  return !__builtin_mul_overflow(l.element_size, elements, &bytes);
+}
+
+bool encoded_size(const layout& l, std::uint64_t elements, std::uint64_t& bytes) noexcept {
+  // groups of 8 elements take element_bits bytes exactly, so that no product of bits is needed
+  std::uint64_t whole = 0;
+  if (__builtin_mul_overflow(elements / 8, l.element_bits, &whole)) return false;
+  const std::uint64_t rest = elements % 8;
+  std::uint64_t tail = 0;
+  if (rest != 0) {
+    if (__builtin_mul_overflow(rest, l.element_bits, &tail)) return false;
+    tail = tail / 8 + (tail % 8 != 0);
+  }
+  if (__builtin_add_overflow(whole, tail, &bytes)) return false;
+  return l.count_byte == padding::none || !__builtin_add_overflow(bytes, std::uint64_t{1}, &bytes);
+}
+
+unsigned padding_bits(const layout& l, std::uint64_t elements) noexcept {
+  return static_cast<unsigned>((8 - (elements % 8) * (l.element_bits % 8) % 8) % 8);
+}
+
+namespace {
+
+// Struct-like elements: run after run, element after element. Runs of these are whole bytes.
+template <class Components>
+std::uint64_t each_element(const layout& l, std::uint64_t elements, const std::byte* in, std::byte* out, Components components,
+                           const run*& failed, std::size_t& component) noexcept {
+  for (std::uint64_t e = 0; e < elements; ++e)
+    for (const run& r : l.runs) {
+      const std::size_t done = components(*l.kernels, r.how, in, out, r.count);
+      if (done != r.count) {
+        failed = &r;
+        component = done;
+        return e;
+      }
+      in += std::size_t{r.count} * r.how.size;
+      out += std::size_t{r.count} * r.how.size;
+    }
+  return elements;
+}
+
+}  // namespace
+
+failure encode_elements(const layout& l, std::uint64_t elements, const std::byte* in, std::byte* out) noexcept {
+  std::uint64_t size = 0;
+  if (!encoded_size(l, elements, size)) return {errc::size_overflow, elements, 0};
+  const auto count = static_cast<std::byte>(padding_bits(l, elements));
+  if (l.count_byte == padding::last_byte) out[size - 1] = count;
+  if (l.count_byte == padding::first_byte) *out++ = count;
+  if (elements == 0) return {};
+  if (l.runs.size() == 1) {
+    const run& r = l.runs[0];
+    const std::size_t n = elements * r.count;
+    const std::size_t done = encode_components(*l.kernels, r.how, in, out, n);
+    if (done == n) return {};
+    return {r.how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, done / r.count, load_component(r.how, in + done * r.how.size)};
+  }
+  const run* failed = nullptr;
+  std::size_t component = 0;
+  const std::uint64_t e = each_element(l, elements, in, out, encode_components, failed, component);
+  if (!failed) return {};
+  std::size_t at = e * l.element_size + component * failed->how.size;
+  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->how.size;
+  return {failed->how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, e, load_component(failed->how, in + at)};
+}
+
+namespace {
+
+// Elements that begin at a byte, without the count byte.
+failure decode_body(const layout& l, std::uint64_t elements, const std::byte* in, std::byte* out) noexcept {
+  if (l.runs.size() == 1) {
+    const run& r = l.runs[0];
+    const std::size_t n = elements * r.count;
+    const std::size_t done = decode_components(*l.kernels, r.how, in, out, n);
+    if (done == n) return {};
+    return {errc::invalid_bool, done / r.count, std::to_integer<std::uint64_t>(in[done])};
+  }
+  const run* failed = nullptr;
+  std::size_t component = 0;
+  const std::uint64_t e = each_element(l, elements, in, out, decode_components, failed, component);
+  if (!failed) return {};
+  std::size_t at = e * l.element_size + component;
+  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->how.size;
+  return {errc::invalid_bool, e, std::to_integer<std::uint64_t>(in[at])};
+}
+
+}  // namespace
+
+failure decode_elements(const layout& l, std::uint64_t elements, std::span<const std::byte> in, std::byte* out) noexcept {
+  std::uint64_t size = 0;
+  if (!encoded_size(l, elements, size)) return {errc::size_overflow, elements, 0};
+  if (in.size() > size) return {errc::trailing_data, elements, in.size()};
+  if (in.size() < size) {
+    // how many elements there are, for the sentence
+    const std::uint64_t bytes = in.size() - (l.count_byte != padding::none && !in.empty());
+    return {errc::truncated, bytes / l.element_bits * 8 + bytes % l.element_bits * 8 / l.element_bits, in.size()};
+  }
+  const unsigned padding_count = padding_bits(l, elements);
+  std::span<const std::byte> body = in;
+  if (l.count_byte != padding::none) {
+    const bool first = l.count_byte == padding::first_byte;
+    const auto count = std::to_integer<unsigned>(first ? in.front() : in.back());
+    if (count != padding_count) return {errc::invalid_padding_count, elements, count};
+    body = first ? in.subspan(1) : in.first(in.size() - 1);
+  }
+  if (elements == 0) return {};
+  if (l.strict_padding && padding_count != 0) {
+    const auto last = std::to_integer<unsigned>(body.back());
+    const unsigned set = l.runs[0].how.msb_first ? last & ((1u << padding_count) - 1) : last >> (8 - padding_count);
+    if (set != 0) return {errc::nonzero_padding, elements, set};
+  }
+  return decode_body(l, elements, body.data(), out);
+}
+
+bool element_range(const layout& l, std::uint64_t elements, std::uint64_t first, std::uint64_t count, byte_range& range) noexcept {
+  if (first > elements || count > elements - first) return false;
+  // bits of 8 elements are bytes, so that no product of bits can overflow where the chunk's size did not
+  const auto bits_within = [&](std::uint64_t e) { return e % 8 * (l.element_bits % 8); };
+  const auto whole_bytes = [&](std::uint64_t e) { return e / 8 * l.element_bits + e % 8 * (l.element_bits / 8); };
+  const std::uint64_t begin = whole_bytes(first) + bits_within(first) / 8;
+  const std::uint64_t end = whole_bytes(first + count) + (bits_within(first + count) + 7) / 8;
+  range = {begin + (l.count_byte == padding::first_byte), count == 0 ? 0 : end - begin};
+  return true;
+}
+
+failure decode_range(const layout& l, std::uint64_t first, std::uint64_t count, const std::byte* in, std::byte* out) noexcept {
+  if (count == 0) return {};
+  const packing& p = l.runs[0].how;
+  std::size_t bit = first % 8 * (l.element_bits % 8) % 8;
+  if (bit == 0) {
+    failure f = decode_body(l, count, in, out);
+    if (f) f.element += first;
+    return f;
+  }
+  // up to 7 components before the next one that begins at a byte
+  const std::size_t n = count * l.runs[0].count;
+  std::size_t i = 0;
+  for (; i < n && bit % 8 != 0; ++i, bit += p.bits) {
+    std::uint64_t bits = 0, value = 0;
+    for (std::size_t got = 0; got < p.bits;) {
+      const std::size_t at = bit + got;
+      const auto byte = std::to_integer<unsigned>(in[at / 8]);
+      const std::size_t m = std::min<std::size_t>(8 - at % 8, p.bits - got);
+      const unsigned piece = p.msb_first ? byte >> (7 - at % 8) : byte >> at % 8;  // msb_first goes with 1 bit
+      bits |= (piece & low_bits(static_cast<unsigned>(m))) << got;
+      got += m;
+    }
+    decode_value(p, bits, value);
+    store_component(p, value, out + i * p.size);
+  }
+  decode_components(*l.kernels, p, in + bit / 8, out + i * p.size, n - i);
+  return {};
+}
+
+}  // namespace zarrbits::detail
