@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+// The converter from outside: it links with all that it needs, and what is wrong comes as its own exception.
+#include <zarrbits/convert.hpp>
+
+#include <cstdlib>
+#include <iostream>
+
+int main() {
+  zarrbits::convert_options options;
+  options.source = "there-is-no-such-file.h5";
+  options.store = "never-made.zarr";
+  try {
+    zarrbits::convert(options);
+  } catch (const zarrbits::convert_error& e) {
+    return std::string(e.what()).find(options.source) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  std::cerr << "a file that does not exist was converted\n";
+  return EXIT_FAILURE;
+}
