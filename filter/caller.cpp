@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "filter/caller.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace zarrbits::filter {
+
+namespace {
+
+struct symbol {
+  const char* name;
+  std::size_t place;  // in `functions`
+  bool required;
+};
+
+constexpr symbol symbols[] = {
+    {"H5get_libversion", offsetof(functions, get_libversion), true},
+    {"H5Epush2", offsetof(functions, push_error), true},
+    {"H5Pget_nfilters", offsetof(functions, plist_nfilters), true},
+    {"H5Pget_filter2", offsetof(functions, plist_filter), true},
+    {"H5Pget_filter_by_id2", offsetof(functions, plist_filter_by_id), true},
+    {"H5Pmodify_filter", offsetof(functions, plist_modify_filter), true},
+    {"H5Sget_simple_extent_type", offsetof(functions, space_class), true},
+    {"H5Sget_simple_extent_ndims", offsetof(functions, space_rank), true},
+    {"H5Sget_simple_extent_dims", offsetof(functions, space_dims), true},
+    {"H5Tget_class", offsetof(functions, type_class), true},
+    {"H5Tget_size", offsetof(functions, type_size), true},
+    {"H5Tget_order", offsetof(functions, type_order), true},
+    {"H5Tget_precision", offsetof(functions, type_precision), true},
+    {"H5Tget_offset", offsetof(functions, type_offset), true},
+    {"H5Tget_pad", offsetof(functions, type_pad), true},
+    {"H5Tget_sign", offsetof(functions, type_sign), true},
+    {"H5Tget_super", offsetof(functions, type_super), true},
+    {"H5Tget_nmembers", offsetof(functions, type_nmembers), true},
+    {"H5Tget_member_value", offsetof(functions, type_member_value), true},
+    {"H5Tget_member_type", offsetof(functions, type_member_type), true},
+    {"H5Tget_member_offset", offsetof(functions, type_member_offset), true},
+    {"H5Tget_member_name", offsetof(functions, type_member_name), true},
+    {"H5Tequal", offsetof(functions, type_equal), true},
+    {"H5Tclose", offsetof(functions, type_close), true},
+    {"H5allocate_memory", offsetof(functions, allocate_memory), false},
+    {"H5free_memory", offsetof(functions, free_memory), false},
+};
+
+struct module {
+  std::uintptr_t address;
+  std::uintptr_t low, high;
+  const char* path;  // "" for the main program; lives as long as the module, which is on the call stack
+};
+
+// dladdr() would do, but reads libhdf5's whole symbol table at each call.
+int match_module(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  auto& m = *static_cast<module*>(data);
+  std::uintptr_t low = UINTPTR_MAX, high = 0;
+  bool inside = false;
+  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uintptr_t from = info->dlpi_addr + segment.p_vaddr, to = from + segment.p_memsz;
+    if (from < low) low = from;
+    if (to > high) high = to;
+    inside = inside || (m.address >= from && m.address < to);
+  }
+  if (!inside) return 0;
+  m.low = low;
+  m.high = high;
+  m.path = info->dlpi_name;
+  return 1;
+}
+
+void resolve(library& l) noexcept {
+  l.complete = true;
+  for (const symbol& s : symbols) {
+    void* found = l.handle ? dlsym(l.handle, s.name) : nullptr;
+    // A handle also finds symbols of the module's dependencies. Those are another library's: when libnetcdf calls a filter itself, its
+    // buffers are malloc's although the libhdf5 that it links has H5free_memory.
+    const auto address = reinterpret_cast<std::uintptr_t>(found);
+    if (address < l.low || address >= l.high) found = nullptr;
+    if (!found && s.required) l.complete = false;
+    std::memcpy(reinterpret_cast<char*>(&l.call) + s.place, &found, sizeof found);
+  }
+  if (!l.call.allocate_memory || !l.call.free_memory) {
+    l.call.allocate_memory = nullptr;
+    l.call.free_memory = nullptr;
+  }
+  unsigned major = 0, minor = 0, release = 0;
+  if (l.complete && l.call.get_libversion(&major, &minor, &release) >= 0) l.narrow_ids = major == 1 && minor < 10;
+}
+
+// Append-only, lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the plugin is
+// loaded, because each holds a handle of its module: a range of addresses cannot be reused meanwhile.
+constexpr unsigned cache_size = 16;
+std::atomic<const library*> cache[cache_size];
+
+// HDF5 unloads plugins when it closes: give the modules back. Nothing of ours runs any more then.
+__attribute__((destructor)) void release_modules() noexcept {
+  for (auto& slot : cache) {
+    auto* l = const_cast<library*>(slot.exchange(nullptr));
+    if (!l) continue;
+    if (l->handle) dlclose(l->handle);
+    std::free(l);
+  }
+}
+
+const library* cached(std::uintptr_t address) noexcept {
+  for (auto& slot : cache) {
+    const library* l = slot.load(std::memory_order_acquire);
+    if (!l) return nullptr;
+    if (address >= l->low && address < l->high) return l;
+  }
+  return nullptr;
+}
+
+// False where the cache is full. Two threads may add the same module: harmless.
+bool append(const library* l) noexcept {
+  for (auto& slot : cache) {
+    const library* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, l, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const library* find_library(void* return_address, library& scratch) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  if (const library* l = cached(address)) return l;
+
+  scratch = library{};
+  module m{address, 0, 0, nullptr};
+  if (!dl_iterate_phdr(match_module, &m)) return &scratch;
+  scratch.low = m.low;
+  scratch.high = m.high;
+  // a libhdf5 linked statically into the program: found if the program exports its symbols (-rdynamic)
+  scratch.handle = m.path && *m.path ? dlopen(m.path, RTLD_LAZY | RTLD_NOLOAD) : dlopen(nullptr, RTLD_LAZY);
+  resolve(scratch);
+
+  if (auto* copy = static_cast<library*>(std::malloc(sizeof(library)))) {
+    std::memcpy(static_cast<void*>(copy), &scratch, sizeof scratch);
+    if (append(copy)) return copy;
+    std::free(copy);
+  }
+  if (scratch.handle) dlclose(scratch.handle);  // the module is on the call stack: it stays
+  return &scratch;
+}
+
+void* library::allocate(std::size_t size) const noexcept {
+  return call.allocate_memory ? call.allocate_memory(size, 0) : std::malloc(size);
+}
+
+void library::release(void* memory) const noexcept {
+  if (call.free_memory)
+    call.free_memory(memory);
+  else
+    std::free(memory);
+}
+
+hid library::error_id(const char* name) const noexcept {
+  const auto value = [this](const void* variable) noexcept {
+    if (!variable) return hid{-1};
+    if (!narrow_ids) return *static_cast<const hid*>(variable);
+    return hid{*static_cast<const std::int32_t*>(variable)};
+  };
+  // read at every use: the ids change when HDF5 is closed and opened again
+  hid id = value(handle ? dlsym(handle, name) : nullptr);
+  // a program that was linked with a copy relocation of this variable holds the one that the library uses
+  if (id <= 0) id = value(dlsym(RTLD_DEFAULT, name));
+  return id > 0 ? id : -1;
+}
+
+}  // namespace zarrbits::filter

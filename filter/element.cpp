@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "filter/element.hpp"
+
+namespace zarrbits::filter {
+
+namespace {
+
+// A datatype that HDF5 opened for us.
+class opened_type {
+ public:
+  opened_type(const library& h5, hid raw) noexcept : h5_(h5), id_(h5.id(raw)) {}
+  opened_type(const opened_type&) = delete;
+  opened_type& operator=(const opened_type&) = delete;
+  ~opened_type() { close(); }
+  hid id() const noexcept { return id_; }
+  // Takes the place of this type.
+  void become(hid raw) noexcept {
+    close();
+    id_ = h5_.id(raw);
+  }
+
+ private:
+  void close() const noexcept {
+    if (id_ >= 0) h5_.call.type_close(id_);
+  }
+  const library& h5_;
+  hid id_;
+};
+
+const char* class_name(int type_class) noexcept {
+  static constexpr const char* names[] = {"integer",   "floating-point", "time",      "string", "bitfield", "opaque",
+                                          "compound",  "reference",      "enumerated", "variable-length", "array", "complex"};
+  return type_class >= 0 && type_class < 12 ? names[type_class] : "unknown";
+}
+
+// Parts are named as everyone names them: r and i, re and im, real and imag. A compound of, say, x and y is a struct to Zarr.
+bool begins_with(const library& h5, hid type, unsigned member, char letter) noexcept {
+  char* name = h5.call.type_member_name(type, member);
+  if (!name) return false;
+  const bool same = (*name | 0x20) == letter;
+  h5.release(name);
+  return same;
+}
+
+// A compound of two equal numbers, real part first and nothing else, is how HDF5 before 2.0 holds complex numbers.
+bool is_complex_compound(const library& h5, hid type) noexcept {
+  if (h5.call.type_nmembers(type) != 2) return false;
+  const opened_type real(h5, h5.call.type_member_type(type, 0)), imaginary(h5, h5.call.type_member_type(type, 1));
+  if (real.id() < 0 || imaginary.id() < 0 || h5.call.type_equal(real.id(), imaginary.id()) <= 0) return false;
+  const int part = h5.call.type_class(real.id());
+  const std::size_t size = h5.call.type_size(real.id());
+  return (part == class_integer || part == class_float) && size != 0 && h5.call.type_size(type) == 2 * size &&
+         h5.call.type_member_offset(type, 0) == 0 && h5.call.type_member_offset(type, 1) == size && begins_with(h5, type, 0, 'r') &&
+         begins_with(h5, type, 1, 'i');
+}
+
+unsigned bits_of(std::uint64_t value) noexcept {
+  unsigned n = 0;
+  for (; value != 0; value >>= 1) ++n;
+  return n;
+}
+
+// Reads the members' values. Negative values make an enumeration signed; without any it is unsigned, whatever its base type.
+bool describe_members(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
+  const int members = h5.call.type_nmembers(type);
+  if (members <= 0) return why.set(minor::bad_type, "zarrbits: %s: the enumerated datatype has no members, so that no bits can be chosen", codec);
+  std::uint64_t highest = 0, all = 0;
+  bool negative = false, zero = false, one = false;
+  unsigned signed_bits = 1;
+  for (int i = 0; i < members; ++i) {
+    unsigned char bytes[8] = {};
+    if (h5.call.type_member_value(type, static_cast<unsigned>(i), bytes) < 0)
+      return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the value of member %d of the enumerated datatype", codec, i);
+    std::uint64_t value = 0;
+    for (std::uint64_t b = 0; b < e.size; ++b) value = value << 8 | bytes[e.big_endian ? b : e.size - 1 - b];
+    zero = zero || value == 0;
+    one = one || value == 1;
+    all |= value;
+    const bool below_zero = e.is_signed && (value >> (8 * e.size - 1)) != 0;
+    negative = negative || below_zero;
+    // two's complement: bits of the magnitude and the sign
+    const std::uint64_t magnitude = below_zero ? ~value & (~std::uint64_t{0} >> (64 - 8 * e.size)) : value;
+    const unsigned needed = bits_of(magnitude) + 1;
+    if (needed > signed_bits) signed_bits = needed;
+    if (!below_zero && value > highest) highest = value;
+  }
+  e.is_signed = negative;
+  e.enum_bits = negative ? signed_bits : bits_of(highest);
+  if (e.enum_bits == 0) e.enum_bits = 1;
+  if (e.size == 1 && e.offset == 0 && zero && one && all == 1) e.what = kind::boolean;
+  return true;
+}
+
+// The bits of an integer, a bitfield or a float.
+bool describe_bits(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
+  const int order = h5.call.type_order(type);
+  if (e.size > 1 && order != order_le && order != order_be)
+    return why.set(minor::bad_type, "zarrbits: %s: the datatype's byte order is neither little nor big endian; store it in one of these", codec);
+  e.big_endian = e.size > 1 && order == order_be;
+  e.precision = h5.call.type_precision(type);
+  const int offset = h5.call.type_offset(type);
+  if (offset < 0 || e.precision == 0 || e.precision > 8 * e.size || static_cast<unsigned>(offset) > 8 * e.size - e.precision)
+    return why.set(minor::bad_type, "zarrbits: %s: the datatype's precision and offset do not lie in its %llu bytes", codec,
+                   static_cast<unsigned long long>(e.size));
+  e.offset = static_cast<unsigned>(offset);
+  int low = pad_zero, high = pad_zero;
+  if (e.reduced() && h5.call.type_pad(type, &low, &high) < 0)
+    return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not say how the datatype is padded", codec);
+  const bool above = e.offset + e.precision < 8 * e.size;
+  e.zero_padded = (e.offset == 0 || low == pad_zero) && (!above || high == pad_zero);
+  return true;
+}
+
+}  // namespace
+
+bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept {
+  out = element{};
+  const std::size_t whole = h5.call.type_size(type);
+  opened_type held(h5, -1);
+  hid current = type;
+  int type_class = h5.call.type_class(current);
+  const auto go_down = [&](hid raw) noexcept {
+    held.become(raw);
+    current = held.id();
+    type_class = current < 0 ? -1 : h5.call.type_class(current);
+  };
+
+  for (unsigned depth = 0; type_class == class_array && depth < max_rank; ++depth) go_down(h5.call.type_super(current));
+  if (type_class == class_complex)
+    go_down(h5.call.type_super(current));
+  else if (type_class == class_compound && is_complex_compound(h5, current))
+    go_down(h5.call.type_member_type(current, 0));
+
+  if (current < 0 || type_class < 0) return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not describe the datatype", codec);
+  if (type_class == class_compound)
+    return why.set(minor::bad_type,
+                   "zarrbits: %s: a compound datatype cannot be encoded, except two equal numbers named r and i (a complex number); "
+                   "store its members as datasets of their own",
+                   codec);
+
+  out.size = h5.call.type_size(current);
+  if (out.size == 0 || whole == 0 || whole % out.size != 0)
+    return why.set(minor::bad_type, "zarrbits: %s: the datatype's size of %llu bytes is not a whole number of components", codec,
+                   static_cast<unsigned long long>(whole));
+  out.components = whole / out.size;
+
+  switch (type_class) {
+    case class_opaque:
+      out.what = kind::opaque;
+      out.precision = 8 * out.size;
+      return true;
+    case class_integer:
+      out.what = kind::integer;
+      out.is_signed = h5.call.type_sign(current) == sign_2;
+      return describe_bits(h5, current, codec, out, why);
+    case class_float:
+      out.what = kind::real;
+      return describe_bits(h5, current, codec, out, why);
+    case class_bitfield:
+      out.what = kind::bitfield;
+      return describe_bits(h5, current, codec, out, why);
+    case class_enum: {
+      const opened_type base(h5, h5.call.type_super(current));
+      if (base.id() < 0) return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the enumerated datatype's base", codec);
+      out.what = kind::enumeration;
+      out.is_signed = h5.call.type_sign(base.id()) == sign_2;
+      if (!describe_bits(h5, base.id(), codec, out, why)) return false;
+      // members of wider or reduced integers are taken as these
+      if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return true;
+      return out.reduced() && out.precision != 1 ? true : describe_members(h5, current, codec, out, why);
+    }
+    default: break;
+  }
+  return why.set(minor::bad_type,
+                 "zarrbits: %s: a datatype of class %s cannot be encoded; integers, floating-point numbers, enumerations, bitfields, "
+                 "complex numbers and arrays of these can",
+                 codec, class_name(type_class));
+}
+
+}  // namespace zarrbits::filter

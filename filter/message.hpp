@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One sentence that says what was wrong, where, and what to do; and the ways by which it reaches a user of HDF5.
+//
+#ifndef ZARRBITS_FILTER_MESSAGE_HPP
+#define ZARRBITS_FILTER_MESSAGE_HPP
+
+#include "filter/caller.hpp"
+
+namespace zarrbits::filter {
+
+// HDF5's minor error numbers that we use.
+enum class minor { bad_type, bad_value, cant_filter, no_space };
+
+struct sentence {
+  char text[512] = "";
+  minor kind = minor::bad_value;
+
+  // Sets the text, printf-like, and returns false, so that a check can end in `return why.set(...)`.
+  bool set(minor m, const char* format, ...) noexcept __attribute__((format(printf, 3, 4)));
+};
+
+// Puts the sentence on the error stack of the library that called: h5py raises it as an exception, the tools print it with
+// --enable-error-stack. HDF5 2.0 and 2.1 throw away what filter() puts there; with the environment variable ZARRBITS_HDF5_LOG set, each sentence
+// is a line on standard error as well. Must be the last call into HDF5: others clear the stack.
+void report(const library& h5, const char* function, const sentence& why) noexcept;
+
+// Only the line on standard error, where ZARRBITS_HDF5_LOG asks for it: nothing has failed.
+void note(const sentence& why) noexcept;
+
+}  // namespace zarrbits::filter
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The packbits filter apart from HDF5: its parameters, and chunks.
+//
+//   parameters given by the user  ->  resolve() with the dataset's type and chunk  ->  packbits_chunk
+//   packbits_chunk  ->  store()  ->  cd_values in the file  ->  load()  ->  packbits_chunk, for encode() and decode()
+//
+#ifndef ZARRBITS_FILTER_PACKBITS_HPP
+#define ZARRBITS_FILTER_PACKBITS_HPP
+
+#include "core/packing.hpp"
+#include "filter/element.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace zarrbits::filter {
+
+enum class range_policy : std::uint8_t { raw, truncate, report };
+
+// Everything there is to know about a chunk. The sizes are checked against overflow when it is made.
+struct packbits_chunk {
+  detail::packing how;
+  std::uint32_t components = 1;  // of each element
+  std::uint64_t elements = 0;
+  padding count_byte = padding::none;
+  range_policy policy = range_policy::raw;
+  std::uint64_t decoded_size = 0, encoded_size = 0;
+
+  std::size_t count() const noexcept { return static_cast<std::size_t>(elements) * components; }
+  detail::layout layout() const noexcept;
+};
+
+inline constexpr unsigned packbits_stored = 12;  // length of cd_values in a file
+
+// The user's parameters: 0 to 4 values, or a list that store() made for another dataset.
+struct packbits_parameters_in {
+  unsigned bits = 0, options = 0, first_bit = 0;
+};
+bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in& out, sentence& why) noexcept;
+
+// Decides what is kept of each component of `e`, or refuses the combination with a sentence.
+bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out, sentence& why) noexcept;
+
+// cd_values as they are in a file:
+//   [0] bits  [1] options  [2] first bit  [3] 0                    the user's values, resolved
+//   [4] 0x5A504201                                                 "ZPB", layout version 1
+//   [5] bytes of an element  [6] components of an element
+//   [7] bytes of a component | bits that hold its value << 8 | big endian << 16 | signed << 17 | bool << 18
+//   [8] elements of a chunk, low half  [9] high half
+//   [10] bytes of an encoded chunk, low half                       to be checked
+//   [11] version of zarrbits: major << 16 | minor << 8 | patch
+void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept;
+bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why) noexcept;
+
+// Both work on HDF5's buffer as H5Z_func_t does: return the size of the result, or 0 with `why` and nothing changed. Encode works in place
+// where the buffer has room, decode too. `h5` is for its memory functions.
+std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept;
+std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept;
+
+}  // namespace zarrbits::filter
+
+#endif

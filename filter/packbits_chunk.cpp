@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "core/kernels/kernels.hpp"
+#include "filter/packbits.hpp"
+
+#include <cstring>
+
+namespace zarrbits::filter {
+
+namespace {
+
+// encode_elements() and decode_elements() of the core report through std::error_code, which lives in the C++ runtime that the plugins do
+// without. All components of an HDF5 element are packed alike, so that the functions for components do.
+
+bool no_memory(std::uint64_t size, sentence& why) noexcept {
+  return why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %llu bytes", static_cast<unsigned long long>(size));
+}
+
+// Decodes where the encoded bytes lie: from the last tile to the first, so that each is written over encoded bytes that are done with.
+// Groups of 8 components take how.bits bytes encoded and 8 * how.size decoded, which is never less.
+void expand_in_place(const detail::kernel_table& k, const detail::packing& how, std::byte* at, std::size_t n) noexcept {
+  std::byte encoded[4096];
+  const std::size_t tile = sizeof encoded / how.bits * 8;
+  for (std::size_t done = (n + tile - 1) / tile; done-- > 0;) {
+    const std::size_t first = done * tile, m = n - first < tile ? n - first : tile;
+    const std::size_t bytes = m / 8 * how.bits + (m % 8 * how.bits + 7) / 8;
+    std::memcpy(encoded, at + first / 8 * how.bits, bytes);
+    detail::decode_components(k, how, encoded, at + first * how.size, m);
+  }
+}
+
+}  // namespace
+
+std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
+  if (nbytes != c.decoded_size) {
+    why.set(minor::bad_value, "zarrbits: packbits: HDF5 gave %zu bytes to encode, but a chunk of the dataset has %llu", nbytes,
+            static_cast<unsigned long long>(c.decoded_size));
+    return 0;
+  }
+  const detail::kernel_table& k = detail::kernels();
+  auto* in = static_cast<std::byte*>(*buf);
+  const std::size_t n = c.count();
+
+  // all values are looked at before one byte is written: HDF5 stores the buffer as it is when an optional filter fails
+  const std::size_t refused = detail::first_refused(k, c.how, in, n);
+  if (refused != n) {
+    const std::uint64_t value = detail::load_component(c.how, in + refused * c.how.size);
+    if (c.how.is_bool)
+      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; correct the data",
+              refused / c.components, static_cast<unsigned long long>(value));
+    else
+      why.set(minor::bad_value,
+              "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; keep more bits, or set "
+              "the filter as optional so that such chunks are stored as they are",
+              refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit});
+    return 0;
+  }
+  detail::packing how = c.how;
+  how.truncate = true;  // checked above
+  how.nonzero_is_true = how.is_bool;
+
+  const bool first = c.count_byte == padding::first_byte;
+  const auto packed = static_cast<std::size_t>(c.encoded_size);
+  std::byte* out = in;
+  if (packed > *buf_size) {  // all bits kept, and a count byte
+    out = static_cast<std::byte*>(h5.allocate(packed));
+    if (!out) {
+      no_memory(packed, why);
+      return 0;
+    }
+  }
+  detail::encode_components(k, how, in, out, n);
+  const auto count = static_cast<std::byte>(detail::padding_bits(c.layout(), c.elements));
+  if (c.count_byte == padding::last_byte) out[packed - 1] = count;
+  if (first) {
+    std::memmove(out + 1, out, packed - 1);
+    out[0] = count;
+  }
+  if (out != in) {
+    h5.release(*buf);
+    *buf = out;
+    *buf_size = packed;
+  }
+  return packed;
+}
+
+std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
+  if (nbytes != c.encoded_size) {
+    why.set(minor::cant_filter, "zarrbits: packbits: a chunk has %zu bytes in the file instead of %llu; it is damaged", nbytes,
+            static_cast<unsigned long long>(c.encoded_size));
+    return 0;
+  }
+  auto* in = static_cast<std::byte*>(*buf);
+  if (c.count_byte != padding::none) {
+    const unsigned found = std::to_integer<unsigned>(c.count_byte == padding::first_byte ? in[0] : in[nbytes - 1]);
+    const unsigned wanted = detail::padding_bits(c.layout(), c.elements);
+    if (found != wanted) {
+      why.set(minor::cant_filter, "zarrbits: packbits: a chunk's count byte says %u bits of padding instead of %u; it is damaged", found, wanted);
+      return 0;
+    }
+  }
+  const std::byte* body = in + (c.count_byte == padding::first_byte ? 1 : 0);
+  const detail::kernel_table& k = detail::kernels();
+  const auto whole = static_cast<std::size_t>(c.decoded_size);
+  if (*buf_size >= whole) {  // HDF5 from 2.2 on makes the buffer as large as the chunk
+    if (body != in) std::memmove(in, body, nbytes - 1);
+    expand_in_place(k, c.how, in, c.count());
+    return whole;
+  }
+  auto* out = static_cast<std::byte*>(h5.allocate(whole));
+  if (!out) {
+    no_memory(whole, why);
+    return 0;
+  }
+  detail::decode_components(k, c.how, body, out, c.count());
+  h5.release(*buf);
+  *buf = out;
+  *buf_size = whole;
+  return whole;
+}
+
+}  // namespace zarrbits::filter
