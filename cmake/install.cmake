@@ -13,6 +13,11 @@ foreach(part streams convert)
     list(APPEND zarrbits_parts ${part})
   endif()
 endforeach()
+# zarrbits::hdf5 is a header and its definitions; filter/ puts it into the export set and installs the plugins.
+set(zarrbits_components ${zarrbits_parts})
+if(ZARRBITS_BUILD_FILTER)
+  list(APPEND zarrbits_components hdf5)
+endif()
 set(zarrbits_has_plugins ${ZARRBITS_BUILD_FILTER})
 
 foreach(part ${zarrbits_parts})

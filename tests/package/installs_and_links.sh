@@ -3,14 +3,13 @@
 # Installs into a temporary prefix, then builds and runs small programs outside of this project against it: through find_package, and
 # through pkg-config. The prefix is moved once before it is used, because an installed tree must not know where it was.
 #
-#   installs_and_links.sh BUILD_DIR CMAKE CXX "core streams ..." HAS_PLUGINS
+#   installs_and_links.sh BUILD_DIR CMAKE CXX "core streams ..."
 set -euo pipefail
 
 build=$1
 cmake=$2
 cxx=$3
 read -ra parts <<< "$4"
-has_plugins=$5
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,10 +24,15 @@ DESTDIR="" "$cmake" --install "$build" --prefix "$work/first" > "$work/install.l
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
 
+if [[ " ${parts[*]} " == *" hdf5 "* ]]; then
+  plugins=$(find "$prefix" -name libzarrbits_packbits.so -printf '%h')
+  export HDF5_PLUGIN_PATH=$plugins
+fi
+
 # find_package, one outside project for each part
 for part in "${parts[@]}"; do
   "$cmake" -G Ninja -S "$here/$part" -B "$work/$part" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
-    -DEXPECT_PLUGINS="$has_plugins" > "$work/$part.log" 2>&1 || { cat "$work/$part.log"; fail "$part: find_package"; }
+    > "$work/$part.log" 2>&1 || { cat "$work/$part.log"; fail "$part: find_package"; }
   "$cmake" --build "$work/$part" > "$work/$part.log" 2>&1 || { cat "$work/$part.log"; fail "$part: build"; }
   if grep -q "warning:" "$work/$part.log"; then
     cat "$work/$part.log"
@@ -50,6 +54,7 @@ tr -s '\n ' ' ' < "$work/nonsense.log" | grep -q "installed without nonsense" ||
 pc_dir=$(dirname "$(find "$prefix" -name zarrbits.pc)")
 export PKG_CONFIG_PATH=$pc_dir
 for part in "${parts[@]}"; do
+  [ "$part" = hdf5 ] && continue  # a header; plugindir, below, is what it needs
   package=zarrbits-$part
   [ "$part" = core ] && package=zarrbits
   pkg-config --validate "$package" || fail "pkg-config --validate $package"
@@ -68,12 +73,12 @@ if [ -e "$work/streams/frame.bits" ]; then
   [ "$(od -An -tx1 -N3 "$work/streams/frame.bits" | tr -d ' ')" = bccaab ] || fail "frame.bits does not begin with bc ca ab"
 fi
 
-if [ "$has_plugins" = ON ]; then
-  plugins=$(pkg-config --variable=plugindir zarrbits)
+if [ -n "${plugins:-}" ]; then
+  plugindir=$(pkg-config --variable=plugindir zarrbits)
   for name in packbits bytes; do
-    [ -f "$plugins/libzarrbits_$name.so" ] || fail "plugindir of pkg-config, $plugins, has no libzarrbits_$name.so"
+    [ -f "$plugindir/libzarrbits_$name.so" ] || fail "plugindir of pkg-config, $plugindir, has no libzarrbits_$name.so"
   done
-  [ "$(find "$plugins" -mindepth 1 | wc -l)" = 2 ] || fail "plugindir holds other files than the plugins: $(ls "$plugins")"
+  [ "$(find "$plugindir" -mindepth 1 | wc -l)" = 2 ] || fail "plugindir holds other files than the plugins: $(ls "$plugindir")"
 fi
 if [ -e "$prefix/bin/zarrbits" ]; then
   "$prefix/bin/zarrbits" --version > /dev/null || fail "the installed command does not run"
