@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Codecs and data types as values: names, JSON, sizes, sentences.
+//
+#include "tests/support/golden.hpp"
+
+#include <zarrbits/zarrbits.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <limits>
+
+using zarrbits::errc;
+
+namespace {
+
+template <class Make>
+std::string refusal(errc wanted, Make make) {
+  try {
+    make();
+  } catch (const zarrbits::error& e) {
+    BOOST_TEST(e.code() == wanted, std::string("another code for: ") + e.what());
+    return e.what();
+  }
+  BOOST_ERROR("was not refused");
+  return "";
+}
+
+struct row {
+  const char* name;
+  unsigned bits, components, size;
+  bool is_signed;
+};
+
+// The table of data types, typed in from the specification and not from the code.
+const row rows[] = {
+    {"bool", 1, 1, 1, false}, {"int2", 2, 1, 1, true}, {"int4", 4, 1, 1, true}, {"uint2", 2, 1, 1, false}, {"uint4", 4, 1, 1, false},
+    {"int8", 8, 1, 1, true}, {"int16", 16, 1, 2, true}, {"int32", 32, 1, 4, true}, {"int64", 64, 1, 8, true},
+    {"uint8", 8, 1, 1, false}, {"uint16", 16, 1, 2, false}, {"uint32", 32, 1, 4, false}, {"uint64", 64, 1, 8, false},
+    {"float4_e2m1fn", 4, 1, 1, false}, {"float6_e2m3fn", 6, 1, 1, false}, {"float6_e3m2fn", 6, 1, 1, false},
+    {"float8_e3m4", 8, 1, 1, false}, {"float8_e4m3", 8, 1, 1, false}, {"float8_e4m3b11fnuz", 8, 1, 1, false}, {"float8_e4m3fnuz", 8, 1, 1, false},
+    {"float8_e5m2", 8, 1, 1, false}, {"float8_e5m2fnuz", 8, 1, 1, false}, {"float8_e8m0fnu", 8, 1, 1, false},
+    {"bfloat16", 16, 1, 2, false}, {"float16", 16, 1, 2, false}, {"float32", 32, 1, 4, false}, {"float64", 64, 1, 8, false},
+    {"complex64", 32, 2, 4, false}, {"complex128", 64, 2, 8, false}, {"complex_float16", 16, 2, 2, false}, {"complex_bfloat16", 16, 2, 2, false},
+    {"complex_float4_e2m1fn", 4, 2, 1, false}, {"complex_float8_e5m2", 8, 2, 1, false}, {"complex_float32", 32, 2, 4, false}, {"complex_float64", 64, 2, 8, false},
+    {"numpy.datetime64", 64, 1, 8, true}, {"numpy.timedelta64", 64, 1, 8, true},
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(data_types_have_the_bits_components_and_sizes_of_the_table) {
+  for (const row& r : rows) {
+    const zarrbits::data_type t(r.name);
+    BOOST_TEST(t.name() == r.name);
+    BOOST_TEST(t.component_bits() == r.bits, r.name);
+    BOOST_TEST(t.components() == r.components, r.name);
+    BOOST_TEST(t.component_size() == r.size, r.name);
+    BOOST_TEST(t.element_size() == std::size_t{r.size} * r.components, r.name);
+    BOOST_TEST(t.is_signed() == r.is_signed, r.name);
+    BOOST_TEST(t.has_byte_order() == (r.size > 1), r.name);
+    BOOST_TEST(t.is_bool() == (r.bits == 1), r.name);
+  }
+  BOOST_TEST(zarrbits::data_type("r24").element_size() == 3u);
+  BOOST_TEST(!zarrbits::data_type("r24").has_byte_order());
+  BOOST_TEST(zarrbits::data_type(R"({"name":"uint8"})").element_size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(data_types_that_do_not_exist_are_refused_with_a_sentence) {
+  std::string deep = R"("int8")";
+  for (int i = 0; i < 5000; ++i) deep = R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":)" + deep + "}]}}";
+  for (const std::string& t : {std::string(""), std::string("uint12"), std::string("r0"), std::string("r7"), std::string("r99999999999999999999"), std::string("string"),
+                               std::string("struct"), std::string("{"), std::string("[]"), std::string("{}"), std::string(R"({"name":3})"),
+                               std::string(R"({"name":"int8","extra":1})"), std::string(R"({"name":"struct","configuration":{"fields":[]}})"),
+                               std::string(R"({"name":"fixed_length_utf32","configuration":{"length_bytes":3}})"),
+                               std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":-1}})"),
+                               std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":1e30}})"), std::string("\xff\xfe"), deep}) {
+    const std::string what = refusal(errc::invalid_data_type, [&] { zarrbits::data_type made(t); });
+    BOOST_TEST(what.size() > 20u, t);
+    BOOST_TEST(what.size() < 400u, what);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(codecs_are_written_as_objects_without_defaults) {
+  BOOST_TEST(zarrbits::bytes("uint8").json() == R"({"name":"bytes"})");
+  BOOST_TEST(zarrbits::bytes("uint16").json() == R"({"name":"bytes","configuration":{"endian":"little"}})");
+  BOOST_TEST(zarrbits::packbits("bool").json() == R"({"name":"packbits"})");
+  BOOST_TEST(zarrbits::packbits("uint16", {.last_bit = 11}).json() == R"({"name":"packbits","configuration":{"last_bit":11}})");
+  const auto c = zarrbits::packbits("uint16", {.padding_encoding = zarrbits::padding::first_byte, .first_bit = 2, .last_bit = 15});
+  BOOST_TEST(c.json() == R"({"name":"packbits","configuration":{"padding_encoding":"first_byte","first_bit":2}})");
+  BOOST_TEST(c.json(zarrbits::spelling::older) == R"({"name":"packbits","configuration":{"padding_encoding":"start_byte","first_bit":2}})");
+  BOOST_TEST(zarrbits::numcodecs_packbits().json() == R"({"name":"numcodecs.packbits","configuration":{}})");
+}
+
+BOOST_AUTO_TEST_CASE(bare_names_aliases_and_both_spellings_are_read) {
+  BOOST_TEST(zarrbits::parse_codec("packbits", "bool").json() == R"({"name":"packbits"})");
+  BOOST_TEST(zarrbits::parse_codec("\"packbits\"", "bool").json() == R"({"name":"packbits"})");
+  BOOST_TEST(zarrbits::parse_codec("endian", "uint8").name() == "bytes");
+  BOOST_TEST(zarrbits::parse_codec(R"({"name":"endian","configuration":{"endian":"big"}})", "uint16").json() ==
+             R"({"name":"bytes","configuration":{"endian":"big"}})");
+  BOOST_TEST(zarrbits::parse_codec(R"({"name":"packbits","configuration":{"padding_encoding":"end_byte","start_bit":1,"end_bit":3,"first_bit":1}})", "uint8").json() ==
+             R"({"name":"packbits","configuration":{"padding_encoding":"last_byte","first_bit":1,"last_bit":3}})");
+  BOOST_TEST(zarrbits::parse_codec("bytes", "uint16", {.assume_little_endian = true}).json() ==
+             R"({"name":"bytes","configuration":{"endian":"little"}})");
+}
+
+BOOST_AUTO_TEST_CASE(wrong_configurations_name_key_value_type_and_what_is_right) {
+  const auto says = [](const std::string& what, std::initializer_list<const char*> words) {
+    for (const char* w : words) BOOST_TEST(what.find(w) != std::string::npos, what + " -- does not say " + w);
+  };
+  says(refusal(errc::invalid_configuration, [] { zarrbits::packbits("uint16", {.last_bit = 16}); }), {"last_bit", "16", "uint16", "0 to 15"});
+  says(refusal(errc::invalid_configuration, [] { zarrbits::packbits("uint8", {.first_bit = 4, .last_bit = 3}); }), {"last_bit", "first_bit", "3", "4"});
+  says(refusal(errc::unsupported_data_type, [] { zarrbits::packbits("r16"); }), {"r16", "bytes"});
+  says(refusal(errc::unsupported_data_type, [] { zarrbits::numcodecs_packbits("uint8"); }), {"uint8", "bool"});
+  says(refusal(errc::invalid_configuration, [] { zarrbits::bytes("int32", {.endian = {}}); }), {"endian", "int32", "little"});
+  says(refusal(errc::invalid_codec, [] { zarrbits::parse_codec("gzip", "uint8"); }), {"gzip", "packbits"});
+  says(refusal(errc::invalid_codec, [] { zarrbits::parse_codec(R"({"name":"bytes","must_understand":false})", "uint8"); }), {"must_understand"});
+  refusal(errc::invalid_codec, [] { zarrbits::parse_codec("", "uint8"); });
+  refusal(errc::invalid_codec, [] { zarrbits::parse_codec("{", "uint8"); });
+  refusal(errc::invalid_codec, [] { zarrbits::parse_codec("[]", "uint8"); });
+  refusal(errc::invalid_codec, [] { zarrbits::parse_codec("\xff", "uint8"); });
+  refusal(errc::invalid_configuration, [] { zarrbits::parse_codec(R"({"name":"bytes","configuration":[]})", "uint8"); });
+  refusal(errc::invalid_configuration, [] { zarrbits::parse_codec(R"({"name":"numcodecs.packbits","configuration":{"a":1}})", "bool"); });
+  refusal(errc::invalid_configuration, [] { zarrbits::parse_codec(R"({"name":"packbits","configuration":{"last_bit":11.0}})", "uint16"); });
+}
+
+BOOST_AUTO_TEST_CASE(sizes_are_exact_and_never_overflow) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const auto twelve = zarrbits::packbits("uint16", {.last_bit = 11});
+  BOOST_TEST(twelve.encoded_size(0) == 0u);
+  BOOST_TEST(twelve.encoded_size(1) == 2u);
+  BOOST_TEST(twelve.encoded_size(3) == 5u);
+  BOOST_TEST(twelve.element_bits() == 12u);
+  const auto counted = zarrbits::packbits("bool", {.padding_encoding = zarrbits::padding::last_byte});
+  BOOST_TEST(counted.encoded_size(0) == 1u);
+  BOOST_TEST(counted.encoded_size(9) == 3u);
+  BOOST_TEST(zarrbits::packbits("bool").encoded_size(most) == most / 8 + 1);
+  BOOST_TEST(counted.encoded_size(most) == most / 8 + 2);
+  for (const char* t : {"uint16", "complex128"}) {
+    const auto c = zarrbits::bytes(t);
+    refusal(errc::size_overflow, [&] { c.encoded_size(most); });
+    refusal(errc::size_overflow, [&] { c.decoded_size(most / 2 + 1); });
+  }
+  refusal(errc::size_overflow, [&] { zarrbits::packbits("uint64", {.last_bit = 62}).encoded_size(most / 4); });
+  BOOST_TEST(twelve.encoded_range(100, 3, 2).offset == 4u);
+  BOOST_TEST(twelve.encoded_range(100, 3, 2).size == 4u);
+  BOOST_TEST(twelve.encoded_range(100, 100, 0).size == 0u);
+  refusal(errc::invalid_range, [&] { twelve.encoded_range(100, 99, 2); });
+  refusal(errc::invalid_range, [&] { twelve.encoded_range(100, most, 2); });
+  refusal(errc::invalid_range, [&] { twelve.encoded_range(100, 2, most); });
+}
+
+BOOST_AUTO_TEST_CASE(buffers_of_the_wrong_size_are_refused) {
+  const auto c = zarrbits::packbits("uint16", {.last_bit = 11});
+  golden::bytes in(10), small(7), right(8), large(20), odd(9);
+  BOOST_TEST(zarrbits::encode_chunk(c, in, small).failure.code == errc::buffer_too_small);
+  BOOST_TEST(zarrbits::encode_chunk(c, in, large).size == 8u);
+  BOOST_TEST(zarrbits::encode_chunk(c, odd, large).failure.code == errc::truncated);
+  BOOST_TEST(zarrbits::decode_chunk(c, right, odd).failure.code == errc::buffer_too_small);
+  BOOST_TEST(zarrbits::decode_chunk(c, small, in).failure.code == errc::truncated);
+  BOOST_TEST(zarrbits::decode_chunk(c, large, in).failure.code == errc::trailing_data);
+  BOOST_TEST(zarrbits::decode_range(c, 5, right, 4, 2, in).failure.code == errc::invalid_range);
+  BOOST_TEST(zarrbits::decode_range(c, 5, right, 0, 5, small).failure.code == errc::buffer_too_small);
+}
+
+BOOST_AUTO_TEST_CASE(byte_order_is_reversed_in_place) {
+  const auto c = zarrbits::bytes("uint32", {.endian = zarrbits::endian::big});
+  golden::bytes data = golden::from_hex("0102030405060708");
+  BOOST_TEST(bool(zarrbits::encode_chunk(c, data, data)));
+  BOOST_TEST(golden::to_hex(data) == (std::endian::native == std::endian::little ? "0403020108070605" : "0102030405060708"));
+  BOOST_TEST(bool(zarrbits::decode_chunk(c, data, data)));
+  BOOST_TEST(golden::to_hex(data) == "0102030405060708");
+}
+
+BOOST_AUTO_TEST_CASE(one_codec_serves_many_threads_and_copies_cheaply) {
+  const auto a = zarrbits::packbits("uint16", {.last_bit = 11});
+  const auto b = a;  // NOLINT: the copy is what is tested
+  BOOST_TEST(&a.state() == &b.state());
+}
+
+BOOST_AUTO_TEST_CASE(the_version_is_that_of_the_headers) {
+  BOOST_TEST(zarrbits::version() == std::string(ZARRBITS_VERSION_STRING));
+}
