@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Packs a camera frame of 12-bit values into a file through a stream, and reads it back. The status is 0 where it came back the same.
+//
+#include <zarrbits/iostreams.hpp>
+#include <boost/iostreams/device/file.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <cstdint>
+#include <vector>
+
+int main() {
+  namespace io = boost::iostreams;
+  const zarrbits::codec camera = zarrbits::packbits("uint16", {.last_bit = 11});  // 12 of 16 bits
+  // the same: zarrbits::parse_codec(R"({"name":"packbits","configuration":{"last_bit":11}})", "uint16")
+  std::vector<std::uint16_t> frame(1 << 20, 0xABC), back(frame.size());
+  {
+    io::filtering_ostream out;
+    out.push(zarrbits::iostreams::encoder(camera));
+    out.push(io::file_sink("frame.bits", std::ios::binary));
+    out.write(reinterpret_cast<const char*>(frame.data()), std::streamsize(frame.size() * 2));
+    out.reset();  // throws codec_error if a value did not fit
+  }
+  io::filtering_istream in;
+  in.push(zarrbits::iostreams::decoder(camera, frame.size()));
+  in.push(io::file_source("frame.bits", std::ios::binary));
+  in.read(reinterpret_cast<char*>(back.data()), std::streamsize(back.size() * 2));
+  return frame == back ? 0 : 1;
+}

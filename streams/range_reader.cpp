@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "streams/range_reader.hpp"
+
+#include "streams/throw.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <limits>
+
+namespace zarrbits::iostreams::detail {
+
+using boost::iostreams::stream_offset;
+
+namespace {
+
+constexpr std::uint64_t largest_offset = std::numeric_limits<stream_offset>::max();
+
+// Sizes beyond what a stream position holds are refused where the filter is made.
+std::uint64_t streamable_size(const zarrbits::codec& c, std::uint64_t elements) {
+  const std::uint64_t decoded = as_codec_error([&] { return std::max(c.decoded_size(elements), c.encoded_size(elements)); });
+  if (decoded <= largest_offset) return c.decoded_size(elements);
+  throw codec_error({.code = errc::size_overflow}, c.name() + ": " + std::to_string(elements) + " elements of " +
+                                                       c.type().name() +
+                                                       " are more bytes than a stream position can hold; read a smaller chunk");
+}
+
+}  // namespace
+
+range_reader::range_reader(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size)
+    : codec_(c), given_(elements), buffer_size_(checked_buffer_size(c, buffer_size)), elements_(elements) {
+  if (given_) decoded_size_ = streamable_size(codec_, *given_);
+}
+
+void range_reader::fail(const zarrbits::failure& f) const {
+  throw codec_error(f, codec_.explain(f));
+}
+
+// The size of the device is the size of the chunk: checked once, before anything is read.
+void range_reader::open(encoded_source& below) {
+  if (opened_) return;
+  device_position_.reset();
+  const stream_offset end = below.seek(0, std::ios_base::end);
+  if (end < 0)
+    throw codec_error({.code = std::make_error_code(std::errc::invalid_seek)},
+                      codec_.name() + ": the device below the seekable decoder does not tell its size; use a device that seeks");
+  const auto encoded = static_cast<std::uint64_t>(end);
+  if (given_) {
+    const std::uint64_t wanted = codec_.encoded_size(*given_);
+    if (encoded != wanted)
+      throw codec_error({.code = encoded < wanted ? errc::truncated : errc::trailing_data, .value = encoded},
+                        codec_.name() + ": the device has " + std::to_string(encoded) + " bytes, but " + std::to_string(*given_) +
+                            " elements of " + codec_.type().name() + " are " + std::to_string(wanted) +
+                            "; give the right number of elements, or restrict() the device to the chunk");
+  } else {
+    elements_ = derive_elements(below, encoded);
+    decoded_size_ = streamable_size(codec_, *elements_);
+  }
+  try {
+    // bits of an element may straddle one byte on either side
+    const std::uint64_t one = codec_.element_bits() / 8 + 3;
+    window_.resize(std::max<std::uint64_t>(one, static_cast<std::uint64_t>(buffer_size_)));
+    element_.resize(codec_.element_size());
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    throw codec_error({.code = errc::size_overflow}, codec_.name() + ": an element of " + codec_.type().name() + " has " +
+                                                         std::to_string(codec_.element_size()) +
+                                                         " bytes, more than there is memory for");
+  }
+  batch_ = codec_.element_bits() == 0 ? 1 : std::max<std::uint64_t>(1, (window_.size() - 2) * 8 / codec_.element_bits());
+  opened_ = true;
+}
+
+// As the streaming decoder reads it: the count byte decides, and without one every whole element counts.
+std::uint64_t range_reader::derive_elements(encoded_source& below, std::uint64_t encoded) {
+  const std::uint64_t k = codec_.element_bits();
+  if (k == 0)
+    throw codec_error({.code = errc::element_count_required}, codec_.name() + ": elements of " + codec_.type().name() +
+                                                                  " take no bytes, so that their number does not follow from the "
+                                                                  "size of the device; give it");
+  const bool counted = codec_.encoded_size(0) != 0;
+  if (counted && encoded == 0) fail({.code = errc::truncated});
+  const std::uint64_t payload = encoded - (counted ? 1 : 0);
+  if (payload > std::numeric_limits<std::uint64_t>::max() / 8) fail({.code = errc::size_overflow, .value = encoded});
+  std::uint64_t bits = payload * 8;
+  if (counted) {
+    const std::uint64_t at = codec_.needs_element_count() ? 0 : encoded - 1;  // first_byte or last_byte
+    seek_device(below, at);
+    char count = 0;
+    if (below.read(&count, 1) != 1) fail({.code = errc::truncated});
+    device_position_ = at + 1;
+    ++total_in_;
+    const std::uint64_t padding = static_cast<unsigned char>(count);
+    if (padding > 7 || padding > bits || (bits - padding) % k != 0)
+      fail({.code = errc::invalid_padding_count, .element = bits / k, .value = padding});
+    bits -= padding;
+  }
+  const std::uint64_t elements = bits / k;
+  if (codec_.encoded_size(elements) != encoded) fail({.code = errc::truncated, .element = elements});
+  return elements;
+}
+
+void range_reader::seek_device(encoded_source& below, std::uint64_t to) {
+  if (device_position_ == to) return;
+  device_position_.reset();
+  if (below.seek(static_cast<stream_offset>(to), std::ios_base::beg) != static_cast<stream_offset>(to))
+    throw codec_error({.code = std::make_error_code(std::errc::invalid_seek)},
+                      codec_.name() + ": the device below the seekable decoder cannot seek to byte " + std::to_string(to));
+  device_position_ = to;
+}
+
+// The bytes of `range`, from the window as far as it has them. What follows the last read is read on without a seek, so that the
+// device's own buffer is kept. False where a device that does not block has not got them yet.
+bool range_reader::fetch(encoded_source& below, const byte_range& range, std::span<const std::byte>& bytes) {
+  const std::uint64_t window_end = window_offset_ + window_size_;
+  const bool overlaps = range.offset >= window_offset_ && range.offset <= window_end;
+  if (overlaps && range.size <= window_end - range.offset) {
+    bytes =
+        std::span(window_).subspan(static_cast<std::size_t>(range.offset - window_offset_), static_cast<std::size_t>(range.size));
+    return true;
+  }
+  const std::size_t kept = overlaps ? static_cast<std::size_t>(window_end - range.offset) : 0;
+  std::memmove(window_.data(), window_.data() + (window_size_ - kept), kept);
+  window_offset_ = range.offset;
+  window_size_ = kept;
+  seek_device(below, range.offset + kept);
+  while (window_size_ < range.size) {
+    const std::uint64_t at = *device_position_;
+    device_position_.reset();  // unknown if the device throws
+    const auto missing = static_cast<std::streamsize>(range.size - window_size_);
+    const std::streamsize got = below.read(reinterpret_cast<char*>(window_.data() + window_size_), missing);
+    // the size of the device was checked, so this is a device that shrank
+    if (got < 0) fail({.code = errc::truncated, .element = position_ / codec_.element_size()});
+    device_position_ = at + static_cast<std::uint64_t>(got);
+    if (got == 0) return false;
+    window_size_ += static_cast<std::size_t>(got);
+    total_in_ += static_cast<std::uint64_t>(got);
+  }
+  bytes = std::span(window_).first(window_size_);
+  return true;
+}
+
+// Decodes as many of the elements as can be had: fewer where one of them is wrong, which is an error only when the read begins
+// with it, because a stream buffer reads ahead of what its user asked for. 0: the device would block.
+std::uint64_t range_reader::decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) {
+  std::span<const std::byte> bytes;
+  if (!fetch(below, codec_.encoded_range(*elements_, first, count), bytes)) return 0;
+  chunk_result r = decode_range_bytes(codec_, *elements_, bytes, first, count, out);
+  if (r) return count;
+  if (r.failure.element <= first || r.failure.element >= first + count) fail(r.failure);
+  count = r.failure.element - first;
+  bytes = bytes.first(static_cast<std::size_t>(codec_.encoded_range(*elements_, first, count).size));
+  r = decode_range_bytes(codec_, *elements_, bytes, first, count,
+                         out.first(static_cast<std::size_t>(count) * codec_.element_size()));
+  if (!r) fail(r.failure);
+  return count;
+}
+
+std::streamsize range_reader::read(encoded_source& below, char* out, std::streamsize n) {
+  open(below);
+  if (position_ == decoded_size_) return -1;
+  if (n <= 0) return 0;
+  const auto wanted = static_cast<std::size_t>(std::min(static_cast<std::uint64_t>(n), decoded_size_ - position_));
+  const std::span<std::byte> result = std::as_writable_bytes(std::span(out, wanted));
+  const std::size_t element_size = codec_.element_size();
+  std::size_t done = 0;
+  while (done < wanted) {
+    const std::uint64_t index = position_ / element_size;
+    const auto within = static_cast<std::size_t>(position_ % element_size);
+    std::size_t step = 0;
+    try {
+      if (within != 0 || wanted - done < element_size) {
+        if (element_index_ != index) {
+          element_index_.reset();
+          if (decode(below, index, 1, element_) != 1) break;
+          element_index_ = index;
+        }
+        step = std::min(element_size - within, wanted - done);
+        std::memcpy(result.data() + done, element_.data() + within, step);
+      } else {
+        const std::uint64_t count = std::min<std::uint64_t>((wanted - done) / element_size, batch_);
+        const std::size_t size = static_cast<std::size_t>(count) * element_size;
+        step = static_cast<std::size_t>(decode(below, index, count, result.subspan(done, size))) * element_size;
+        if (step == 0) break;
+      }
+    } catch (const codec_error&) {
+      if (done == 0) throw;
+      break;  // what came before it first; the next read finds it again
+    }
+    done += step;
+    position_ += step;
+  }
+  total_out_ += done;
+  return static_cast<std::streamsize>(done);
+}
+
+stream_offset range_reader::seek(encoded_source& below, stream_offset to, std::ios_base::seekdir way) {
+  open(below);
+  const std::uint64_t base = way == std::ios_base::beg ? 0 : way == std::ios_base::cur ? position_ : decoded_size_;
+  // neither subtraction overflows: base <= decoded_size_ <= largest_offset
+  const auto b = static_cast<stream_offset>(base);
+  if (to < -b || to > static_cast<stream_offset>(decoded_size_) - b)
+    throw codec_error({.code = errc::invalid_range, .element = *elements_},
+                      codec_.name() + ": cannot seek " + std::to_string(to) + " bytes from byte " + std::to_string(base) +
+                          ": the chunk has " + std::to_string(*elements_) + " elements in " + std::to_string(decoded_size_) +
+                          " decoded bytes");
+  position_ = static_cast<std::uint64_t>(b + to);
+  return b + to;
+}
+
+// Ready for another device.
+void range_reader::close() noexcept {
+  opened_ = false;
+  position_ = 0;
+  device_position_.reset();
+  window_size_ = 0;
+  element_index_.reset();
+  if (!given_) {
+    elements_.reset();
+    decoded_size_ = 0;
+  }
+}
+
+}  // namespace zarrbits::iostreams::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The state of a seekable_decoder: a position in decoded bytes, and a window of encoded bytes around what was read last.
+//
+#ifndef ZARRBITS_STREAMS_RANGE_READER_HPP
+#define ZARRBITS_STREAMS_RANGE_READER_HPP
+
+#include <zarrbits/iostreams.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zarrbits::iostreams::detail {
+
+class range_reader {
+ public:
+  range_reader(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size);
+
+  // As Boost's read(): the number of bytes, or -1 at the end.
+  std::streamsize read(encoded_source& below, char* out, std::streamsize n);
+  boost::iostreams::stream_offset seek(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
+  void close() noexcept;
+
+  std::streamsize buffer_size() const noexcept { return buffer_size_; }
+  std::uint64_t total_in() const noexcept { return total_in_; }
+  std::uint64_t total_out() const noexcept { return total_out_; }
+  const std::optional<std::uint64_t>& elements() const noexcept { return elements_; }
+
+ private:
+  void open(encoded_source& below);
+  std::uint64_t derive_elements(encoded_source& below, std::uint64_t encoded);
+  std::uint64_t decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out);
+  bool fetch(encoded_source& below, const byte_range& range, std::span<const std::byte>& bytes);
+  void seek_device(encoded_source& below, std::uint64_t to);
+  [[noreturn]] void fail(const zarrbits::failure& f) const;
+
+  const zarrbits::codec codec_;
+  const std::optional<std::uint64_t> given_;
+  const std::streamsize buffer_size_;
+
+  bool opened_ = false;
+  std::optional<std::uint64_t> elements_;
+  std::uint64_t decoded_size_ = 0;
+  std::uint64_t position_ = 0;                    // in decoded bytes
+  std::optional<std::uint64_t> device_position_;  // empty where it is not known
+
+  std::vector<std::byte> window_;    // encoded bytes
+  std::uint64_t window_offset_ = 0;  // of window_[0] in the chunk
+  std::size_t window_size_ = 0;
+  std::uint64_t batch_ = 1;         // elements whose encoded bytes fit in the window wherever they begin
+  std::vector<std::byte> element_;  // one decoded element, for reads that begin or end inside it
+  std::optional<std::uint64_t> element_index_;
+
+  std::uint64_t total_in_ = 0;
+  std::uint64_t total_out_ = 0;
+};
+
+}  // namespace zarrbits::iostreams::detail
+
+#endif
