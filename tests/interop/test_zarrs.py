@@ -67,8 +67,8 @@ def test_zarrs_agrees_with_the_golden_vectors(zarrs, vectors):
         if "error" in v or v.get("stage") or v["codec"] != "packbits" or v["elements"] == 0 or v.get("truncate") or v.get("nonzero_is_true"):
             continue
         configuration = v["configuration"]
-        if {"start_byte", "end_byte"} & {configuration.get("padding_encoding")} or not isinstance(v["data_type"], str):
-            continue
+        if "start_bit" in configuration or "end_bit" in configuration or configuration.get("padding_encoding") in ("start_byte", "end_byte"):
+            continue  # the older spelling, see below
         data_type = v["data_type"]
         if data_type.startswith("numpy."):
             data_type = {"name": data_type, "configuration": {"unit": "s", "scale_factor": 1}}
