@@ -333,8 +333,8 @@ BOOST_AUTO_TEST_CASE(point_11_copies_share_their_state) {
   BOOST_CHECK_EQUAL(d.total_out(), v.size());
   BOOST_CHECK_EQUAL(d.elements(), 101u);
 
-  io::filtering_ostream out;
   std::string bytes;
+  io::filtering_ostream out;
   out.push(zi::encoder(camera()));
   out.push(string_sink(bytes));
   out.write(v.data(), static_cast<std::streamsize>(v.size()));
