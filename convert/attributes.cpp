@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/attributes.hpp"
+
+#include "convert/chunk_index.hpp"
+#include "convert/dimensions.hpp"
+#include "convert/names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t largest_attribute = 256U << 20;  // bytes in memory
+
+herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
+  static_cast<std::vector<std::string>*>(data)->push_back(name);
+  return 0;
+}
+
+bool hidden(const std::string& name, bool scale) {
+  constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST",      "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid",
+                                                   "_Netcdf4Coordinates", "_nc3_strict"};
+  if (std::find(internal.begin(), internal.end(), name) != internal.end()) return true;
+  return scale && (name == "CLASS" || name == "NAME");  // elsewhere, as in PyTables files, they are the user's
+}
+
+// The values of an attribute in memory, with what HDF5 allocated for them.
+class attribute_values {
+ public:
+  attribute_values(hid_t attribute, const type_tree& type) : type_(type), space_(H5Aget_space(attribute), "tell a dataspace") {
+    null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
+    if (null_) return;
+    dims_ = h5::extent(space_);
+    const std::uint64_t n = product(dims_);
+    if (n > largest_attribute / std::max<std::size_t>(type.size, 1)) throw h5::failure("it is larger than " + human_bytes(largest_attribute));
+    bytes_.resize(static_cast<std::size_t>(n) * type.size);
+    if (n > 0) h5::check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
+    filled_ = n > 0;
+  }
+  ~attribute_values() {
+    if (filled_ && holds_references(type_)) H5Dvlen_reclaim(type_.memory, space_, H5P_DEFAULT, bytes_.data());
+  }
+  attribute_values(const attribute_values&) = delete;
+  attribute_values& operator=(const attribute_values&) = delete;
+
+  bool null() const { return null_; }
+  const std::vector<hsize_t>& dims() const { return dims_; }
+  std::size_t count() const { return bytes_.size() / type_.size; }
+  const std::byte* at(std::size_t i) const { return bytes_.data() + i * type_.size; }
+
+ private:
+  const type_tree& type_;
+  h5::handle space_;
+  std::vector<hsize_t> dims_;
+  std::vector<std::byte> bytes_;
+  bool null_ = false, filled_ = false;
+};
+
+json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at, reference_reader& references) {
+  if (level == values.dims().size()) return value_json(type, values.at(at++), references);
+  json list = json::array();
+  for (hsize_t i = 0; i < values.dims()[level]; ++i) list.push_back(nested(values, type, level + 1, at, references));
+  return list;
+}
+
+// "_FillValue" in the form that xarray reads: one value, of float arrays as base64. Null where there is no such form.
+json xarray_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const json& plain) {
+  if (v.null() || v.count() != 1 || v.dims().size() > 1) return nullptr;
+  const json& scalar = plain.is_array() && v.dims().size() == 1 ? plain[0] : plain;
+  const bool number = type.kind == type_class::integer || type.kind == type_class::floating || type.kind == type_class::enumeration;
+  if (array.kind == type_class::floating && type.kind == type_class::floating) return float64_base64(type, v.at(0));
+  if (array.kind == type_class::floating && number) {
+    const h5::handle memory(H5Tcopy(H5T_IEEE_F64LE), "copy a type");
+    std::vector<std::byte> b(v.at(0), v.at(0) + type.size);
+    b.resize(8);
+    if (H5Tconvert(type.memory, memory, 1, b.data(), nullptr, H5P_DEFAULT) < 0) return nullptr;
+    return base64(b);
+  }
+  return scalar;
+}
+
+// A NaN or an infinity as an attribute of a float is a word in JSON; so is a number that no double holds exactly.
+bool loses(hid_t attribute, hid_t stored, const type_tree& type, std::size_t count) {
+  if (!type.maybe_lossy) return false;
+  if (type.kind != type_class::floating) return true;
+  std::vector<std::byte> raw(count * H5Tget_size(stored));
+  if (count == 0) return false;
+  if (H5Aread(attribute, stored, raw.data()) < 0) return true;
+  return conversion_loses(stored, type.memory, raw, count);
+}
+
+}  // namespace
+
+bool conversion_loses(hid_t stored, hid_t memory, const std::vector<std::byte>& values, std::size_t count) {
+  const std::size_t from = H5Tget_size(stored), to = H5Tget_size(memory);
+  std::vector<std::byte> there(count * std::max(from, to)), back;
+  std::memcpy(there.data(), values.data(), count * from);
+  if (H5Tconvert(stored, memory, count, there.data(), nullptr, H5P_DEFAULT) < 0) return true;
+  back = there;
+  if (H5Tconvert(memory, stored, count, back.data(), nullptr, H5P_DEFAULT) < 0) return true;
+  if (H5Tget_order(stored) != H5T_ORDER_LE) return std::memcmp(back.data(), values.data(), count * from) != 0;
+  const std::size_t first = static_cast<std::size_t>(std::max(H5Tget_offset(stored), 0)), bits = H5Tget_precision(stored);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t bit = first; bit < first + bits; ++bit) {
+      const auto at = i * from + bit / 8;
+      if ((std::to_integer<unsigned>(back[at] ^ values[at]) >> (bit % 8)) & 1) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> text_attribute(hid_t object, const char* name) {
+  std::vector<std::string> out;
+  const h5::handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
+  const h5::handle stored(H5Aget_type(attribute), "tell a type");
+  const type_tree type = describe_type(stored);
+  if (type.kind != type_class::text) return out;
+  const attribute_values values(attribute, type);
+  for (std::size_t i = 0; !values.null() && i < values.count(); ++i) out.emplace_back(text_of(type, values.at(i)));
+  return out;
+}
+
+json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
+                        std::vector<converted_object>& report) {
+  json result = json::object();
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &position, collect_name, &names) < 0) {
+    converted_object e;
+    e.path = path;
+    e.kind = "attribute";
+    e.outcome = outcome::skipped;
+    e.reason = "the attributes of the object cannot all be listed: " + h5::last_error();
+    report.push_back(std::move(e));
+  }
+  bool scale = false;
+  try {
+    scale = is_dimension_scale(object);
+  } catch (const h5::failure&) {
+    H5Eclear2(H5E_DEFAULT);
+  }
+  for (const std::string& name : names) {
+    converted_object e;
+    e.path = path;
+    e.kind = "attribute";
+    e.attribute = shown(name);
+    e.outcome = outcome::mapped;
+    if (hidden(name, scale)) {
+      e.reason = "HDF5's own bookkeeping; not needed in Zarr";
+      report.push_back(std::move(e));
+      continue;
+    }
+    try {
+      const h5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
+      const h5::handle stored(H5Aget_type(attribute), "tell the attribute's type");
+      const type_tree type = describe_type(stored);
+      if (const std::string why = unsupported_reason(type); !why.empty()) throw h5::failure("its type is not supported: " + why);
+      const attribute_values values(attribute, type);
+      std::size_t at = 0;
+      json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references);
+      std::string key = e.attribute;
+      while (result.contains(key) || key == own_key) key += "_";
+      if (name == "_FillValue" && array_type && !values.null()) {
+        json fill = xarray_fill(values, type, *array_type, plain);
+        if (!fill.is_null() && fill != plain) {
+          result[key] = std::move(fill);
+          // an array of one element is not the same as its element: kept beside the form that xarray takes
+          if (values.dims().size() == 1 || type.kind != type_class::floating) key = "_FillValue_source";
+        }
+      }
+      if (key != e.attribute) e.zarr_name = key;
+      if (!(key == "_FillValue" && result.contains(key))) result[key] = std::move(plain);
+      if (!values.null() && loses(attribute, stored, type, values.count())) {
+        e.lossy = true;
+        e.reason = "a value of a " + type.stored + " does not fit in a float64";
+      }
+    } catch (const h5::failure& failure) {
+      e.outcome = outcome::skipped;
+      e.reason = failure.what();
+    }
+    H5Eclear2(H5E_DEFAULT);
+    report.push_back(std::move(e));
+  }
+  return result;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The account of a conversion as JSON.
+//
+#include <zarrbits/convert.hpp>
+#include <zarrbits/version.hpp>
+
+#include "convert/names.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+namespace zarrbits {
+
+const char* to_string(outcome o) noexcept {
+  constexpr const char* names[] = {"raw", "rewrapped", "recoded", "mapped", "skipped"};
+  return names[static_cast<std::size_t>(o)];
+}
+
+bool convert_result::lost() const noexcept {
+  for (const converted_object& o : objects) {
+    if (o.lossy || o.outcome == outcome::skipped) return true;
+  }
+  return false;
+}
+
+std::string convert_result::report_json() const {
+  using json = nlohmann::ordered_json;
+  json list = json::array();
+  std::map<std::string, std::uint64_t> counts;
+  for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped}) counts[to_string(o)] = 0;
+  std::uint64_t lossy = 0;
+  for (const converted_object& o : objects) {
+    json e = {{"path", o.path}, {"kind", o.kind}};
+    if (o.kind == "attribute") e["attribute"] = o.attribute;
+    if (o.kind == "link") e["link"] = o.link;
+    if (!o.target.empty()) e["target"] = o.target;
+    e["outcome"] = to_string(o.outcome);
+    if (o.lossy) e["lossy"] = true;
+    if (!o.reason.empty()) e["reason"] = o.reason;
+    if (!o.zarr_path.empty() && o.zarr_path != o.path) e["zarr_path"] = o.zarr_path;
+    if (!o.zarr_name.empty() && o.zarr_name != o.attribute) e["zarr_name"] = o.zarr_name;
+    if (o.kind == "dataset" && o.outcome != outcome::skipped) {
+      const chunk_counts& c = o.chunks;
+      json chunks = json::object();
+      if (c.raw) chunks["raw"] = c.raw;
+      if (c.rewrapped) chunks["rewrapped"] = c.rewrapped;
+      if (c.recoded) chunks["recoded"] = c.recoded;
+      if (c.absent) chunks["absent"] = c.absent;
+      if (c.lost) chunks["lost"] = c.lost;
+      if (!chunks.empty()) e["chunks"] = chunks;
+      if (!o.lost_chunks.empty()) e["lost_chunks"] = o.lost_chunks;
+    }
+    ++counts[to_string(o.outcome)];
+    if (o.lossy) ++lossy;
+    list.push_back(std::move(e));
+  }
+  json summary = json::object();
+  for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped}) {
+    summary[to_string(o)] = counts[to_string(o)];
+  }
+  summary["lossy"] = lossy;
+  const json report = {{"version", 1},        {"converter", std::string("zarrbits ") + version()},
+                       {"source", conversion::shown(source)}, {"store", conversion::shown(store)},
+                       {"profile", profile},  {"exit_status", exit_status},
+                       {"objects", std::move(list)}, {"summary", std::move(summary)}};
+  return report.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace zarrbits

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Variable-length sequences, which Zarr does not have: a group with all elements of all sequences in `values`, in C order of the
+// dataset, and in `offsets` where each begins (and, last, where the last one ends). Sequences of sequences repeat this in `values`.
+//
+#include "convert/dataset.hpp"
+
+#include "convert/attributes.hpp"
+#include "convert/names.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t chunk_bytes = 4U << 20;
+
+// What all appenders of one array share: counting, cutting into chunks, metadata at the end.
+class array_appender : public value_appender {
+ public:
+  array_appender(conversion_context& context, std::string store_path, converted_object& entry)
+      : context_(context), store_path_(std::move(store_path)), entry_(entry) {}
+
+ protected:
+  void put_chunk(const buffer& bytes) {
+    const hsize_t at[] = {chunks_++};
+    context_.out.put(chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
+    entry_.store_bytes += bytes.size();
+  }
+  // shape[0] is the number of values, of which `per_chunk` are in a chunk; one chunk alone is as long as the array
+  void put_metadata(std::uint64_t count, std::uint64_t per_chunk) {
+    if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
+    meta_.shape[0] = count;
+    meta_.chunk[0] = std::max<std::uint64_t>(1, chunks_ <= 1 ? count : per_chunk);
+    meta_.dimension_names = context_.dimensions.phony(store_path_.substr(0, store_path_.rfind('/')), meta_.shape);
+    context_.out.put(metadata_key(store_path_), array_text(meta_));
+  }
+
+  conversion_context& context_;
+  std::string store_path_;
+  converted_object& entry_;
+  array_metadata meta_;
+  hsize_t chunks_ = 0;
+};
+
+class fixed_appender final : public array_appender {
+ public:
+  fixed_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
+      : array_appender(context, std::move(store_path), entry), type_(type), leaf_(&type) {
+    meta_.shape = {0};
+    for (; leaf_->kind == type_class::array; leaf_ = &leaf_->element()) {
+      meta_.shape.insert(meta_.shape.end(), leaf_->dims.begin(), leaf_->dims.end());
+    }
+    const bool opaque = leaf_->kind == type_class::opaque;
+    if (opaque) meta_.shape.push_back(leaf_->size);
+    meta_.chunk = meta_.shape;
+    big_ = stored_big_endian(*leaf_);
+    const buffer zeros(leaf_->size);
+    meta_.data_type = opaque ? json("uint8") : zarr_data_type(*leaf_);
+    meta_.fill_value = opaque ? json(0) : fill_json(*leaf_, zeros.data());
+    meta_.codecs = bytes_codecs(meta_.data_type, !opaque && has_byte_order(*leaf_), big_, 0);
+    if (leaf_->kind == type_class::enumeration) meta_.attributes[own_key] = {{"enum", enumeration_members(*leaf_)}};
+    per_chunk_ = std::max<std::uint64_t>(1, chunk_bytes / type.size);
+  }
+
+  void append(const std::byte* values, std::size_t count) override {
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t room = static_cast<std::size_t>(per_chunk_) - pending_.size() / type_.size;
+      const std::size_t n = std::min(room, count - done);
+      pending_.insert(pending_.end(), values + done * type_.size, values + (done + n) * type_.size);
+      done += n;
+      count_ += n;
+      if (pending_.size() / type_.size == per_chunk_) flush();
+    }
+  }
+
+  void finish() override {
+    if (!pending_.empty()) {
+      if (chunks_ > 0) pending_.resize(static_cast<std::size_t>(per_chunk_) * type_.size);
+      flush();
+    }
+    put_metadata(count_, per_chunk_);
+  }
+
+ private:
+  void flush() {
+    if (leaf_->kind == type_class::compound) unify_byte_order(*leaf_, pending_.data(), pending_.size() / leaf_->size, big_);
+    put_chunk(pending_);
+    pending_.clear();
+  }
+
+  const type_tree& type_;
+  const type_tree* leaf_;
+  bool big_ = false;
+  std::uint64_t per_chunk_ = 1, count_ = 0;
+  buffer pending_;
+};
+
+class text_appender final : public array_appender {
+ public:
+  text_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
+      : array_appender(context, std::move(store_path), entry), type_(type) {}
+
+  // Strings wait in memory until all are known: only then is it clear whether they are text.
+  void append(const std::byte* values, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) add(values + i * type_.size);
+  }
+
+  void finish() override {
+    meta_.data_type = utf8_ ? "string" : "variable_length_bytes";
+    meta_.fill_value = "";
+    meta_.codecs = text_codecs(utf8_, 0);
+    text_chunk chunk;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      chunk.add(all_[i]);
+      if (chunk.count() == per_chunk) put_chunk(chunk.take());
+    }
+    if (chunk.count() > 0) {
+      while (chunks_ > 0 && chunk.count() < per_chunk) chunk.add("");
+      put_chunk(chunk.take());
+    }
+    put_metadata(all_.size(), per_chunk);
+  }
+
+ private:
+  static constexpr std::size_t per_chunk = 65536;
+
+  void add(const std::byte* p) {
+    if (type_.kind == type_class::text) {
+      all_.emplace_back(text_of(type_, p));
+      utf8_ = utf8_ && is_utf8(all_.back());
+      return;
+    }
+    const json target = type_.kind == type_class::object_reference ? context_.source.object(p) : context_.source.region(p);
+    if (target.is_null()) {
+      entry_.lossy = true;
+      entry_.reason = "a reference that points nowhere";
+    }
+    all_.push_back(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : target.dump());
+  }
+
+  const type_tree& type_;
+  bool utf8_ = true;
+  std::vector<std::string> all_;
+};
+
+class sequence_appender final : public value_appender {
+ public:
+  sequence_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
+      : context_(context), type_(type), store_path_(std::move(store_path)),
+        offset_type_(describe_type(H5T_STD_I64LE)),
+        offsets_(context, offset_type_, join_path(store_path_, "offsets"), entry),
+        values_(make(context, type.element(), join_path(store_path_, "values"), entry)) {
+    put_offset();
+  }
+
+  void append(const std::byte* rows, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      hvl_t row;
+      std::memcpy(&row, rows + i * sizeof row, sizeof row);
+      if (row.p && row.len > 0) {
+        values_->append(static_cast<const std::byte*>(row.p), row.len);
+        total_ += static_cast<std::int64_t>(row.len);
+      }
+      put_offset();
+    }
+  }
+
+  void finish_with(const json& attributes) {
+    values_->finish();
+    offsets_.finish();
+    context_.out.put(metadata_key(store_path_), group_text(attributes));
+  }
+  void finish() override { finish_with(json::object()); }
+
+ private:
+  void put_offset() {
+    std::byte little[8];
+    for (unsigned i = 0; i < 8; ++i) little[i] = static_cast<std::byte>(total_ >> (8 * i));
+    offsets_.append(little, 1);
+  }
+
+  conversion_context& context_;
+  const type_tree& type_;
+  std::string store_path_;
+  type_tree offset_type_;
+  fixed_appender offsets_;
+  std::unique_ptr<value_appender> values_;
+  std::int64_t total_ = 0;
+};
+
+// Compounds that Zarr's struct cannot hold: a group with one array for each member.
+class members_appender final : public value_appender {
+ public:
+  members_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
+      : context_(context), type_(type), store_path_(std::move(store_path)) {
+    for (const type_tree& m : type.parts) members_.push_back(make(context, m, join_path(store_path_, node_name(m.name)), entry));
+  }
+  void append(const std::byte* values, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t m = 0; m < members_.size(); ++m) members_[m]->append(values + i * type_.size + type_.parts[m].offset, 1);
+    }
+  }
+  void finish() override {
+    for (const auto& m : members_) m->finish();
+    context_.out.put(metadata_key(store_path_), group_text(json::object()));
+  }
+
+ private:
+  conversion_context& context_;
+  const type_tree& type_;
+  std::string store_path_;
+  std::vector<std::unique_ptr<value_appender>> members_;
+};
+
+}  // namespace
+
+std::unique_ptr<value_appender> value_appender::make(conversion_context& context, const type_tree& type, const std::string& store_path,
+                                                     converted_object& entry) {
+  const type_tree* leaf = &type;
+  while (leaf->kind == type_class::array) leaf = &leaf->element();
+  const bool array = leaf != &type;
+  switch (leaf->kind) {
+    case type_class::sequence:
+      if (array) throw skip_dataset("sequences of arrays of sequences are not supported");
+      return std::make_unique<sequence_appender>(context, type, store_path, entry);
+    case type_class::text:
+    case type_class::object_reference:
+    case type_class::region_reference:
+      if (array) throw skip_dataset("sequences of arrays of strings or references are not supported");
+      return std::make_unique<text_appender>(context, type, store_path, entry);
+    case type_class::compound:
+      if (zarr_data_type(*leaf).is_null()) {
+        if (array) throw skip_dataset("sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
+        return std::make_unique<members_appender>(context, type, store_path, entry);
+      }
+      break;
+    default: break;
+  }
+  return std::make_unique<fixed_appender>(context, type, store_path, entry);
+}
+
+void dataset_job::write_sequences(const value_view& view, const std::string& store_path, json attributes) {
+  json& own = attributes[own_key];
+  if (!own.is_object()) own = json::object();
+  json shape = dims_;
+  for (const hsize_t e : view.extra) shape.push_back(e);
+  own["shape"] = std::move(shape);  // of the array of sequences
+  sequence_appender sequences(context_, *view.leaf, store_path, *entry_);
+
+  // rows in C order: blocks that are whole runs of the dataset
+  chunk_grid blocks{dims_, chunk_shape_for(dims_, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
+  const std::string missing = H5Dget_storage_size(dataset_) > 0 ? pipeline_.missing(type_) : "";
+  if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+  if (blocks.chunks() > 0) {
+    std::vector<hsize_t> at(dims_.size(), 0);
+    do {
+      const std::vector<hsize_t> first = blocks.start(at), count = blocks.inside(at);
+      buffer rows(static_cast<std::size_t>(product(count)) * view.size);
+      read_block(view.memory, view.size, first, count, count, rows);
+      const hsize_t n = product(count);
+      const h5::handle space(H5Screate_simple(1, &n, nullptr), "make a dataspace");
+      try {
+        sequences.append(rows.data(), rows.size() / view.leaf->size);
+      } catch (...) {
+        H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, rows.data());
+        throw;
+      }
+      H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, rows.data());
+    } while (blocks.next(at));
+    ++entry_->chunks.recoded;
+  }
+  sequences.finish_with(attributes);
+  entry_->chunks = {};  // the source's chunks have no counterpart
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Everything that can be reached in an HDF5 file, each object once: groups that contain themselves and objects with many names
+// are met by address.
+//
+#ifndef ZARRBITS_CONVERT_SOURCE_HPP
+#define ZARRBITS_CONVERT_SOURCE_HPP
+
+#include "convert/h5.hpp"
+#include "convert/values_json.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+constexpr std::size_t no_object = static_cast<std::size_t>(-1);
+
+// A link that is not the one under which its object is stored.
+struct extra_link {
+  std::string name;    // as in the file
+  std::string kind;    // hard, soft, external, user, broken
+  std::size_t object = no_object;  // hard
+  std::string target;  // soft, external: path, shown
+  std::string file;    // external: file, shown
+  std::string detail;  // user: value in base64; broken: why
+};
+
+struct source_object {
+  enum class kind_type { group, dataset, datatype } kind = kind_type::group;
+  haddr_t address = HADDR_UNDEF;
+  std::string path;        // as shown to people and in the report
+  std::string store_path;  // "/" or "/a/b%5C"
+  std::string link_name;   // of the link that it was found by, as in the file
+  std::size_t parent = no_object;
+  std::vector<std::size_t> children;  // groups: objects stored below
+  std::vector<extra_link> links;      // groups: the other links in it
+  std::string listing_error;          // groups: why not everything in it is known
+};
+
+class source_file final : public reference_reader {
+ public:
+  // Throws convert_error where the file cannot be opened.
+  explicit source_file(const std::string& path);
+
+  // Finds all objects. `tells_case_apart`: whether two names may differ in case alone.
+  void walk(bool tells_case_apart);
+
+  h5::handle open(const source_object& o) const;
+  hid_t file() const { return file_; }
+  std::vector<source_object>& objects() { return objects_; }
+  const std::vector<source_object>& objects() const { return objects_; }
+  // The object that lies at this address of the file, or null.
+  const source_object* at(haddr_t address) const;
+
+  // Paths of references' targets.
+  json object(const void* reference) override;
+  json region(const void* reference) override;
+  const source_object* target_of(const void* reference, H5R_type_t type) const;
+
+ private:
+  void list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh);
+
+  std::string path_;
+  h5::handle file_;
+  std::vector<source_object> objects_;
+  std::unordered_map<haddr_t, std::size_t> by_address_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

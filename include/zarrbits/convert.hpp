@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// HDF5 files to Zarr v3 stores, with an account of every object.
+//
+//   zarrbits::convert_result r = zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
+//   if (r.lost()) std::cerr << r.report_json();   // what was skipped, and why
+//
+// Needs libhdf5 and zlib at link time; the header needs neither. libhdf5 keeps process-wide state: call convert() from one thread
+// at a time.
+//
+#ifndef ZARRBITS_CONVERT_HPP
+#define ZARRBITS_CONVERT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace zarrbits {
+
+// The conversion failed as a whole, and no store is left. what() is a sentence: what, where, what to do.
+struct convert_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// What became of an object, the cheapest first. Of a dataset: the costliest way that one of its chunks needed.
+enum class outcome {
+  raw,        // the stored bytes were copied
+  rewrapped,  // the payload was kept, its framing or checksum changed
+  recoded,    // decoded and encoded again
+  mapped,     // no exact counterpart in Zarr: another layout, or an attribute
+  skipped,    // not in the store; `reason` says why
+};
+const char* to_string(outcome o) noexcept;
+
+struct chunk_counts {
+  std::uint64_t raw = 0, rewrapped = 0, recoded = 0;
+  std::uint64_t absent = 0;  // never written in the source, and so left out of the store
+  std::uint64_t lost = 0;    // unreadable in the source
+};
+
+// One object of the source: a group, dataset, named datatype, attribute, or a link that is not the first to its object.
+struct converted_object {
+  std::string path;       // in the source; bytes that are not UTF-8 as %XX
+  std::string kind;       // "group", "dataset", "datatype", "attribute", "link"
+  std::string attribute;  // name, where kind is "attribute"
+  std::string link;       // "hard", "soft", "external", "user", "broken", where kind is "link"
+  std::string target;     // of the link
+  zarrbits::outcome outcome = zarrbits::outcome::mapped;
+  bool lossy = false;     // something cannot be rebuilt from the store
+  std::string reason;     // why skipped, lossy or unusual
+  std::string zarr_path;  // where it is in the store, if not at `path`
+  std::string zarr_name;  // the attribute's name in the store, if another
+  chunk_counts chunks;
+  std::vector<std::vector<std::uint64_t>> lost_chunks;  // grid coordinates
+  std::uint64_t source_bytes = 0;                       // stored size of a dataset in the source
+  std::uint64_t store_bytes = 0;                        // and of its chunks in the store
+};
+
+struct convert_progress {
+  const std::string& path;      // the object at hand
+  std::uint64_t objects_done, objects;
+  std::uint64_t bytes_done, bytes;  // stored bytes of the source's datasets
+};
+
+struct convert_options {
+  std::string source;       // an HDF5 file
+  std::string store;        // a directory that does not exist yet
+  bool overwrite = false;   // replace a Zarr store that is there
+  bool allow_lossy = false; // exit status 0 where something was skipped or lossy
+  bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
+  std::string codec = "bytes";   // "packbits": bool and integers are packed; zarr-python does not read that
+  std::optional<unsigned> bits;  // with packbits: how many bits of each integer to keep; values that do not fit are an error
+  std::function<void(const convert_progress&)> progress;
+};
+
+struct convert_result {
+  std::string source, store, profile;
+  std::vector<converted_object> objects;
+  int exit_status = 0;            // 0 nothing lost (or that was allowed), 3 something skipped or lossy
+  std::uint64_t store_objects = 0;  // files written
+  std::uint64_t store_bytes = 0;
+  double seconds = 0;
+
+  // True where something was skipped, or cannot be rebuilt from the store.
+  bool lost() const noexcept;
+  // The report as strict JSON; docs/converter.md has its keys.
+  std::string report_json() const;
+};
+
+// Converts. Throws convert_error; what cannot be converted but does not stand in the way of the rest is in the result.
+convert_result convert(const convert_options& options);
+
+}  // namespace zarrbits
+
+#endif
