@@ -226,6 +226,22 @@ BOOST_AUTO_TEST_CASE(input_that_ends_inside_an_element_is_truncated) {
   BOOST_TEST(!drive(zarrbits::decoder(twelve), bytes(3), always(1), always(64)).error);
 }
 
+BOOST_AUTO_TEST_CASE(a_count_byte_that_cannot_be_is_refused_without_a_count_too) {
+  for (const unsigned count : {1u, 6u, 8u, 9u, 15u, 16u, 255u})
+    for (const auto pad : {zarrbits::padding::first_byte, zarrbits::padding::last_byte})
+      for (const char* type : {"bool", "uint16"}) {
+        const zarrbits::codec c = zarrbits::packbits(type, {.padding_encoding = pad, .last_bit = type[0] == 'b' ? 0u : 11u});
+        bytes in{std::byte{0}, std::byte{0}, std::byte{0}};
+        in.insert(pad == zarrbits::padding::first_byte ? in.begin() : in.end(), static_cast<std::byte>(count));
+        const bool possible = type[0] == 'b' && count < 8;
+        for (const std::size_t most : {1u, 4u, 64u}) {
+          const auto r = drive(zarrbits::decoder(c), in, always(most), always(most));
+          BOOST_TEST((r.error == zarrbits::errc::invalid_padding_count) == !possible, count);
+          if (possible) BOOST_TEST(r.out.size() == 24 - count);
+        }
+      }
+}
+
 BOOST_AUTO_TEST_CASE(failure_tells_the_element_and_its_value) {
   const zarrbits::codec c = zarrbits::packbits("int16", {.last_bit = 11});
   std::vector<std::int16_t> v(1000, -5);
