@@ -126,10 +126,19 @@ std::optional<std::uint64_t> elements_to_decode(const codec& c, const input_file
   return n.most;
 }
 
+// The core's sentences speak of policies; here they are options.
+const char* option_for(const std::error_code& code) {
+  if (code == errc::value_does_not_fit) return " (--truncate)";
+  if (code == errc::invalid_bool) return " (--nonzero-is-true)";
+  return "";
+}
+
 template <class Filter>
-void run(const Filter& filter, const input_file& in, const output_file& out, std::uint64_t& bytes_in, std::uint64_t& bytes_out) {
+void run(const Filter& filter, const input_file& in, const output_file& out, std::uint64_t& bytes_in, std::uint64_t& bytes_out) try {
   // compose() and not a filtering stream: its errors arrive here as they were thrown
   io::copy(descriptor_source(in, bytes_in), io::compose(filter, descriptor_sink(out, bytes_out)), buffer_size);
+} catch (const iostreams::codec_error& e) {
+  throw command_error(std::string(e.what()) + option_for(e.failure().code));
 }
 
 int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {

@@ -78,8 +78,11 @@ std::optional<double> store_float(const std::string& name, const std::byte* p) {
 }
 
 std::string show_float(double v, const std::byte* p, std::size_t size) {
-  if (std::isnan(v)) return "NaN (" + hex(p, size) + ")";
   char text[40];
+  if (std::isnan(v)) {  // its bits are what may differ
+    std::snprintf(text, sizeof text, "NaN (0x%0*llx)", static_cast<int>(2 * size), static_cast<unsigned long long>(load(p, size)));
+    return text;
+  }
   std::snprintf(text, sizeof text, size >= 8 ? "%.17g" : "%.9g", v);
   return text;
 }
@@ -87,6 +90,7 @@ std::string show_float(double v, const std::byte* p, std::size_t size) {
 std::string show_source(const source_type& t, const std::byte* p) {
   switch (t.kind) {
     case source_kind::integer:
+      if (t.is_bool && load(p, t.size) <= 1) return load(p, t.size) != 0 ? "true" : "false";
       return t.is_signed ? std::to_string(load_signed(p, t.size)) : std::to_string(load(p, t.size));
     case source_kind::bitfield: return std::to_string(load(p, t.size));
     case source_kind::floating:

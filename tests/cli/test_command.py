@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The frame of the command: versions, help, usage errors, standard output that cannot be written."""
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from command import COMMAND, is_one_sentence, run
+
+SUBCOMMANDS = ["convert", "verify", "encode", "decode"]
+# every option that users were promised; the help must name each
+OPTIONS = {
+    "convert": ["--report", "--codec", "--bits", "--allow-lossy", "--overwrite", "--quiet", "--json", "--help"],
+    "verify": ["--json", "--help"],
+    "encode": ["--data-type", "--codec", "--elements", "--truncate", "--nonzero-is-true", "--assume-little-endian", "--output", "-o", "--help"],
+    "decode": ["--data-type", "--codec", "--elements", "--truncate", "--nonzero-is-true", "--strict-padding", "--assume-little-endian",
+               "--output", "-o", "--help"],
+}
+
+
+class Command(unittest.TestCase):
+    def test_version_is_the_projects(self):
+        r = run("--version")
+        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, f"zarrbits {os.environ['ZARRBITS_VERSION']}\n".encode(), ""))
+
+    def test_help_lists_all_subcommands(self):
+        for word in ("--help", "-h"):
+            r = run(word)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            for name in SUBCOMMANDS:
+                self.assertRegex(r.stdout.decode(), rf"(?m)^  {name} +\w")
+
+    def test_help_of_each_subcommand_names_every_option_and_has_an_example(self):
+        for name in SUBCOMMANDS:
+            r = run(name, "--help")
+            text = r.stdout.decode()
+            self.assertEqual((r.returncode, r.stderr), (0, ""), name)
+            for option in OPTIONS[name]:
+                self.assertRegex(text, rf"(?<![\w-]){option}(?![\w-])", f"{name} --help does not name {option}")
+            self.assertIn(f"zarrbits {name} ", text)
+            self.assertIn("Exit status", text)
+
+    def test_usage_errors_are_one_sentence_and_status_2(self):
+        cases = [
+            [],
+            ["frobnicate"],
+            ["--frobnicate"],
+            [""],
+            ["encode"],
+            ["encode", "--data-type", "bool"],
+            ["decode", "--codec", "packbits"],
+            ["encode", "--data-type", "bool", "--codec", "packbits", "--frobnicate"],
+            ["encode", "--data-type", "bool", "--codec", "packbits", "one", "two"],
+            ["encode", "--data-type", "bool", "--data-type", "bool", "--codec", "packbits"],
+            ["encode", "--data-type", "bool", "--codec"],
+            ["verify"],
+            ["verify", "one.h5"],
+            ["verify", "one.h5", "two.zarr", "three"],
+            ["convert"],
+        ]
+        for count in ("-1", "", "1e3", "0x10", "12 ", "1.5", "99999999999999999999"):
+            cases.append(["encode", "--data-type", "bool", "--codec", "packbits", "--elements=" + count])
+        for arguments in cases:
+            r = run(*arguments)
+            self.assertEqual((r.returncode, r.stdout), (2, b""), arguments)
+            self.assertTrue(is_one_sentence(r.stderr), (arguments, r.stderr))
+
+    def test_a_count_is_decimal_digits_only(self):
+        # 010 is ten, never octal
+        r = run("encode", "--data-type", "bool", "--codec", "packbits", "--elements", "010", data=bytes(10))
+        self.assertEqual((r.returncode, r.stdout), (0, bytes(2)))
+
+    def test_control_characters_of_names_do_not_reach_the_terminal(self):
+        r = run("a\nb\x1b[31mc")
+        self.assertEqual(r.returncode, 2)
+        self.assertTrue(is_one_sentence(r.stderr), r.stderr)
+        self.assertIn(r"a\x0ab\x1b[31mc", r.stderr)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        codec = ["--data-type", "uint8", "--codec", "bytes"]
+        for arguments in (["--version"], ["--help"], ["encode", "--help"], ["encode", *codec], ["decode", *codec]):
+            with open("/dev/full", "wb") as full:
+                r = run(*arguments, data=b"x" * 100, stdout=full)
+            self.assertEqual(r.returncode, 1, arguments)
+            self.assertTrue(is_one_sentence(r.stderr), (arguments, r.stderr))
+            self.assertIn("No space left", r.stderr)
+
+    def test_output_that_is_closed_is_an_error_and_no_other_file_is_written(self):
+        r = subprocess.run(["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes >&-', COMMAND], input=b"abc", capture_output=True)
+        self.assertEqual(r.returncode, 1)
+        self.assertTrue(is_one_sentence(r.stderr.decode()), r.stderr)
+
+    def end_of_reader(self, ignore):
+        """A pipe whose reader leaves after a few bytes, with SIGPIPE as it is or ignored."""
+        with open("/dev/zero", "rb") as zero:
+            p = subprocess.Popen([COMMAND, "encode", "--data-type", "uint8", "--codec", "bytes"], stdin=zero, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, preexec_fn=(lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN)) if ignore else None,
+                                 restore_signals=not ignore)
+            self.assertEqual(p.stdout.read(100), bytes(100))
+            p.stdout.close()
+            error = p.stderr.read()
+            p.stderr.close()
+            return p.wait(timeout=60), error
+
+    def test_a_reader_that_leaves_ends_the_command_without_a_word(self):
+        self.assertEqual(self.end_of_reader(ignore=False), (-signal.SIGPIPE, b""))
+        self.assertEqual(self.end_of_reader(ignore=True), (1, b""))
+
+
+if __name__ == "__main__":
+    unittest.main()

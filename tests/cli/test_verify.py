@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: BSL-1.0
+"""`zarrbits verify` on stores that are written here by hand, from the specification, and then damaged in one place at a time."""
+import gzip
+import json
+import os
+import shutil
+import struct
+import tempfile
+import unittest
+
+import h5py
+import numpy as np
+
+from command import is_one_sentence, run
+
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+BIG = {"name": "bytes", "configuration": {"endian": "big"}}
+BYTES = {"name": "bytes"}
+GZIP = {"name": "gzip", "configuration": {"level": 5}}
+CRC32C = {"name": "crc32c"}
+PAYLOAD_NAN = np.array(0x7FF8000000000123, "u8").view("f8")[()]
+COMPOUND = np.dtype([("n", "<i4"), ("x", "<f8"), ("s", "S3")])
+STRUCT = {"name": "struct", "configuration": {"fields": [
+    {"name": "n", "data_type": "int32"}, {"name": "x", "data_type": "float64"},
+    {"name": "s", "data_type": {"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}}]}}
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for b in data:
+        crc ^= b
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return struct.pack("<I", crc ^ 0xFFFFFFFF)
+
+
+def strings(*texts):
+    parts = [t.encode() if isinstance(t, str) else t for t in texts]
+    return struct.pack("<I", len(parts)) + b"".join(struct.pack("<I", len(p)) + p for p in parts)
+
+
+def write_json(folder, value):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "zarr.json"), "w") as f:
+        json.dump(value, f)
+
+
+def group(folder):
+    write_json(folder, {"zarr_format": 3, "node_type": "group", "attributes": {}})
+
+
+def array(folder, shape, chunk, data_type, codecs, fill, chunks, keys=None):
+    """`chunks`: key -> bytes."""
+    write_json(folder, {"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type, "fill_value": fill, "codecs": codecs,
+                        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}}, "attributes": {},
+                        "chunk_key_encoding": keys or {"name": "default", "configuration": {"separator": "/"}}})
+    for key, data in chunks.items():
+        path = os.path.join(folder, key)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+
+
+def edit(store, node, **changes):
+    path = os.path.join(store, node, "zarr.json")
+    with open(path) as f:
+        metadata = json.load(f)
+    metadata.update(changes)
+    with open(path, "w") as f:
+        json.dump(metadata, f)
+
+
+def flip(store, key, at, mask=1):
+    with open(os.path.join(store, key), "r+b") as f:
+        f.seek(at)
+        b = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([b ^ mask]))
+
+
+def write_source(path):
+    with h5py.File(path, "w") as f:
+        f.attrs["title"] = "an attribute"
+        g = f.create_group("g")
+        g.create_dataset("int16", data=np.arange(-7, 8, dtype="<i2").reshape(3, 5), chunks=(2, 2))
+        g.create_dataset("big", data=np.arange(5, dtype=">i4"), chunks=(2,))
+        g.create_dataset("nan", data=np.array([PAYLOAD_NAN, -0.0, 1.5]))
+        g.create_dataset("mask", data=np.array([1, 0, 1, 1, 0, 0, 0, 0, 1, 1], "?"))
+        g.create_dataset("camera", data=np.array([0xABC, 0xFFF, 1], "<u2"))
+        g.create_dataset("scalar", data=np.float32(2.5))
+        g.create_dataset("nothing", data=np.zeros((0, 3), "i4"))
+        g.create_dataset("complex", data=np.array([1 + 2j, -3 - 0j]))
+        g.create_dataset("compound", data=np.array([(1, 2.5, b"ab"), (-1, 4, b"")], COMPOUND))
+        f.create_dataset("filled", (6,), "f8", chunks=(2,), fillvalue=PAYLOAD_NAN)[0:2] = [1, 2]
+        f.create_dataset("text", data=["é", "", "abc"], dtype=h5py.string_dtype())
+        f.create_dataset("fixed", data=np.array([b"abc", b"", b"\xffz"], "S4"))
+        f.create_dataset("enum", data=np.array([1, 2], "i1"), dtype=h5py.enum_dtype({"RED": 1, "BLUE": 2}, basetype="i1"))
+        f.create_dataset("array_type", (2,), np.dtype(("<i4", (3,))))[...] = np.arange(6).reshape(2, 3)
+        f.create_dataset("null", data=h5py.Empty("i4"))
+        v = f.create_dataset("sequences", (2,), h5py.vlen_dtype("<i4"))
+        v[0], v[1] = [1, 2, 3], [4]
+        mixed = f.create_dataset("mixed", (2,), np.dtype([("a", "<i4"), ("s", h5py.string_dtype())]))
+        mixed[...] = np.array([(1, "one"), (2, "two")], mixed.dtype)
+        r = f.create_dataset("references", (2,), h5py.ref_dtype)
+        r[0] = f["g/int16"].ref
+        f.create_dataset("a%b\\c", data=np.array([7], "u1"))
+        f["hard"] = f["g/int16"]
+        f["soft"] = h5py.SoftLink("/g/int16")
+        f["loop"] = f["/"]
+        f["type"] = np.dtype("i8")
+
+
+def write_store(s):
+    group(s)
+    group(s + "/g")
+    whole = np.zeros((4, 6), "<i2")
+    whole[:3, :5] = np.arange(-7, 8).reshape(3, 5)
+    array(s + "/g/int16", [3, 5], [2, 2], "int16", [LITTLE, GZIP], 0,
+          {f"c/{i}/{j}": gzip.compress(whole[2 * i:2 * i + 2, 2 * j:2 * j + 2].tobytes()) for i in range(2) for j in range(3)})
+    array(s + "/g/big", [5], [2], "int32", [BIG, CRC32C], 0,
+          {f"{i}": d + crc32c(d) for i, d in enumerate([struct.pack(">2i", 0, 1), struct.pack(">2i", 2, 3), struct.pack(">2i", 4, 0)])},
+          keys={"name": "v2", "configuration": {"separator": "."}})
+    array(s + "/g/nan", [3], [3], "float64", [LITTLE], 0.0, {"c/0": np.array([PAYLOAD_NAN, -0.0, 1.5]).tobytes()})
+    array(s + "/g/mask", [10], [10], "bool", [{"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}], False,
+          {"c/0": bytes([6, 0b00001101, 0b00000011])})
+    array(s + "/g/camera", [3], [3], "uint16", [{"name": "packbits", "configuration": {"last_bit": 11}}], 0, {"c/0": b"\xbc\xfa\xff\x01\x00"})
+    array(s + "/g/scalar", [], [], "float32", [LITTLE], 0.0, {"c": struct.pack("<f", 2.5)})
+    array(s + "/g/nothing", [0, 3], [1, 3], "int32", [LITTLE], 0, {})
+    array(s + "/g/complex", [2], [2], "complex128", [LITTLE], [0.0, 0.0], {"c/0": np.array([1 + 2j, -3 - 0j]).tobytes()})
+    array(s + "/g/compound", [2], [2], STRUCT, [LITTLE], {"n": 0, "x": 0.0, "s": ""},
+          {"c/0": np.array([(1, 2.5, b"ab"), (-1, 4, b"")], COMPOUND).tobytes()})
+    array(s + "/filled", [6], [2], "float64", [LITTLE], "0x7ff8000000000123", {"c/0": struct.pack("<2d", 1, 2)})
+    array(s + "/text", [3], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("é", ""), "c/1": strings("abc", "")})
+    array(s + "/fixed", [3], [3], "variable_length_bytes", [{"name": "vlen-bytes"}], "", {"c/0": strings("abc", "", b"\xffz")})
+    array(s + "/enum", [2], [2], "int8", [BYTES], 0, {"c/0": b"\1\2"})
+    array(s + "/array_type", [2, 3], [2, 2], "int32", [{"name": "transpose", "configuration": {"order": [1, 0]}}, LITTLE], 0,
+          {"c/0/0": struct.pack("<4i", 0, 3, 1, 4), "c/0/1": struct.pack("<4i", 2, 5, 0, 0)})
+    group(s + "/null")
+    group(s + "/sequences")
+    array(s + "/sequences/values", [4], [3], "int32", [LITTLE], 0, {"c/0": struct.pack("<3i", 1, 2, 3), "c/1": struct.pack("<3i", 4, 0, 0)})
+    array(s + "/sequences/offsets", [3], [2], "int64", [LITTLE], 0, {"c/0": struct.pack("<2q", 0, 3), "c/1": struct.pack("<2q", 4, 0)})
+    group(s + "/mixed")
+    array(s + "/mixed/a", [2], [2], "int32", [LITTLE], 0, {"c/0": struct.pack("<2i", 1, 2)})
+    array(s + "/mixed/s", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("one", "two")})
+    array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/int16", "")})
+    array(s + "/a%25b%5Cc", [1], [1], "uint8", [BYTES], 0, {"c/0": b"\7"})
+
+
+DATASETS = 19
+# what is done to the store -> (path of the only finding, its outcome, index or None)
+DAMAGE = {
+    "a flipped bit": (lambda s: flip(s, "g/nan/c/0", 0), "/g/nan", "differs", [0]),
+    "the sign of a zero": (lambda s: flip(s, "g/nan/c/0", 15, 0x80), "/g/nan", "differs", [1]),
+    "a bit of a compressed chunk": (lambda s: flip(s, "g/int16/c/1/1", 12, 0x10), "/g/int16", "differs", None),
+    "a checksum": (lambda s: flip(s, "g/big/1", 8), "/g/big", "differs", None),
+    "a checked byte": (lambda s: flip(s, "g/big/1", 3), "/g/big", "differs", None),
+    "a packed bit": (lambda s: flip(s, "g/mask/c/0", 2, 2), "/g/mask", "differs", [9]),
+    "a count byte": (lambda s: flip(s, "g/mask/c/0", 0), "/g/mask", "differs", None),
+    "12-bit data": (lambda s: flip(s, "g/camera/c/0", 4), "/g/camera", "differs", [2]),
+    "the padding of 12-bit data is none of it": (lambda s: flip(s, "g/camera/c/0", 4, 0x80), None, None, None),
+    "an imaginary part": (lambda s: flip(s, "g/complex/c/0", 31, 0x80), "/g/complex", "differs", [1]),
+    "a scalar": (lambda s: flip(s, "g/scalar/c", 3), "/g/scalar", "differs", []),
+    "a field": (lambda s: flip(s, "g/compound/c/0", 15 + 4), "/g/compound", "differs", [1]),
+    "an array type's element": (lambda s: flip(s, "array_type/c/0/1", 4), "/array_type", "differs", [1, 2]),
+    "past the edge is none of it": (lambda s: flip(s, "array_type/c/0/1", 8), None, None, None),
+    "a letter": (lambda s: flip(s, "text/c/1", 9), "/text", "differs", [2]),
+    "a letter that is not UTF-8": (lambda s: flip(s, "fixed/c/0", 19), "/fixed", "differs", [2]),
+    "a sequence's value": (lambda s: flip(s, "sequences/values/c/1", 0), "/sequences", "differs", [1, 0]),
+    "a sequence's offset": (lambda s: flip(s, "sequences/offsets/c/0", 8), "/sequences", "differs", None),
+    "a member": (lambda s: flip(s, "mixed/a/c/0", 4), "/mixed", "differs", [1]),
+    "a member lost": (lambda s: shutil.rmtree(s + "/mixed/s"), "/mixed", "missing", None),
+    "a reference": (lambda s: array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/big", "")}),
+                    "/references", "differs", [0]),
+    "a chunk lost": (lambda s: os.remove(s + "/g/big/2"), "/g/big", "differs", [4]),
+    "a short chunk": (lambda s: os.truncate(s + "/g/nan/c/0", 23), "/g/nan", "differs", None),
+    "a long chunk": (lambda s: os.truncate(s + "/g/nan/c/0", 25), "/g/nan", "differs", None),
+    "a fill value that nothing uses": (lambda s: edit(s, "g/scalar", fill_value=1.0), "/g/scalar", "differs", None),
+    "a fill value that chunks use": (lambda s: edit(s, "filled", fill_value="NaN"), "/filled", "differs", None),
+    "a fill value that is none": (lambda s: edit(s, "filled", fill_value=None), "/filled", "differs", None),
+    "a shape": (lambda s: edit(s, "g/big", shape=[4]), "/g/big", "differs", None),
+    "a sign": (lambda s: edit(s, "g/int16", data_type="uint16"), "/g/int16", "differs", None),
+    "a size": (lambda s: edit(s, "g/nothing", data_type="int64"), "/g/nothing", "differs", None),
+    "a boolean as int8": (lambda s: edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]), "/g/mask", "differs", None),
+    "a byte order": (lambda s: edit(s, "g/int16", codecs=[BIG, GZIP]), "/g/int16", "differs", [0, 0]),
+    "metadata that is no JSON": (lambda s: os.truncate(s + "/text/zarr.json", 20), "/text", "differs", None),
+    "an unknown key": (lambda s: edit(s, "text", more=1), "/text", "differs", None),
+    "a dataset lost": (lambda s: shutil.rmtree(s + "/enum"), "/enum", "missing", None),
+    "a dataset that is a group": (lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum"), "/enum", "differs", None),
+    "a null dataspace with elements": (lambda s: shutil.rmtree(s + "/null") or shutil.copytree(s + "/enum", s + "/null"), "/null", "differs", None),
+    "a name": (lambda s: os.rename(s + "/a%25b%5Cc", s + "/a%25b%2Fc"), "/a%b\\c", "missing", None),
+    "a codec that this reader does not know": (lambda s: edit(s, "enum", codecs=[BYTES, {"name": "blosc", "configuration": {}}]),
+                                               "/enum", "unchecked", None),
+}
+
+
+class Verify(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.source = cls.folder.name + "/s.h5"
+        cls.store = cls.folder.name + "/s.zarr"
+        write_source(cls.source)
+        write_store(cls.store)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def verify(self, source, store):
+        r = run("verify", "--json", source, store)
+        self.assertEqual(r.stderr, "")
+        report = json.loads(r.stdout)
+        self.assertEqual(report["exit_status"], r.returncode)
+        return r.returncode, report
+
+    def test_a_faithful_store_is_equal_in_every_dataset(self):
+        status, report = self.verify(self.source, self.store)
+        self.assertEqual((status, report["findings"]), (0, []))
+        self.assertEqual(report["datasets"], {"equal": DATASETS, "unchecked": 0, "unreadable": 0, "missing": 0, "differs": 0})
+        self.assertEqual((report["groups"]["equal"], report["elements"]["unchecked"]), (2, 0))
+        self.assertEqual(report["not_compared"], {"attributes": 1, "links": 1, "named_types": 1})
+        self.assertEqual(report["only_in_store"], [])
+        r = run("verify", self.source, self.store)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn(f"datasets: {DATASETS} equal, 0 differs", r.stdout.decode())
+
+    def test_each_damage_is_found_where_it_is(self):
+        for name, (damage, path, outcome, index) in DAMAGE.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                store = folder + "/s.zarr"
+                shutil.copytree(self.store, store)
+                damage(store)
+                status, report = self.verify(self.source, store)
+                found = [(f["path"], f["outcome"]) for f in report["findings"]]
+                self.assertEqual(found, [(path, outcome)] if path else [])
+                self.assertEqual(status, {None: 0, "unchecked": 3}.get(outcome, 1))
+                if index is not None:
+                    self.assertEqual(report["findings"][0]["index"], index)
+                if path:
+                    self.assertTrue(report["findings"][0]["reason"])
+                    text = run("verify", self.source, store).stdout.decode()
+                    self.assertIn(outcome + ": ", text)
+
+    def test_both_values_are_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = folder + "/s.zarr"
+            shutil.copytree(self.store, store)
+            flip(store, "g/camera/c/0", 0)
+            flip(store, "g/compound/c/0", 15, 2)
+            text = run("verify", self.source, store).stdout.decode()
+            self.assertIn("differs: /g/camera differs at [0]: source 2748, store 2749\n", text)
+            self.assertIn("differs: /g/compound differs at [1] in member n: source -1, store -3\n", text)
+
+    def test_an_object_may_be_under_any_of_its_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = folder + "/s.zarr"
+            shutil.copytree(self.store, store)
+            shutil.move(store + "/g/int16", store + "/hard")
+            self.assertEqual(self.verify(self.source, store)[0], 0)
+            shutil.copytree(store + "/hard", store + "/g/int16")  # a copy is compared as well
+            flip(store, "g/int16/c/0/0", 12)
+            self.assertEqual(self.verify(self.source, store)[0], 1)
+
+    def test_what_only_the_store_has_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = folder + "/s.zarr"
+            shutil.copytree(self.store, store)
+            group(store + "/g/more")
+            self.assertEqual(self.verify(self.source, store)[1]["only_in_store"], ["/g/more"])
+
+    def test_undefined_elements_are_never_called_equal_nor_different(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with h5py.File(folder + "/n.h5", "w") as f:
+                plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                plist.set_chunk((2,))
+                plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+                d = h5py.h5d.create(f.id, b"d", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((6,)), plist)
+                h5py.Dataset(d)[2:4] = [5, 6]
+            group(folder + "/n.zarr")
+            array(folder + "/n.zarr/d", [6], [2], "int32", [LITTLE], 0, {"c/1": struct.pack("<2i", 5, 6)})
+            self.assertEqual(self.verify(folder + "/n.h5", folder + "/n.zarr")[0], 0)
+            flip(folder + "/n.zarr", "d/c/1", 4)
+            status, report = self.verify(folder + "/n.h5", folder + "/n.zarr")
+            self.assertEqual((status, report["findings"][0]["index"]), (1, [3]))
+
+    def test_a_damaged_source_chunk_is_unreadable_and_the_rest_is_compared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with h5py.File(folder + "/d.h5", "w") as f:
+                d = f.create_dataset("d", (4,), "<i4", chunks=(2,), compression="gzip")
+                d[...] = 1
+                d.id.write_direct_chunk((0,), b"not a zlib stream")
+            group(folder + "/d.zarr")
+            array(folder + "/d.zarr/d", [4], [2], "int32", [LITTLE], 0, {"c/1": struct.pack("<2i", 1, 1)})
+            status, report = self.verify(folder + "/d.h5", folder + "/d.zarr")
+            self.assertEqual((status, report["findings"][0]["outcome"]), (1, "unreadable"))
+            self.assertEqual(report["elements"], {"equal": 2, "unchecked": 2})
+            flip(folder + "/d.zarr", "d/c/1", 0)
+            self.assertEqual(self.verify(folder + "/d.h5", folder + "/d.zarr")[1]["findings"][0]["outcome"], "differs")
+
+    def test_a_huge_sparse_dataset_takes_no_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shape = (1 << 20, 1 << 20)
+            with h5py.File(folder + "/h.h5", "w") as f:
+                d = f.create_dataset("d", shape, "<f4", chunks=(256, 256), fillvalue=2)
+                d[1000000, 5] = 1
+            group(folder + "/h.zarr")
+            chunk = np.full((256, 256), 2, "<f4")
+            array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {})
+            status, report = self.verify(folder + "/h.h5", folder + "/h.zarr")
+            self.assertEqual((status, report["findings"][0]["index"]), (1, [1000000, 5]))
+            chunk[1000000 % 256, 5] = 1
+            array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {f"c/{1000000 // 256}/0": chunk.tobytes()})
+            status, report = self.verify(folder + "/h.h5", folder + "/h.zarr")
+            self.assertEqual((status, report["elements"]["equal"]), (0, 1 << 40))
+            chunk[7, 7] = 3
+            array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {"c/9/11": chunk.tobytes()})
+            self.assertEqual(self.verify(folder + "/h.h5", folder + "/h.zarr")[1]["findings"][0]["index"][0], 9 * 256 + 7)
+
+    def test_a_chunk_that_decompresses_without_end_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with h5py.File(folder + "/b.h5", "w") as f:
+                f["d"] = np.zeros(10, "u1")
+            group(folder + "/b.zarr")
+            array(folder + "/b.zarr/d", [10], [10], "uint8", [BYTES, GZIP], 0, {"c/0": gzip.compress(bytes(50 << 20))})
+            status, report = self.verify(folder + "/b.h5", folder + "/b.zarr")
+            self.assertEqual(status, 1)
+            self.assertIn("more than it can hold", report["findings"][0]["reason"])
+
+    def test_what_cannot_be_opened_is_one_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/no.h5", "wb") as f:
+                f.write(b"not HDF5")
+            for source, store in ((folder + "/missing.h5", self.store), (folder + "/no.h5", self.store), (self.source, folder + "/missing.zarr"),
+                                  (self.source, folder), (self.source, self.source), (folder, self.store)):
+                r = run("verify", source, store)
+                self.assertEqual((r.returncode, r.stdout), (1, b""), (source, store))
+                self.assertTrue(is_one_sentence(r.stderr), r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
