@@ -27,7 +27,7 @@ struct library {
   std::uintptr_t low = 0, high = 0;  // the module's addresses
   void* handle = nullptr;            // from dlopen: pins the module while it is cached
   functions call{};
-  bool complete = false;    // everything but the memory functions was found
+  bool complete = false;    // everything was found, but for what `functions` says may be missing
   bool narrow_ids = false;  // HDF5 1.8: hid_t has 32 bits
 
   // An id as it came from this library, as an argument, a result or a variable.

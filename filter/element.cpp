@@ -104,7 +104,8 @@ bool describe_bits(const library& h5, hid type, const char* codec, element& e, s
                    static_cast<unsigned long long>(e.size));
   e.offset = static_cast<unsigned>(offset);
   int low = pad_zero, high = pad_zero;
-  if (e.reduced() && h5.call.type_pad(type, &low, &high) < 0)
+  // where the library cannot be asked, chunks with other pad bits than zeros are not lost either: they do not fit, and are stored raw
+  if (e.reduced() && h5.call.type_pad && h5.call.type_pad(type, &low, &high) < 0)
     return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not say how the datatype is padded", codec);
   const bool above = e.offset + e.precision < 8 * e.size;
   e.zero_padded = (e.offset == 0 || low == pad_zero) && (!above || high == pad_zero);
@@ -165,6 +166,10 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
       out.what = kind::enumeration;
       out.is_signed = h5.call.type_sign(base.id()) == sign_2;
       if (!describe_bits(h5, base.id(), codec, out, why)) return false;
+      if (!h5.call.type_member_value) {  // then the user says how many bits, of numbers from 0 on
+        out.is_signed = false;
+        return true;
+      }
       // members of wider or reduced integers are taken as these
       if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return true;
       return out.reduced() && out.precision != 1 ? true : describe_members(h5, current, codec, out, why);

@@ -64,16 +64,17 @@ struct functions {
   int (*type_order)(hid type);
   std::size_t (*type_precision)(hid type);
   int (*type_offset)(hid type);
-  herr (*type_pad)(hid type, int* low, int* high);
   int (*type_sign)(hid type);
   hid (*type_super)(hid type);
   int (*type_nmembers)(hid type);
-  herr (*type_member_value)(hid type, unsigned index, void* value);
   hid (*type_member_type)(hid type, unsigned index);
   std::size_t (*type_member_offset)(hid type, unsigned index);
   char* (*type_member_name)(hid type, unsigned index);
   htri (*type_equal)(hid a, hid b);
   herr (*type_close)(hid type);
+  // These two are null where a program links libhdf5 statically and uses no other function of their object files.
+  herr (*type_pad)(hid type, int* low, int* high);
+  herr (*type_member_value)(hid type, unsigned index, void* value);
   // 1.8.15 and 1.8.13; null before, where buffers are malloc's. The second parameter is hbool_t, at most as wide as an int.
   void* (*allocate_memory)(std::size_t size, int clear);
   herr (*free_memory)(void* memory);

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What the plugins need and show: test_abi.py PLUGIN_DIR"""
+import os
+import subprocess
+import sys
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+folder = sys.argv[1]
+names = sorted(os.listdir(folder))
+assert names == ["libzarrbits_bytes.so", "libzarrbits_packbits.so"], f"{folder} holds {names}: HDF5 opens every library in it"
+for name in names:
+    path = os.path.join(folder, name)
+    needed = {l.split("[")[1].rstrip("]") for l in run("readelf", "-d", path).splitlines() if "(NEEDED)" in l}
+    assert needed <= {"libc.so.6", "libdl.so.2"} and "libc.so.6" in needed, f"{name} needs {needed}"
+    dynamic = run("readelf", "-d", path)
+    assert "TEXTREL" not in dynamic and "RPATH" not in dynamic and "RUNPATH" not in dynamic, dynamic
+    defined = {l.split()[-1].split("@")[0] for l in run("nm", "-D", "--defined-only", path).splitlines()}
+    assert defined == {"H5PLget_plugin_type", "H5PLget_plugin_info"}, f"{name} exports {defined}"
+    undefined = {l.split()[-1].split("@")[0] for l in run("nm", "-D", "--undefined-only", path).splitlines()}
+    foreign = {u for u in undefined if u.startswith(("H5", "_ZS", "_Zn", "_Zd", "__cxa_", "__gxx_", "nc_")) and u not in {"__cxa_finalize", "__cxa_atexit"}}
+    assert not foreign, f"{name} leaves {foreign} undefined"
+    print(name, "needs", sorted(needed), "and", len(undefined), "symbols; exports", sorted(defined))

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The filters as an h5py user meets them: test_h5py.py PLUGIN_DIR PACKBITS_ID BYTES_ID
+
+Expected chunks come from a model of one line, or from numpy's packbits; the plugins are found by HDF5_PLUGIN_PATH alone.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+if os.environ.get("HDF5_PLUGIN_PATH") != sys.argv[1]:
+    os.environ["HDF5_PLUGIN_PATH"] = sys.argv[1]
+    os.execv(sys.executable, [sys.executable] + sys.argv)
+
+import h5py
+import numpy as np
+
+PACKBITS, BYTES = int(sys.argv[2]), int(sys.argv[3])
+OPTIONAL, MANDATORY = h5py.h5z.FLAG_OPTIONAL, 0
+FIRST, LAST, TRUNCATE, REPORT, MSB = 1, 2, 4, 8, 16
+rng = np.random.default_rng(7)
+folder = tempfile.TemporaryDirectory()
+path = os.path.join(folder.name, "t.h5")
+ran = []
+
+
+def test(f):
+    ran.append(f.__name__)
+    with h5py.File(path, "w") as file:
+        f(file)
+
+
+def payload(values, bits, first=0):
+    """The packbits text: one long little-endian number."""
+    whole = sum(((int(v) >> first) & ((1 << bits) - 1)) << (i * bits) for i, v in enumerate(values))
+    return whole.to_bytes((len(values) * bits + 7) // 8, "little")
+
+
+def low_level(file, tid, values, cd=(), flags=OPTIONAL, chunk=64, filter_id=PACKBITS, before=None, after=None):
+    """A dataset of any HDF5 type; values are the bytes that lie in the file."""
+    dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    dcpl.set_chunk((chunk,))
+    if before:
+        before(dcpl)
+    dcpl.set_filter(filter_id, flags, tuple(cd))
+    if after:
+        after(dcpl)
+    d = h5py.h5d.create(file.id, b"x", tid, h5py.h5s.create_simple((len(values),)), dcpl)
+    d.write(h5py.h5s.ALL, h5py.h5s.ALL, values, mtype=tid)
+    file.flush()
+    return d
+
+
+def stored(d, origin=0):
+    d = d.id if isinstance(d, h5py.Dataset) else d
+    return d.read_direct_chunk((origin,))
+
+
+def reread(file, tid, like):
+    """What another opening of the file sees."""
+    file.flush()
+    with h5py.File(path, "r") as again:
+        back = np.empty_like(like)
+        again["x"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, back, mtype=tid)
+    return back
+
+
+def packs(file, tid, values, wanted, cd=(), back=None):
+    d = low_level(file, tid, values, cd, chunk=len(values))
+    assert stored(d) == (0, wanted), (stored(d), wanted.hex())
+    del d
+    assert reread(file, tid, values).tobytes() == (values if back is None else back).tobytes()
+    del file["x"]
+
+
+def refuses(file, words, dtype="u2", filter_id=PACKBITS, **kw):
+    try:
+        file.create_dataset("refused", shape=(10,), dtype=dtype, chunks=(10,), compression=filter_id, **kw)
+    except Exception as e:
+        assert "zarrbits: " in str(e) and words in str(e), str(e)
+        return
+    raise AssertionError(f"not refused: {words}")
+
+
+def copy_with(tid, precision, offset=0):
+    """h5py cannot set the precision of bitfields: the last four bytes of an encoded type are its offset and its precision."""
+    encoded = tid.encode()[:-4] + offset.to_bytes(2, "little") + precision.to_bytes(2, "little")
+    t = h5py.h5t.decode(encoded)
+    assert (t.get_precision(), t.get_offset()) == (precision, offset) if isinstance(t, h5py.h5t.TypeIntegerID) else encoded == t.encode()
+    return t
+
+
+@test
+def booleans(file):
+    v = rng.integers(0, 2, (40, 30)).astype(bool)
+    d = file.create_dataset("x", data=v, chunks=(16, 30), compression=PACKBITS)
+    file.flush()
+    mask, raw = d.id.read_direct_chunk((0, 0))
+    assert mask == 0 and raw == np.packbits(v[:16].ravel(), bitorder="little").tobytes()
+    assert np.array_equal(reread(file, h5py.h5t.py_create(v.dtype, logical=True), v), v)
+
+
+@test
+def numcodecs_order_of_booleans(file):
+    v = rng.integers(0, 2, 61).astype(bool)
+    d = file.create_dataset("x", data=v, chunks=(61,), compression=PACKBITS, compression_opts=(1, FIRST | MSB))
+    file.flush()
+    assert stored(d) == (0, b"\x03" + np.packbits(v).tobytes())
+    assert np.array_equal(reread(file, h5py.h5t.py_create(v.dtype, logical=True), v), v)
+
+
+@test
+def enumerations(file):
+    for members, base, bits in (({"A": 0, "F": 5}, "u1", 3), ({"A": 0, "F": 5}, "i1", 3), ({"N": -2, "P": 1}, "<i4", 2), ({"P": 300}, ">u2", 9)):
+        v = np.array(list(members.values()) * 20, base)
+        packs(file, h5py.h5t.py_create(h5py.enum_dtype(members, base), logical=True), v, payload(v, bits))
+    v = np.array([0, 9, 5], "u1")
+    packs(file, h5py.h5t.py_create(h5py.enum_dtype({"A": 0, "F": 5}, "u1"), logical=True), v, payload(v, 4), cd=(4,))
+
+
+@test
+def bitfields(file):
+    v = rng.integers(0, 8, 99).astype("u1")
+    packs(file, copy_with(h5py.h5t.STD_B8LE, 3), v, payload(v, 3))
+    w = rng.integers(0, 1 << 11, 99).astype(">u2")
+    packs(file, copy_with(h5py.h5t.STD_B16BE, 11), w, payload(w, 11))
+    packs(file, h5py.h5t.STD_B16BE, w, payload(w, 12), cd=(12,))
+
+
+@test
+def integers_of_reduced_precision(file):
+    for tid, dtype in ((h5py.h5t.STD_I16LE, "<u2"), (h5py.h5t.STD_I16BE, ">u2"), (h5py.h5t.STD_U16LE, "<u2"), (h5py.h5t.STD_U32BE, ">u4")):
+        bits = 20 if dtype == ">u4" else 12
+        for offset in (0, 3):
+            v = (rng.integers(0, 1 << bits, 99).astype(dtype) << offset).astype(dtype)  # as HDF5 fills it: zeros outside
+            v[0] = ((1 << bits) - 1) << offset
+            packs(file, copy_with(tid, bits, offset), v, payload(v, bits, offset))
+            packs(file, copy_with(tid, bits, offset), v, payload(v, bits, offset), cd=(bits, 0, offset))
+    # -1 through HDF5's own conversion
+    t = copy_with(h5py.h5t.STD_I16LE, 12)
+    v = rng.integers(-2048, 2048, 64).astype("i8")
+    d = low_level(file, t, (v & 0xFFF).astype("u2"))
+    assert stored(d) == (0, payload(v, 12))
+    wide = np.empty(64, "i8")
+    d.read(h5py.h5s.ALL, h5py.h5s.ALL, wide)
+    assert np.array_equal(wide, v)
+
+
+@test
+def floats_of_4_and_6_bits(file):
+    for bits, fields, bias in ((4, (3, 1, 2, 0, 1), 1), (6, (5, 3, 2, 0, 3), 1), (6, (5, 2, 3, 0, 2), 3)):
+        t = h5py.h5t.IEEE_F32LE.copy()
+        t.set_fields(*fields)
+        t.set_precision(bits)
+        t.set_size(1)
+        t.set_ebias(bias)
+        v = rng.integers(0, 1 << bits, 99).astype("u1")
+        packs(file, t, v, payload(v, bits))
+
+
+@test
+def integers_and_floats_with_bits(file):
+    for dtype, bits, first in (("<u2", 12, 0), (">u2", 12, 0), ("<u4", 20, 5), (">u8", 33, 31), ("u1", 1, 7), ("<u2", 16, 0)):
+        v = (rng.integers(0, 1 << bits, 77, dtype="u8") << np.uint64(first)).astype(dtype)
+        for padding, wrap in ((0, b"%b"), (FIRST, bytes([-77 * bits % 8]) + b"%b"), (LAST, b"%b" + bytes([-77 * bits % 8]))):
+            packs(file, h5py.h5t.py_create(np.dtype(dtype)), v, wrap.replace(b"%b", payload(v, bits, first)), cd=(bits, padding, first))
+    f = rng.normal(size=50).astype("f4").view("u4") & np.uint32(0xFFFF0000)
+    packs(file, h5py.h5t.IEEE_F32LE, f, payload(f, 16, 16), cd=(16, 0, 16))
+
+
+@test
+def complex_numbers_and_arrays(file):
+    v = (rng.integers(-9, 9, 50) + 1j * rng.integers(-9, 9, 50)).astype("c8")
+    parts = v.view("u4")
+    packs(file, h5py.h5t.py_create(np.dtype("c8")), v, payload(parts, 20, 12), cd=(20, 0, 12))
+    a = rng.integers(0, 4096, (10, 3)).astype("<u2")
+    packs(file, h5py.h5t.array_create(h5py.h5t.STD_U16LE, (3,)), a, payload(a.ravel(), 12), cd=(12,))
+
+
+@test
+def values_that_do_not_fit_are_stored_raw(file):
+    v = rng.integers(0, 4096, 256).astype("u2")
+    v[70] = 4096
+    for name, policy in (("quiet", 0), ("reported", REPORT)):
+        d = file.create_dataset(name, data=v, chunks=(64,), compression=PACKBITS, compression_opts=(12, policy))
+        file.flush()
+        assert [stored(d, o)[0] for o in range(0, 256, 64)] == [0, 1, 0, 0]
+        assert stored(d, 64)[1] == v[64:128].tobytes()
+    file.close()
+    with h5py.File(path, "r") as again:
+        assert np.array_equal(again["quiet"][:], v) and np.array_equal(again["reported"][:], v)
+
+
+@test
+def truncation_is_opt_in(file):
+    v = rng.integers(0, 65536, 64).astype("u2")
+    packs(file, h5py.h5t.STD_U16LE, v, payload(v, 12), cd=(12, TRUNCATE), back=v & 0xFFF)
+
+
+@test
+def refusals_reach_the_user_as_sentences(file):
+    refuses(file, "class string", "S5")
+    refuses(file, "compound", [("a", "i4"), ("b", "f8")])
+    refuses(file, "class reference", h5py.ref_dtype)
+    refuses(file, "nothing to pack")
+    refuses(file, "17 bits", compression_opts=(17,))
+    refuses(file, "12 bits from bit 5", compression_opts=(12, 0, 5))
+    refuses(file, "padding", compression_opts=(12, 3))
+    refuses(file, "policy", compression_opts=(12, 3 << 2))
+    refuses(file, "bits 0 to 4", compression_opts=(12, 1 << 5))
+    refuses(file, "bits 0 to 4", compression_opts=(12, 1 << 20))
+    refuses(file, "fourth value", compression_opts=(12, 0, 0, 1))
+    refuses(file, "most significant", compression_opts=(12, MSB))
+    refuses(file, "most significant", "u1", compression_opts=(1, MSB))
+    refuses(file, "a boolean has 1", bool, compression_opts=(2,))
+    refuses(file, "(shuffle) stands before", compression_opts=(12,), shuffle=True)
+    refuses(file, "must be 0", filter_id=BYTES, compression_opts=(2,))
+    refuses(file, "(shuffle) stands before", filter_id=BYTES, compression_opts=(0,), shuffle=True)
+    refuses(file, "class string", "S5", filter_id=BYTES)
+    assert not list(file)
+
+
+@test
+def filters_after_ours(file):
+    v = rng.integers(0, 4096, 640).astype("u2")
+    d = file.create_dataset("x", data=v, chunks=(64,), compression=PACKBITS, compression_opts=(12,), fletcher32=True)
+    file.flush()
+    mask, raw = stored(d)
+    assert mask == 0 and raw[:-4] == payload(v[:64], 12)
+    del file["x"]
+    low_level(file, h5py.h5t.STD_U16LE, v, (12,), after=lambda dcpl: dcpl.set_deflate(6))
+    assert np.array_equal(reread(file, h5py.h5t.STD_U16LE, v), v)
+
+
+@test
+def bytes_in_either_order(file):
+    for dt in ("<u2", ">u2", "<i4", ">f4", "<f8", "<c16", ">c8", "u1", bool):
+        for endian in (0, 1):
+            v = rng.integers(0, 2, 125).astype(dt)
+            d = file.create_dataset(f"{dt}{endian}", data=v, chunks=(125,), compression=BYTES, compression_opts=(endian,))
+            file.flush()
+            assert stored(d) == (0, v.astype(v.dtype.newbyteorder("<>"[endian])).tobytes()), (dt, endian)
+    o = np.frombuffer(rng.bytes(60), "V3")
+    d = file.create_dataset("opaque", data=o, chunks=(20,), compression=BYTES, compression_opts=(1,))
+    file.flush()
+    assert stored(d) == (0, o.tobytes())
+    file.close()
+    with h5py.File(path, "r") as again:
+        assert again["opaque"][:].tobytes() == o.tobytes()
+        assert all(again[n][:].shape == (125,) for n in again if n != "opaque")
+
+
+@test
+def damaged_chunks_raise(file):
+    d = file.create_dataset("x", (100,), "u2", chunks=(100,), compression=PACKBITS, compression_opts=(12, FIRST))
+    for wrong in (b"", b"\0", b"\0" * 150, b"\0" * 152, b"\1" + b"\0" * 150, b"\xff" * 151, b"\0" * 60000):
+        if not wrong:
+            continue
+        d.id.write_direct_chunk((0,), wrong)
+        try:
+            d[:]
+        except OSError as e:
+            # HDF5 2.0 and 2.1 throw away what filters put on the error stack
+            lost = h5py.version.hdf5_version_tuple[:2] in ((2, 0), (2, 1))
+            assert lost or ("zarrbits: packbits: a chunk" in str(e) and "damaged" in str(e)), str(e)
+        else:
+            raise AssertionError(f"read {len(wrong)} bytes")
+    d.id.write_direct_chunk((0,), b"\0" + b"\xff" * 150)
+    assert (d[:] == 0xFFF).all()
+
+
+@test
+def a_log_line_says_which_chunks_stay_raw(file):
+    program = ("import h5py, sys; f = h5py.File(sys.argv[1], 'w'); "
+               f"f.create_dataset('x', data=[1, 5000], dtype='u2', chunks=(2,), compression={PACKBITS}, compression_opts=(12,)); f.close()")
+    for log, lines in (("1", 1), (None, 0)):
+        env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}
+        if log:
+            env["ZARRBITS_HDF5_LOG"] = log
+        run = subprocess.run([sys.executable, "-c", program, os.path.join(folder.name, "log.h5")], env=env, capture_output=True, text=True)
+        assert run.returncode == 0 and run.stderr.count("zarrbits: packbits: element 1 of a chunk holds 0x1388") == lines, run.stderr
+
+
+print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}: {len(ran)} tests passed: {', '.join(ran)}")
