@@ -127,6 +127,12 @@ namespace detail {
 
 codec make_codec(std::string name, const data_type& type, std::string json, std::string json_older, std::vector<run> runs, padding count_byte,
                  bool strict_padding) {
+  if (const char* wrong = unavailable_kernels()) {
+    std::string names;
+    for (const kernel_table* k : all_kernels()) names += (names.empty() ? "" : ", ") + std::string(k->name);
+    throw error(errc::invalid_configuration, "zarrbits: the environment variable ZARRBITS_KERNELS is \"" + shown(wrong) +
+                                                 "\", but the kernels that this machine can run are: " + names);
+  }
   auto s = std::make_shared<codec_state>(codec_state{std::move(name), type, std::move(json), std::move(json_older), std::move(runs), {}});
   layout& l = s->layout;
   l.runs = s->runs;

@@ -11,8 +11,6 @@ namespace zarrbits::detail {
 
 namespace {
 
-constexpr std::uint64_t low_bits(unsigned n) noexcept { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
-
 std::uint64_t reverse_bytes(std::uint64_t v, unsigned size) noexcept { return __builtin_bswap64(v) >> (64 - 8 * size); }
 
 // The kept bits of a component, as decode would write them: bits `field` at first_bit, the sign or zeros above, in p.size bytes.
@@ -21,8 +19,8 @@ std::uint64_t place(const packing& p, std::uint64_t field) noexcept {
   return (field << p.first_bit) & low_bits(8u * p.size);
 }
 
-// Tiles keep a swapped copy, and the second pass of checked encoding, in the first-level cache. A multiple of 8 components, so that
-// every tile begins at a byte.
+// Where components need two passes (a swap or a check apart), tiles keep the data of the second one in the first-level cache. A multiple
+// of 8 components, so that every tile begins at a byte.
 constexpr std::size_t tile_bytes = 4096;
 
 }  // namespace
@@ -82,9 +80,7 @@ bool decode_value(const packing& p, std::uint64_t bits, std::uint64_t& value) no
 }
 
 std::size_t first_refused(const kernel_table& k, const packing& p, const std::byte* in, std::size_t n) noexcept {
-  // nothing can be lost: the check is only there for fewer bits than the component has
-  const bool checked = p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate;
-  if (!checked) return n;
+  if (!is_checked(p)) return n;
   alignas(64) std::byte swapped[tile_bytes];
   const std::size_t tile = tile_bytes / p.size;
   const unsigned size = log2_size(p.size);
@@ -105,69 +101,103 @@ std::size_t first_refused(const kernel_table& k, const packing& p, const std::by
   return n;
 }
 
+namespace {
+
+// All bits of components are kept: does their byte order differ between memory and the encoded form?
+bool swaps(const packing& p) noexcept {
+  const bool encoded = p.whole ? p.swap_encoded : std::endian::native == std::endian::big;  // packed bits are little endian
+  return p.size > 1 && p.swap_memory != encoded;
+}
+
+void copy(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (swaps(p))
+    k.swap[log2_size(p.size)](in, out, n);
+  else if (in != out && n != 0)
+    std::memmove(out, in, n * p.size);
+}
+
+// A negative number of a type narrower than its component has two forms (zeros or ones above the type), which only check() knows.
+bool has_two_forms(const packing& p) noexcept { return p.is_signed && p.type_bits < 8u * p.size; }
+
+bool encode_native(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (p.is_bool) return k.encode_bool(p, in, out, n);
+  return k.encode[log2_size(p.size)](p, in, out, n);
+}
+
+void decode_native(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (p.is_bool)
+    k.decode_bool(p, in, out, n);
+  else
+    k.decode[log2_size(p.size)](p, in, out, n);
+}
+
+// `whole` components of one byte with fewer bits than 8: to the extended form. Checked bools are that already.
+void extend(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (!p.is_bool || p.nonzero_is_true)
+    k.extend(p, in, out, n);
+  else if (in != out && n != 0)
+    std::memmove(out, in, n);
+}
+
+}  // namespace
+
 std::size_t encode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  const unsigned size = log2_size(p.size);
-  if (p.whole && p.type_bits == 8u * p.size) {
-    // copies and byte swaps: the orders of memory and encoding differ or they do not
-    if (p.swap_memory != p.swap_encoded)
-      k.swap[size](in, out, n);
-    else if (in != out)
-      std::memmove(out, in, n * p.size);
+  if (!p.partial()) {
+    copy(k, p, in, out, n);
     return n;
   }
-  alignas(64) std::byte swapped[tile_bytes];
-  const std::size_t tile = tile_bytes / p.size;
+  const bool swapped = p.swap_memory && p.size > 1;
+  packing how = p;
+  if (in == out && is_checked(p)) {
+    // the exact index of a loss is found in the input, which encoding overwrites
+    n = first_refused(k, p, in, n);
+    how.truncate = true;
+  }
+  const bool check_apart = is_checked(how) && (p.whole || has_two_forms(p));
+  if (check_apart) how.truncate = true;
+  alignas(64) std::byte native[tile_bytes];
+  const std::size_t tile = swapped || check_apart ? tile_bytes / p.size : n;
   for (std::size_t at = 0; at < n; at += tile) {
     const std::size_t m = std::min(tile, n - at);
     const std::byte* from = in + at * p.size;
-    const std::size_t good = first_refused(k, p, from, m);
-    if (good != m) return at + good;
-    if (p.swap_memory && p.size > 1) {
-      k.swap[size](from, swapped, m);
-      from = swapped;
+    std::byte* to = out + at / 8 * p.encoded_bits();
+    std::size_t good = check_apart ? first_refused(k, p, from, m) : m;
+    if (swapped) {
+      k.swap[log2_size(p.size)](from, native, m);
+      from = native;
     }
-    std::byte* to = out + at * p.encoded_bits() / 8;
     if (p.whole) {
-      k.extend(p, from, to, m);
-    } else if (p.bits == 1 && p.size == 1 && p.is_bool) {
-      k.pack_bool(p, from, to, m);
-    } else {
-      k.pack[size](p, from, to, m);
+      extend(k, p, from, to, good);
+    } else if (!encode_native(k, how, from, to, good) && in != out) {
+      // once more what comes before the loss: its last byte may hold bits that should have been dropped
+      good = first_refused(k, p, in + at * p.size, good);
+      encode_native(k, how, from, to, good);
     }
+    if (good != m) return at + good;
   }
   return n;
 }
 
 std::size_t decode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  const unsigned size = log2_size(p.size);
-  if (p.whole && p.type_bits == 8u * p.size) {
-    if (p.swap_memory != p.swap_encoded)
-      k.swap[size](in, out, n);
-    else if (in != out)
-      std::memmove(out, in, n * p.size);
+  if (!p.partial()) {
+    copy(k, p, in, out, n);
     return n;
   }
-  if (p.whole) {
-    if (p.is_bool) {
-      const std::size_t good = first_refused(k, p, in, n);
-      if (good != n) {
-        k.extend(p, in, out, good);
-        return good;
-      }
-    }
-    k.extend(p, in, out, n);
-    return n;
-  }
-  const std::size_t tile = tile_bytes / p.size;
+  const bool swapped = p.swap_memory && p.size > 1;
+  const bool check = p.whole && p.is_bool && is_checked(p);
+  const std::size_t tile = swapped || check ? tile_bytes / p.size : n;
   for (std::size_t at = 0; at < n; at += tile) {
     const std::size_t m = std::min(tile, n - at);
-    const std::byte* from = in + at * p.bits / 8;
+    const std::byte* from = in + at / 8 * p.encoded_bits();
     std::byte* to = out + at * p.size;
-    if (p.bits == 1 && p.size == 1 && p.is_bool)
-      k.unpack_bool(p, from, to, m);
-    else
-      k.unpack[size](p, from, to, m);
-    if (p.swap_memory && p.size > 1) k.swap[size](to, to, m);
+    if (p.whole) {
+      const std::size_t good = check ? first_refused(k, p, from, m) : m;
+      extend(k, p, from, to, good);
+      if (good != m) return at + good;
+    } else {
+      decode_native(k, p, from, to, m);
+      if (swapped) k.swap[log2_size(p.size)](to, to, m);
+    }
   }
   return n;
 }

@@ -26,8 +26,6 @@ using word = std::uint64_t;
 
 constexpr bool little = std::endian::native == std::endian::little;
 
-constexpr word low_bits(unsigned n) noexcept { return n >= 64 ? ~word{0} : (word{1} << n) - 1; }
-
 // `lane` (of `width` bits) in every lane of a word.
 constexpr word repeat(word lane, unsigned width) noexcept {
   word w = lane;
@@ -141,24 +139,29 @@ bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
   return bad == 0;
 }
 
+// Lanes of two words added; no carry goes from one lane to the next.
 template <class T>
-void pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+word add_lanes(word a, word b) noexcept {
+  constexpr word top = repeat(word{1} << (8 * sizeof(T) - 1), 8 * sizeof(T));
+  return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
+}
+
+template <class T>
+bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   constexpr unsigned width = 8 * sizeof(T), lanes = 8 / sizeof(T);
   const unsigned first = p.first_bit, bits = p.bits;
-  if (bits == width) {
-    if constexpr (little)
-      swap<std::uint8_t>(in, out, n * sizeof(T));
-    else
-      swap<T>(in, out, n);
-    return;
-  }
+  const loss l = what_is_lost(p);
+  const word bias = repeat(l.bias, width);
+  word sums = 0;
   const word mask = repeat(low_bits(bits), width);
   const unsigned group = lanes * bits;  // at most 63 here
   word acc = 0;
   unsigned fill = 0;
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    word w = load_lanes<T>(in + i * sizeof(T)) >> first & mask;
+    word w = load_lanes<T>(in + i * sizeof(T));
+    sums |= add_lanes<T>(w, bias);
+    w = w >> first & mask;
     if constexpr (width == 8) w = (w & 0x00ff00ff00ff00ff) | (w & 0xff00ff00ff00ff00) >> (8 - bits);
     if constexpr (width <= 16) {
       const unsigned gap = 16 - bits * (16 / width);
@@ -178,7 +181,9 @@ void pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) 
     }
   }
   for (; i < n; ++i) {
-    const word w = word{load<T>(in + i * sizeof(T))} >> first & low_bits(bits);
+    const word v = load<T>(in + i * sizeof(T));
+    sums |= add_lanes<T>(v, bias & low_bits(width));
+    const word w = v >> first & low_bits(bits);
     acc |= w << fill;
     fill += bits;
     if (fill >= 64) {
@@ -189,21 +194,15 @@ void pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) 
     }
   }
   store_le(out, acc, (fill + 7) / 8);
+  return (sums & repeat(l.dropped, width)) == 0;
 }
 
 template <class T>
-void unpack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   constexpr unsigned width = 8 * sizeof(T), lanes = 8 / sizeof(T);
   const unsigned first = p.first_bit, bits = p.bits;
   const word type_mask = repeat(p.zero_above ? low_bits(p.type_bits) : low_bits(width), width);
-  if (bits == width) {
-    if constexpr (little)
-      swap<std::uint8_t>(in, out, n * sizeof(T));
-    else
-      swap<T>(in, out, n);
-    return;
-  }
-  const std::size_t size = (n * bits + 7) / 8;
+  const std::size_t size = n / 8 * bits + (n % 8 * bits + 7) / 8;
   const word sign = p.is_signed ? repeat(word{1} << (bits - 1), width) : 0;
   const word top = p.is_signed ? repeat(word{1} << (width - 1), width) : 0;
   const word keep = repeat(low_bits(width) << first & low_bits(width), width) & type_mask;
@@ -253,14 +252,21 @@ constexpr word gather_lsb = 0x0102040810204080, gather_msb = 0x8040201008040201;
 // 1 where a byte is not 0.
 constexpr word nonzero(word w) noexcept { return (((w & ~(ones << 7)) + (ones * 0x7f)) | w) >> 7 & ones; }
 
-void pack_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const word gather = p.msb_first ? gather_msb : gather_lsb;
+  const word dropped = p.nonzero_is_true ? 0 : ~ones;
+  word seen = 0;
+  const auto bits = [&](word w) noexcept {
+    seen |= w;
+    return static_cast<std::byte>((dropped != 0 ? w & ones : nonzero(w)) * gather >> 56);
+  };
   std::size_t i = 0;
-  for (; i + 8 <= n; i += 8) *out++ = static_cast<std::byte>(nonzero(load_le(in + i)) * gather >> 56);
-  if (i < n) *out = static_cast<std::byte>(nonzero(load_le(in + i, n - i)) * gather >> 56);
+  for (; i + 8 <= n; i += 8) *out++ = bits(load_le(in + i));
+  if (i < n) *out = bits(load_le(in + i, n - i));
+  return (seen & dropped) == 0;
 }
 
-void unpack_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   // the other constant: byte i of it has the one bit that belongs to element i
   const word select = p.msb_first ? gather_lsb : gather_msb;
   std::size_t i = 0;
@@ -285,11 +291,11 @@ void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n
 const kernel_table portable_kernels = {
     "portable",
     {swap<std::uint8_t>, swap<std::uint16_t>, swap<std::uint32_t>, swap<std::uint64_t>},
+    {encode<std::uint8_t>, encode<std::uint16_t>, encode<std::uint32_t>, encode<std::uint64_t>},
+    {decode<std::uint8_t>, decode<std::uint16_t>, decode<std::uint32_t>, decode<std::uint64_t>},
+    encode_bool,
+    decode_bool,
     {check<std::uint8_t>, check<std::uint16_t>, check<std::uint32_t>, check<std::uint64_t>},
-    {pack<std::uint8_t>, pack<std::uint16_t>, pack<std::uint32_t>, pack<std::uint64_t>},
-    {unpack<std::uint8_t>, unpack<std::uint16_t>, unpack<std::uint32_t>, unpack<std::uint64_t>},
-    pack_bool,
-    unpack_bool,
     extend,
 };
 
