@@ -92,7 +92,8 @@ def test_zarrs_reads_an_array_that_we_converted(zarrs, tmp_path):
     with h5py.File(source, "w", libver=("earliest", "v110")) as f:
         f.create_dataset("camera", data=camera, chunks=(32, 16), compression=45429, compression_opts=(12,))
         f.create_dataset("mask", data=mask, chunks=(32, 16), compression=45429)
-    run("convert", "--quiet", source, tmp_path / "out.zarr")
+    run("convert", "--quiet", "--codec", "packbits", source, tmp_path / "out.zarr")
+    run("verify", source, tmp_path / "out.zarr")
     for name, values in (("camera", camera), ("mask", mask)):
         meta = json.loads((tmp_path / "out.zarr" / name / "zarr.json").read_text())
         assert [c["name"] for c in meta["codecs"]] == ["packbits"], "the stored chunks already are packbits"
