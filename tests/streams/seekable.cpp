@@ -22,6 +22,34 @@ std::string read_some(std::istream& in, std::size_t n) {
   return out;
 }
 
+// Gives 1 to 3 bytes a read, claims `more` bytes that it does not have, and throws once when told to.
+class stingy_source {
+ public:
+  using char_type = char;
+  struct category : io::input_seekable, io::device_tag {};
+
+  stingy_source(const std::string& in, std::size_t more, int* throw_at) : in_(&in), more_(more), throw_at_(throw_at) {}
+  std::streamsize read(char* s, std::streamsize n) {
+    if (throw_at_ && --*throw_at_ == 0) throw std::ios_base::failure("the device is gone for a moment");
+    const std::size_t got =
+        std::min({static_cast<std::size_t>(n), 1 + position_ % 3, in_->size() - std::min(in_->size(), position_)});
+    if (got == 0) return -1;
+    std::memcpy(s, in_->data() + position_, got);
+    position_ += got;
+    return static_cast<std::streamsize>(got);
+  }
+  std::streampos seek(io::stream_offset off, std::ios_base::seekdir way) {
+    position_ = static_cast<std::size_t>(off) + (way == std::ios_base::end ? in_->size() + more_ : 0);
+    return static_cast<std::streamoff>(position_);
+  }
+
+ private:
+  const std::string* in_;
+  std::size_t more_;
+  int* throw_at_;
+  std::size_t position_ = 0;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_thousand_random_seeks_read_only_the_bytes_of_their_elements) {
@@ -255,4 +283,65 @@ BOOST_AUTO_TEST_CASE(a_filter_is_used_again_on_another_device) {
   in.pop();
   in.push(io::array_source(c.data(), c.size()));
   BOOST_CHECK(read_some(in, 1000) == w);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_gives_little_breaks_off_or_fails_for_a_moment) {
+  const std::string v = values(1000), b = packed(v);
+  BOOST_CHECK(copied_in(zi::seekable_decoder(camera()), b) == v);
+  {
+    zi::seekable_decoder d(camera());
+    std::string out;
+    io::copy(io::compose(d, stingy_source(b, 0, nullptr)), string_sink(out));
+    BOOST_CHECK(out == v);
+  }
+  {
+    stingy_source source(b, 300, nullptr);  // 200 elements that are not there
+    zi::seekable_decoder d(camera(), 1200);
+    std::string got(2400, '\0');
+    const auto error = thrown([&] {
+      for (std::streamsize n = 0; n >= 0;) n = d.read(source, got.data(), 100);
+    });
+    BOOST_REQUIRE(error);
+    BOOST_CHECK(error->code() == errc::truncated);
+    BOOST_CHECK_EQUAL(d.seek(source, 10, std::ios::beg), 10);  // what is there can still be read
+    BOOST_CHECK_EQUAL(d.read(source, got.data(), 100), 100);
+    BOOST_CHECK(got.substr(0, 100) == v.substr(10, 100));
+  }
+  for (int at = 1; at < 40; ++at) {
+    int countdown = at;
+    stingy_source source(b, 0, &countdown);
+    zi::seekable_decoder d(camera(), 1000, 16);
+    std::string all, got(50, '\0');
+    bool failed = false;
+    while (all.size() < v.size()) {
+      try {
+        const std::streamsize n = d.read(source, got.data(), 50);
+        BOOST_REQUIRE_GT(n, 0);
+        all.append(got.data(), static_cast<std::size_t>(n));
+      } catch (const std::ios_base::failure& e) {
+        BOOST_CHECK(dynamic_cast<const zi::codec_error*>(&e) == nullptr);  // the device's own error, unchanged
+        failed = true;
+        BOOST_REQUIRE_EQUAL(d.seek(source, static_cast<io::stream_offset>(all.size()), std::ios::beg),
+                            static_cast<std::streamoff>(all.size()));
+      }
+    }
+    BOOST_CHECK(failed);
+    BOOST_CHECK(all == v);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numcodecs_chunks_tell_their_number_of_elements) {
+  // 10 bools, most significant bit first: 0b10110000'01000000, 6 bits of padding
+  const std::string b("\6\xb0\x40", 3), v("\1\0\1\1\0\0\0\0\0\1", 10);
+  zi::seekable_decoder d(zarrbits::numcodecs_packbits());
+  counts device;
+  counting_source source(b, device);
+  BOOST_CHECK_EQUAL(d.seek(source, -1, std::ios::end), 9);
+  std::string got(1, '\0');
+  BOOST_CHECK_EQUAL(d.read(source, got.data(), 1), 1);
+  BOOST_CHECK_EQUAL(got[0], 1);
+  BOOST_CHECK_EQUAL(d.read(source, got.data(), 1), -1);
+  BOOST_CHECK_EQUAL(device.bytes_read, 2u);  // the count byte and the last one
+  d.close(source);
+  BOOST_CHECK(copied_in(d, b) == v);
 }
