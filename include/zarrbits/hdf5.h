@@ -68,22 +68,35 @@ extern "C" {
 #endif
 
 /*
+ * HDF5 would take an optional filter that it cannot find, and store everything without it. This refuses, with a sentence on the error stack.
+ */
+static inline herr_t zarrbits_hdf5_set_filter(hid_t dcpl, int id, const char* plugin, size_t n, const unsigned cd_values[]) {
+  if (H5Zfilter_avail(id) <= 0) {
+    H5Epush2(H5E_DEFAULT, __FILE__, "zarrbits_hdf5_set_filter", __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_NOFILTER,
+             "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin, id);
+    return -1;
+  }
+  return H5Pset_filter(dcpl, id, H5Z_FLAG_OPTIONAL, n, cd_values);
+}
+
+/*
  * Adds packbits to a dataset creation property list, as an optional filter. It must be the first filter of the list; fletcher32 or
- * deflate may follow. Negative on error, as H5Pset_filter(); a wrong combination with the datatype is reported by H5Dcreate().
+ * deflate may follow. Negative where HDF5 does not find the plugin, and as H5Pset_filter(); a combination that the datatype does not
+ * allow is reported by H5Dcreate().
  */
 static inline herr_t H5Pset_zarrbits_packbits(hid_t dcpl, unsigned bits, unsigned options, unsigned first_bit) {
   unsigned cd_values[3];
   cd_values[0] = bits;
   cd_values[1] = options;
   cd_values[2] = first_bit;
-  return H5Pset_filter(dcpl, ZARRBITS_HDF5_PACKBITS_ID, H5Z_FLAG_OPTIONAL, 3, cd_values);
+  return zarrbits_hdf5_set_filter(dcpl, ZARRBITS_HDF5_PACKBITS_ID, "libzarrbits_packbits.so", 3, cd_values);
 }
 
 /* Adds bytes: chunks in little (0) or big endian (not 0) byte order, whatever the datatype's. Must be the first filter as well. */
 static inline herr_t H5Pset_zarrbits_bytes(hid_t dcpl, int big_endian) {
   unsigned cd_values[1];
   cd_values[0] = big_endian ? ZARRBITS_HDF5_BIG_ENDIAN : ZARRBITS_HDF5_LITTLE_ENDIAN;
-  return H5Pset_filter(dcpl, ZARRBITS_HDF5_BYTES_ID, H5Z_FLAG_OPTIONAL, 1, cd_values);
+  return zarrbits_hdf5_set_filter(dcpl, ZARRBITS_HDF5_BYTES_ID, "libzarrbits_bytes.so", 1, cd_values);
 }
 
 #ifdef __cplusplus

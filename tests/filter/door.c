@@ -125,9 +125,24 @@ static void says_why_it_refuses(hid_t file) {
   H5Pclose(dcpl);
 }
 
+/* without the plugin an optional filter would be left out in silence */
+static int says_that_the_plugin_is_missing(void) {
+  const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+  const hsize_t n = 4;
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  CHECK(H5Pset_chunk(dcpl, 1, &n) >= 0);
+  CHECK(H5Pset_zarrbits_packbits(dcpl, 12, 0, 0) < 0);
+  CHECK(our_sentence_is_there());
+  CHECK(H5Pset_zarrbits_bytes(dcpl, 0) < 0);
+  CHECK(H5Pget_nfilters(dcpl) == 0);
+  puts("door: missing plugins are reported");
+  return 0;
+}
+
 int main(int argc, char** argv) {
   hid_t file;
   const char* path = argc > 1 ? argv[1] : "door.h5";
+  if (argc > 1 && strcmp(argv[1], "--missing") == 0) return says_that_the_plugin_is_missing();
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   CHECK(file >= 0);
