@@ -78,6 +78,8 @@ class walk {
   std::optional<std::uint64_t> address_of(const std::string& path) const;
 
   void add(finding&& f) {
+    f.path = shown_name(f.path);
+    f.reason = shown_name(f.reason);
     ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
     if (f.outcome != verdict::equal) result_.findings.push_back(std::move(f));
   }

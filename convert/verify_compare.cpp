@@ -36,15 +36,19 @@ std::string hex(const std::byte* p, std::size_t size) {
   return size > 16 ? out + "..." : out;
 }
 
+// In quotes, shortened, and always UTF-8: other bytes and control characters as \xff.
 std::string show_text(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text.substr(0, 60)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || c == '"') {
+  for (std::size_t i = 0; i < text.size() && i < 60;) {
+    const std::size_t length = utf8_length(text.substr(i));
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f || byte == '"') {
       const std::byte b{byte};
       out += "\\x" + hex(&b, 1).substr(2);
+      ++i;
     } else {
-      out += c;
+      out += text.substr(i, length);
+      i += length;
     }
   }
   return out + (text.size() > 60 ? "\"..." : "\"");
@@ -347,6 +351,37 @@ bool same_bytes(const source_type& s, const zarr_type& z) {
 }
 
 }  // namespace
+
+std::size_t utf8_length(std::string_view text) noexcept {
+  if (text.empty()) return 0;
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = at(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  }
+  // overlong forms, surrogates and numbers past the last character
+  if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) >= 0xA0) || (lead == 0xF0 && at(1) < 0x90) || (lead == 0xF4 && at(1) >= 0x90)) return 0;
+  return length;
+}
+
+std::string shown_name(std::string_view name) {
+  static const char digits[] = "0123456789ABCDEF";
+  std::string out;
+  while (!name.empty()) {
+    const std::size_t length = utf8_length(name);
+    if (length == 0) {
+      const auto byte = static_cast<unsigned char>(name[0]);
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    } else {
+      out += name.substr(0, length);
+    }
+    name.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
 
 comparison::comparison(const source_type& source, const zarr_type& store, const lookup& address_of)
     : source_(source), store_(store), address_of_(address_of) {

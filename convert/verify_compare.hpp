@@ -13,8 +13,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace zarrbits::verify {
+
+// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+std::size_t utf8_length(std::string_view text) noexcept;
+// A name as reports write it: a byte that is not UTF-8 is %XX.
+std::string shown_name(std::string_view name);
 
 enum class likeness { equal, unknown, different };
 
