@@ -16,12 +16,20 @@ namespace {
 // from the slowest to the fastest; whoever can run one can run those before it
 constexpr const kernel_table* tables[] = {
     &portable_kernels,
+#ifdef ZARRBITS_X86_KERNELS
+    &avx2_kernels,
+#endif
 };
 
-constexpr const char* names[] = {"portable"};
+constexpr const char* names[] = {"portable", "avx2"};
 
 std::size_t available() noexcept {
+#ifdef ZARRBITS_X86_KERNELS
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") ? 2 : 1;
+#else
   return 1;
+#endif
 }
 
 constinit std::atomic<const kernel_table*> chosen{nullptr};

@@ -47,6 +47,11 @@ struct kernel_table {
 // The portable table: 64-bit words, any CPU, any byte order.
 extern const kernel_table portable_kernels;
 
+#if defined(__x86_64__)
+#define ZARRBITS_X86_KERNELS 1
+extern const kernel_table avx2_kernels;
+#endif
+
 // The table for this machine, chosen at the first call: the best one, or the one that the environment variable ZARRBITS_KERNELS
 // names. Never fails: a name that is not available counts as not given.
 const kernel_table& kernels() noexcept;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The AVX2 table: byte swaps and checks here, encoding and decoding in the files beside this one.
+//
+#include "core/kernels/avx2.hpp"
+
+#ifdef ZARRBITS_X86_KERNELS
+
+namespace zarrbits::detail::avx2 {
+
+namespace {
+
+// The bytes of each component of a vector reversed, by vpshufb.
+template <unsigned size, bool prefetch>
+ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, std::size_t& n) noexcept {
+  const __m256i reversed = size == 2   ? _mm256_set1_epi64x(0x0607040502030001)
+                           : size == 4 ? _mm256_set1_epi64x(0x0405060700010203)
+                                       : _mm256_set1_epi64x(0x0001020304050607);
+  const __m256i halves = _mm256_setr_epi64x(0, 0x0808080808080808, 0, 0x0808080808080808);
+  const __m256i index = _mm256_add_epi8(reversed, halves);
+  for (; n >= 128 / size; n -= 128 / size, in += 128, out += 128) {
+    if constexpr (prefetch) {
+      __builtin_prefetch(out + ahead, 1);
+      __builtin_prefetch(out + ahead + 64, 1);
+    }
+    for (int i = 0; i < 4; ++i) store(out + 32 * i, _mm256_shuffle_epi8(load(in + 32 * i), index));
+  }
+  for (; n >= 32 / size; n -= 32 / size, in += 32, out += 32) store(out, _mm256_shuffle_epi8(load(in), index));
+}
+
+template <unsigned size>
+ZARRBITS_AVX2 void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (in == out)
+    swap_vectors<size, false>(in, out, n);
+  else
+    swap_vectors<size, true>(in, out, n);
+  portable_kernels.swap[log2_size(size)](in, out, n);
+}
+
+template <unsigned width>
+ZARRBITS_AVX2_INLINE __m256i add(__m256i a, __m256i b) noexcept {
+  if constexpr (width == 8) return _mm256_add_epi8(a, b);
+  if constexpr (width == 16) return _mm256_add_epi16(a, b);
+  if constexpr (width == 32) return _mm256_add_epi32(a, b);
+  return _mm256_add_epi64(a, b);
+}
+
+template <unsigned width>
+ZARRBITS_AVX2_INLINE __m256i equal(__m256i a, __m256i b) noexcept {
+  if constexpr (width == 8) return _mm256_cmpeq_epi8(a, b);
+  if constexpr (width == 16) return _mm256_cmpeq_epi16(a, b);
+  if constexpr (width == 32) return _mm256_cmpeq_epi32(a, b);
+  return _mm256_cmpeq_epi64(a, b);
+}
+
+template <unsigned width>
+ZARRBITS_AVX2_INLINE __m256i sub(__m256i a, __m256i b) noexcept {
+  if constexpr (width == 8) return _mm256_sub_epi8(a, b);
+  if constexpr (width == 16) return _mm256_sub_epi16(a, b);
+  if constexpr (width == 32) return _mm256_sub_epi32(a, b);
+  return _mm256_sub_epi64(a, b);
+}
+
+// two_forms: the bits above a signed type are the sign or zeros; then what encode would keep is tested on the form with the sign.
+template <unsigned width, bool two_forms>
+ZARRBITS_AVX2 bool check_vectors(const packing& p, const std::byte* in, std::size_t n) noexcept {
+  const loss what = what_is_lost(p);
+  const __m256i bias = broadcast<width>(what.bias), dropped = broadcast<width>(what.dropped);
+  const __m256i type = broadcast<width>(low_bits(p.type_bits)), sign = broadcast<width>(std::uint64_t{1} << (p.type_bits - 1));
+  __m256i seen = _mm256_setzero_si256(), right = _mm256_set1_epi8(-1);
+  const auto look = [&](__m256i x) ZARRBITS_AVX2 {
+    if constexpr (two_forms) {
+      const __m256i zeros = _mm256_and_si256(x, type), extended = sub<width>(_mm256_xor_si256(zeros, sign), sign);
+      right = _mm256_and_si256(right, _mm256_or_si256(equal<width>(x, zeros), equal<width>(x, extended)));
+      x = extended;
+    }
+    seen = _mm256_or_si256(seen, add<width>(x, bias));
+  };
+  std::size_t bytes = n * (width / 8);
+  for (; bytes >= 128; bytes -= 128, in += 128)
+    for (int i = 0; i < 4; ++i) look(load(in + 32 * i));
+  for (; bytes >= 32; bytes -= 32, in += 32) look(load(in));
+  if (bytes != 0) {
+    alignas(32) std::byte last[32] = {};  // zero is always right
+    std::memcpy(last, in, bytes);
+    look(load(last));
+  }
+  return _mm256_testz_si256(seen, dropped) && _mm256_testc_si256(right, _mm256_set1_epi8(-1));
+}
+
+template <unsigned width>
+bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
+  if (p.is_signed && p.type_bits < width) return check_vectors<width, true>(p, in, n);
+  return check_vectors<width, false>(p, in, n);
+}
+
+}  // namespace
+
+void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<2>(in, out, n); }
+void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<4>(in, out, n); }
+void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<8>(in, out, n); }
+bool check8(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<8>(p, in, n); }
+bool check16(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<16>(p, in, n); }
+bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<32>(p, in, n); }
+bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<64>(p, in, n); }
+void copy(const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (n != 0 && in != out) std::memmove(out, in, n);
+}
+void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { portable_kernels.extend(p, in, out, n); }
+
+}  // namespace zarrbits::detail::avx2
+
+namespace zarrbits::detail {
+
+const kernel_table avx2_kernels = {
+    "avx2",
+    {avx2::copy, avx2::swap16, avx2::swap32, avx2::swap64},
+    {avx2::encode8, avx2::encode16, avx2::encode32, avx2::encode64},
+    {avx2::decode8, avx2::decode16, avx2::decode32, avx2::decode64},
+    avx2::encode_bool,
+    avx2::decode_bool,
+    {avx2::check8, avx2::check16, avx2::check32, avx2::check64},
+    avx2::extend,
+};
+
+}  // namespace zarrbits::detail
+
+#endif

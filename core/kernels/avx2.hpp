@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the AVX2 kernels share. They are compiled for AVX2 by attribute, function by function, so that one library runs on every CPU.
+//
+// A kernel is a *step*: a class that keeps tables in registers and turns one or more vectors of input into as many bytes of output
+// as belong to them, but loads and stores whole vectors. encode_steps() and decode_steps() repeat it as long as that stays inside the
+// memory given, and let it do the rest in buffers on the stack.
+//
+#ifndef ZARRBITS_CORE_KERNELS_AVX2_HPP
+#define ZARRBITS_CORE_KERNELS_AVX2_HPP
+
+#include "core/kernels/kernels.hpp"
+
+#ifdef ZARRBITS_X86_KERNELS
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+// prfchw: __builtin_prefetch() for writing is then PREFETCHW, which every CPU with AVX2 takes
+#define ZARRBITS_AVX2 __attribute__((target("avx2,prfchw")))
+#define ZARRBITS_AVX2_INLINE __attribute__((target("avx2,prfchw"), always_inline)) inline
+
+namespace zarrbits::detail::avx2 {
+
+// The kernels, for the table here and for those that only replace some of them.
+using encode_function = bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+using decode_function = void(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+using check_function = bool(const packing& p, const std::byte* in, std::size_t n) noexcept;
+using swap_function = void(const std::byte* in, std::byte* out, std::size_t n) noexcept;
+swap_function copy, swap16, swap32, swap64;
+encode_function encode8, encode16, encode32, encode64, encode_bool;
+decode_function decode8, decode16, decode32, decode64, decode_bool;
+check_function check8, check16, check32, check64;
+decode_function extend;
+
+// Fewer components than these go to the portable kernels, which have nothing to prepare.
+inline constexpr std::size_t few = 32;
+
+// How far ahead of the stores a line is asked for. Any distance from 256 to 2048 measured the same.
+inline constexpr std::size_t ahead = 1024;
+
+ZARRBITS_AVX2_INLINE __m256i load(const void* at) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(at)); }
+ZARRBITS_AVX2_INLINE void store(void* at, __m256i v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(at), v); }
+
+ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept { return _mm_loadu_si128(static_cast<const __m128i*>(at)); }
+
+// Two halves from two places. vinserti128 would need one of the two ports that shuffle, a blend takes any.
+ZARRBITS_AVX2_INLINE __m256i load_halves(const void* low, const void* high) noexcept {
+  return _mm256_blend_epi32(_mm256_castsi128_si256(load_half(low)), _mm256_broadcastsi128_si256(load_half(high)), 0xf0);
+}
+ZARRBITS_AVX2_INLINE void store_halves(std::byte* low, std::byte* high, __m256i v) noexcept {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(low), _mm256_castsi256_si128(v));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(high), _mm256_extracti128_si256(v, 1));
+}
+
+// `value` in every lane of `width` bits.
+template <unsigned width>
+ZARRBITS_AVX2_INLINE __m256i broadcast(std::uint64_t value) noexcept {
+  if constexpr (width == 8) return _mm256_set1_epi8(static_cast<char>(value));
+  if constexpr (width == 16) return _mm256_set1_epi16(static_cast<short>(value));
+  if constexpr (width == 32) return _mm256_set1_epi32(static_cast<int>(value));
+  if constexpr (width == 64) return _mm256_set1_epi64x(static_cast<long long>(value));
+}
+
+ZARRBITS_AVX2_INLINE __m128i count(unsigned n) noexcept { return _mm_cvtsi32_si128(static_cast<int>(n)); }
+
+// A stretch of whole steps.
+struct stretch {
+  const std::byte* in;
+  std::byte* out;
+  std::size_t steps;
+};
+
+// Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes), bytes_in(),
+// bytes_out(), reach (bytes from out on that it stores, at most 64), and collects in `seen` what lossless() decides upon. `out` may be
+// `in`: a step stores nothing behind what it has loaded.
+template <class Step>
+ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const Step s(p);
+  __m256i seen = _mm256_setzero_si256();
+  const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
+  const std::size_t steps = n / Step::components, rest = n % Step::components;
+  const std::size_t inside = size < Step::reach ? 0 : std::min(steps, (size - Step::reach) / o + 1);
+  // what is stored behind the last steps, and loaded behind the last components, must not be the caller's
+  std::byte end[256], last[Step::components * 8];
+  std::memset(last, 0, i);
+  std::memcpy(last, in + steps * i, rest * p.size);
+  const stretch stretches[] = {{in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
+  for (stretch t : stretches) {
+    // four at a time: a body of one vector is bound by the loop itself
+    for (; t.steps >= 4; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
+      s(t.in, t.out, seen);
+      s(t.in + i, t.out + o, seen);
+      s(t.in + 2 * i, t.out + 2 * o, seen);
+      s(t.in + 3 * i, t.out + 3 * o, seen);
+    }
+    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) s(t.in, t.out, seen);
+  }
+  std::memcpy(out + inside * o, end, size - inside * o);
+  return s.lossless(seen);
+}
+
+// Decodes n components. A step has: components, bytes_in(), bytes_out(), reach() (bytes from in on that it loads, at most 128), prefetch
+// (lines of output of 4 steps that are asked for in advance).
+template <class Step>
+ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const Step s(p);
+  const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
+  const std::size_t steps = n / Step::components, rest = n % Step::components;
+  const std::size_t inside = size < s.reach() ? 0 : std::min(steps, (size - s.reach()) / i + 1);
+  std::byte end[384], last[Step::components * 8];
+  std::memcpy(end, in + inside * i, size - inside * i);
+  std::memset(end + (size - inside * i), 0, 128);
+  const stretch stretches[] = {{in, out, inside}, {end, out + inside * o, steps - inside}, {end + (steps - inside) * i, last, rest != 0}};
+  for (stretch t : stretches) {
+    for (; t.steps >= 4; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
+      for (std::size_t line = 0; line < Step::prefetch; ++line) __builtin_prefetch(t.out + ahead + 64 * line, 1);
+      s(t.in, t.out);
+      s(t.in + i, t.out + o);
+      s(t.in + 2 * i, t.out + 2 * o);
+      s(t.in + 3 * i, t.out + 3 * o);
+    }
+    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) s(t.in, t.out);
+  }
+  std::memcpy(out + steps * o, last, rest * p.size);
+}
+
+}  // namespace zarrbits::detail::avx2
+
+#endif
+
+#endif

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Encoding with AVX2, 32 bytes of components at a time. All widths go down the same ladder: neighbours are joined until a lane of 32 or 64
+// bits holds whole bytes or has no more neighbours to join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
+//
+//   |......hhhhhhhhhh|......gggggggggg|......ffffffffff|......eeeeeeeeee|...      16 lanes of 16 bits
+//   |............hhhhhhhhhhgggggggggg|............ffffffffffeeeeeeeeee|...        join16: vpmaddwd by (1, 2^10)
+//   |........................hhhhhhhhhhggggggggggffffffffffeeeeeeeeee|...        join32: left in the even lanes, right in the 64 bits
+//   |......................76543210|                                             the bytes of two such lanes: vpshufb
+//
+// The last step depends on m, the bits that a 64-bit lane has in the end:
+//   whole bytes       vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes)
+//   m % 8 == 4        the odd lane begins in the middle of a byte: shifted there, lanes moved apart, or-ed
+//   other m           the upper half begins within a byte too: that byte is carried from one half to the next
+//
+#include "core/kernels/avx2.hpp"
+
+#ifdef ZARRBITS_X86_KERNELS
+
+#include <array>
+
+namespace zarrbits::detail::avx2 {
+
+namespace {
+
+// Where bytes go, and how far lanes are turned, for 2 vectors of 4 lanes. A byte of a vpshufb index that is 0x80 gives zero.
+struct plan {
+  alignas(32) std::uint8_t even[64];  // of the lower lane of a half, or of all lanes where these are whole bytes
+  alignas(32) std::uint8_t odd[64];   // of the upper lane
+  alignas(32) std::uint8_t carry[64]; // byte 0: the last byte of a half, if the next half begins in it
+  alignas(32) std::uint64_t turn[8];  // bit of its first byte at which a lane begins
+  std::uint8_t start[4];              // byte at which each half begins
+};
+
+// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane.
+constexpr plan make_plan(unsigned lane_bytes, unsigned m) {
+  plan p{};
+  for (unsigned half = 0; half < 4; ++half) {
+    std::uint8_t *even = p.even + 16 * half, *odd = p.odd + 16 * half, *carry = p.carry + 16 * half;
+    for (unsigned i = 0; i < 16; ++i) even[i] = odd[i] = carry[i] = 0x80;
+    const unsigned lanes = 16 / lane_bytes;
+    p.start[half] = static_cast<std::uint8_t>(half * lanes * m / 8);
+    if (m % 8 == 0) {
+      for (unsigned i = 0; i < lanes * m / 8; ++i) even[i] = static_cast<std::uint8_t>(i / (m / 8) * lane_bytes + i % (m / 8));
+      continue;
+    }
+    const unsigned first = half * 2 * m % 8, second = first + m, end = first + 2 * m;
+    p.turn[2 * half] = first;
+    p.turn[2 * half + 1] = second % 8;
+    for (unsigned i = 0; i * 8 < second; ++i) even[i] = static_cast<std::uint8_t>(i);
+    for (unsigned i = second / 8; i * 8 < end; ++i) odd[i] = static_cast<std::uint8_t>(8 + i - second / 8);
+    if (end % 8 != 0) carry[0] = static_cast<std::uint8_t>(end / 8);
+  }
+  return p;
+}
+
+// Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
+constexpr bool short_lanes(unsigned width, unsigned bits) { return width < 64 && 32 / width * bits % 8 == 0; }
+
+template <unsigned width>
+constexpr auto make_plans() {
+  std::array<plan, width> plans{};
+  for (unsigned bits = 1; bits < width; ++bits)
+    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits) : make_plan(8, 64 / width * bits);
+  return plans;
+}
+
+template <unsigned width>
+constexpr auto plans = make_plans<width>();
+
+// How lanes become bytes.
+enum class finish {
+  one_store,    // short lanes, or 64-bit lanes; the halves are moved together by vpermd
+  two_stores,   // 64-bit lanes of whole bytes
+  half_bytes,   // 64-bit lanes of bytes and a half
+  carry,        // 64-bit lanes of any bits, two vectors
+};
+
+// What a component needs before it is joined. Checked unsigned components need no mask: any bit that it would take away is an error,
+// and found.
+enum class before { nothing, shift, shift_and_mask };
+
+before needed(const packing& p) noexcept {
+  if (p.is_signed || !is_checked(p)) return before::shift_and_mask;
+  return p.first_bit != 0 ? before::shift : before::nothing;
+}
+
+template <unsigned width, finish how, before prepare, bool wide = false>
+class packer {
+ public:
+  static constexpr std::size_t vectors = how == finish::carry ? 2 : 1;
+  static constexpr std::size_t components = vectors * 256 / width;
+  static constexpr std::size_t reach = 32 * vectors;
+  std::size_t bytes_in() const noexcept { return 32 * vectors; }
+  std::size_t bytes_out() const noexcept { return bytes_out_; }
+
+  ZARRBITS_AVX2 explicit packer(const packing& p) noexcept {
+    const unsigned bits = p.bits;
+    const plan& l = plans<width>[bits];
+    bytes_out_ = components * bits / 8;
+    const loss what = what_is_lost(p);
+    bias_ = broadcast<width>(what.bias);
+    dropped_ = broadcast<width>(what.dropped);
+    first_ = count(p.first_bit);
+    mask_ = broadcast<width>(low_bits(bits));
+    weights8_ = _mm256_set1_epi16(static_cast<short>(1 | 1 << (bits % 8 + 8)));
+    const unsigned pair = width == 8 ? 2 * bits : bits;  // bits of a 16-bit lane
+    weights16_ = _mm256_set1_epi32(1 | 1 << (pair % 16 + 16));
+    const unsigned quad = width == 8 ? 4 * bits : width == 16 ? 2 * bits : bits;  // bits of a 32-bit lane
+    up_ = _mm256_set1_epi64x(32 - quad % 32);
+    const unsigned down = width == 64 ? 0 : 32 - quad % 32;
+    down_ = count(down);
+    turn_[0] = load(l.turn);
+    turn_[1] = load(l.turn + 4);
+    if (!wide && width != 64)
+      for (__m256i& t : turn_) t = _mm256_sub_epi64(_mm256_set1_epi64x(down), t);
+    for (int v = 0; v < 2; ++v) {
+      even_[v] = load(l.even + 32 * v);
+      odd_[v] = load(l.odd + 32 * v);
+      carry_[v] = load(l.carry + 32 * v);
+    }
+    for (int i = 0; i < 4; ++i) start_[i] = l.start[i];
+    // bytes of a half are dwords 0 ... n - 1 of it
+    const int n = static_cast<int>(l.start[1] / 4);
+    const __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), upper = _mm256_cmpgt_epi32(i, _mm256_set1_epi32(n - 1));
+    together_ = _mm256_add_epi32(i, _mm256_and_si256(upper, _mm256_set1_epi32(4 - n)));
+  }
+
+  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
+    __m256i x = lanes(load(in), seen);
+    if constexpr (how == finish::one_store) {
+      store(out, _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_));
+    } else if constexpr (how == finish::two_stores) {
+      x = _mm256_shuffle_epi8(_mm256_srl_epi64(x, down_), even_[0]);
+      store_halves(out, out + start_[1], x);
+    } else if constexpr (how == finish::half_bytes) {
+      x = turned(x, 0);
+      store_halves(out, out + start_[1], x);
+    } else {
+      __m256i y = lanes(load(in + 32), seen);
+      x = turned(x, 0);
+      y = turned(y, 1);
+      const __m256i from_x = _mm256_shuffle_epi8(x, carry_[0]), from_y = _mm256_shuffle_epi8(y, carry_[1]);
+      x = _mm256_or_si256(x, _mm256_permute2x128_si256(from_x, from_x, 0x08));
+      y = _mm256_or_si256(y, _mm256_permute2x128_si256(from_x, from_y, 0x21));
+      store_halves(out, out + start_[1], x);
+      store_halves(out + start_[2], out + start_[3], y);
+    }
+  }
+
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
+
+ private:
+  ZARRBITS_AVX2_INLINE static __m256i add(__m256i a, __m256i b) noexcept {
+    if constexpr (width == 8) return _mm256_add_epi8(a, b);
+    if constexpr (width == 16) return _mm256_add_epi16(a, b);
+    if constexpr (width == 32) return _mm256_add_epi32(a, b);
+    return _mm256_add_epi64(a, b);
+  }
+
+  // Components joined in lanes of 32 bits, or of 64 bits with `down_` bits of nothing below them.
+  ZARRBITS_AVX2_INLINE __m256i lanes(__m256i x, __m256i& seen) const noexcept {
+    seen = _mm256_or_si256(seen, prepare == before::shift_and_mask ? add(x, bias_) : x);
+    if constexpr (prepare != before::nothing) {
+      if constexpr (width <= 16) x = _mm256_srl_epi16(x, first_);
+      if constexpr (width == 32) x = _mm256_srl_epi32(x, first_);
+      if constexpr (width == 64) x = _mm256_srl_epi64(x, first_);
+    }
+    if constexpr (prepare == before::shift_and_mask) x = _mm256_and_si256(x, mask_);
+    if constexpr (width == 8) x = _mm256_maddubs_epi16(weights8_, x);
+    if constexpr (width == 8 || (width == 16 && !wide)) x = _mm256_madd_epi16(x, weights16_);
+    if constexpr (width == 16 && wide)  // 15 bits: the weight would be -2^15
+      x = _mm256_srli_epi32(_mm256_mullo_epi16(x, _mm256_set1_epi32(0x10002)), 1);
+    if constexpr (width < 64 && how != finish::one_store) x = _mm256_sllv_epi32(x, up_);
+    return x;
+  }
+
+  // 64-bit lanes at their bits, as bytes of the halves.
+  ZARRBITS_AVX2_INLINE __m256i turned(__m256i x, int v) const noexcept {
+    if constexpr (width == 64) {
+      x = _mm256_sllv_epi64(x, turn_[v]);
+    } else if constexpr (wide) {  // down and up again: the lane's bits and its turn do not both fit below
+      x = _mm256_sllv_epi64(_mm256_srl_epi64(x, down_), turn_[v]);
+    } else {
+      x = _mm256_srlv_epi64(x, turn_[v]);
+    }
+    return _mm256_or_si256(_mm256_shuffle_epi8(x, even_[v]), _mm256_shuffle_epi8(x, odd_[v]));
+  }
+
+  __m256i bias_, dropped_, mask_, weights8_, weights16_, up_, together_;
+  __m256i turn_[2], even_[2], odd_[2], carry_[2];
+  __m128i first_, down_;
+  std::size_t bytes_out_, start_[4];
+};
+
+// 8-bit components, 4 bits kept: two vectors make one.
+//   |....dddd|....cccc|....bbbb|....aaaa|    vpmaddubsw by (1, 16)
+//   |........ddddcccc|........bbbbaaaa|      vpackuswb with the next vector, which leaves quarters in the order 0 2 1 3: vpermq
+template <before prepare>
+class packer_8_to_4 {
+ public:
+  static constexpr std::size_t components = 64, reach = 32;
+  std::size_t bytes_in() const noexcept { return 64; }
+  std::size_t bytes_out() const noexcept { return 32; }
+
+  ZARRBITS_AVX2 explicit packer_8_to_4(const packing& p) noexcept {
+    const loss what = what_is_lost(p);
+    bias_ = broadcast<8>(what.bias);
+    dropped_ = broadcast<8>(what.dropped);
+    first_ = count(p.first_bit);
+  }
+
+  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
+    const __m256i a = pairs(load(in), seen), b = pairs(load(in + 32), seen);
+    store(out, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
+  }
+
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
+
+ private:
+  ZARRBITS_AVX2_INLINE __m256i pairs(__m256i x, __m256i& seen) const noexcept {
+    seen = _mm256_or_si256(seen, prepare == before::shift_and_mask ? _mm256_add_epi8(x, bias_) : x);
+    if constexpr (prepare != before::nothing) x = _mm256_srl_epi16(x, first_);
+    if constexpr (prepare == before::shift_and_mask) x = _mm256_and_si256(x, _mm256_set1_epi8(0x0f));
+    return _mm256_maddubs_epi16(_mm256_set1_epi16(0x1001), x);
+  }
+
+  __m256i bias_, dropped_;
+  __m128i first_;
+};
+
+// 8-bit components, 2 bits kept: the same twice, four vectors make one.
+template <before prepare>
+class packer_8_to_2 {
+ public:
+  static constexpr std::size_t components = 128, reach = 32;
+  std::size_t bytes_in() const noexcept { return 128; }
+  std::size_t bytes_out() const noexcept { return 32; }
+
+  ZARRBITS_AVX2 explicit packer_8_to_2(const packing& p) noexcept {
+    const loss what = what_is_lost(p);
+    bias_ = broadcast<8>(what.bias);
+    dropped_ = broadcast<8>(what.dropped);
+    first_ = count(p.first_bit);
+  }
+
+  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
+    const __m256i a = _mm256_packus_epi16(pairs(load(in), seen), pairs(load(in + 32), seen));
+    const __m256i b = _mm256_packus_epi16(pairs(load(in + 64), seen), pairs(load(in + 96), seen));
+    const __m256i weights = _mm256_set1_epi16(0x1001);
+    const __m256i c = _mm256_packus_epi16(_mm256_maddubs_epi16(weights, a), _mm256_maddubs_epi16(weights, b));
+    store(out, _mm256_permutevar8x32_epi32(c, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+  }
+
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
+
+ private:
+  ZARRBITS_AVX2_INLINE __m256i pairs(__m256i x, __m256i& seen) const noexcept {
+    seen = _mm256_or_si256(seen, prepare == before::shift_and_mask ? _mm256_add_epi8(x, bias_) : x);
+    if constexpr (prepare != before::nothing) x = _mm256_srl_epi16(x, first_);
+    if constexpr (prepare == before::shift_and_mask) x = _mm256_and_si256(x, _mm256_set1_epi8(0x03));
+    return _mm256_maddubs_epi16(_mm256_set1_epi16(0x0401), x);
+  }
+
+  __m256i bias_, dropped_;
+  __m128i first_;
+};
+
+template <unsigned width, finish how, bool wide = false>
+bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  switch (needed(p)) {
+    case before::nothing: return encode_steps<packer<width, how, before::nothing, wide>>(p, in, out, n);
+    case before::shift: return encode_steps<packer<width, how, before::shift, wide>>(p, in, out, n);
+    default: return encode_steps<packer<width, how, before::shift_and_mask, wide>>(p, in, out, n);
+  }
+}
+
+template <template <before> class Step>
+bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  switch (needed(p)) {
+    case before::nothing: return encode_steps<Step<before::nothing>>(p, in, out, n);
+    case before::shift: return encode_steps<Step<before::shift>>(p, in, out, n);
+    default: return encode_steps<Step<before::shift_and_mask>>(p, in, out, n);
+  }
+}
+
+}  // namespace
+
+bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (n < few) return portable_kernels.encode[0](p, in, out, n);
+  switch (p.bits) {
+    case 1: return encode_bool(p, in, out, n);
+    case 2: return pack<packer_8_to_2>(p, in, out, n);
+    case 4: return pack<packer_8_to_4>(p, in, out, n);
+    case 6: return pack<8, finish::one_store>(p, in, out, n);
+    default: return pack<8, finish::two_stores>(p, in, out, n);
+  }
+}
+
+bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (n < few) return portable_kernels.encode[1](p, in, out, n);
+  if (p.bits % 4 == 0) return pack<16, finish::one_store>(p, in, out, n);
+  if (p.bits % 2 == 0) return pack<16, finish::two_stores>(p, in, out, n);
+  if (p.bits == 15) return pack<16, finish::half_bytes, true>(p, in, out, n);
+  return pack<16, finish::half_bytes>(p, in, out, n);
+}
+
+bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  // a pair of 31 bits and its turn do not fit in a lane of 64 bits; a half of 1 bit pairs is less than a byte
+  if (n < few || p.bits == 31 || p.bits == 1) return portable_kernels.encode[2](p, in, out, n);
+  if (p.bits % 8 == 0) return pack<32, finish::one_store>(p, in, out, n);
+  if (p.bits % 4 == 0) return pack<32, finish::two_stores>(p, in, out, n);
+  if (p.bits == 30) return pack<32, finish::half_bytes, true>(p, in, out, n);
+  if (p.bits % 2 == 0) return pack<32, finish::half_bytes>(p, in, out, n);
+  if (p.bits > 26) return pack<32, finish::carry, true>(p, in, out, n);
+  return pack<32, finish::carry>(p, in, out, n);
+}
+
+bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  // of so many bits only 58 and 60 and their turns fit in a lane; halves of 1 to 3 bits are less than a byte
+  if (n < few || p.bits == 59 || p.bits > 60 || p.bits < 4) return portable_kernels.encode[3](p, in, out, n);
+  if (p.bits % 16 == 0) return pack<64, finish::one_store>(p, in, out, n);
+  if (p.bits % 8 == 0) return pack<64, finish::two_stores>(p, in, out, n);
+  if (p.bits % 4 == 0) return pack<64, finish::half_bytes>(p, in, out, n);
+  return pack<64, finish::carry>(p, in, out, n);
+}
+
+}  // namespace zarrbits::detail::avx2
+
+#endif
