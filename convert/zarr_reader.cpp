@@ -120,7 +120,9 @@ zarr_array::zarr_array(const fs::path& directory) try : directory_(directory) {
   bool exists = false;
   const json j = read_metadata(directory, exists);
   if (!exists) throw store_error("there is no zarr.json");
-  for (const auto& [key, value] : j.items()) {
+  for (const auto& item : j.items()) {
+    const std::string& key = item.key();
+    const json& value = item.value();
     static const char* const known[] = {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
                                         "codecs", "attributes", "dimension_names", "storage_transformers"};
     const bool is_known = std::any_of(std::begin(known), std::end(known), [&](const char* k) { return key == k; });

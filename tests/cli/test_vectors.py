@@ -10,7 +10,7 @@ import unittest
 from command import COMMAND, is_one_sentence, packbits, run
 
 VECTORS = json.load(open(os.environ["ZARRBITS_GOLDEN"]))
-SAMPLE = 500
+SAMPLE = 300
 
 
 def arguments(v):

@@ -224,6 +224,19 @@ class Verify(unittest.TestCase):
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         self.assertIn(f"datasets: {DATASETS} equal, 0 differs", r.stdout.decode())
 
+    def test_what_convert_writes_is_equal(self):
+        for options in ([], ["--codec", "packbits"]):
+            with self.subTest(options), tempfile.TemporaryDirectory() as folder:
+                r = run("convert", "--quiet", *options, self.source, folder + "/c.zarr")
+                self.assertEqual(r.returncode, 0, r.stderr)
+                status, report = self.verify(self.source, folder + "/c.zarr")
+                self.assertEqual((status, report["findings"]), (0, []))
+                self.assertEqual(report["datasets"]["equal"], DATASETS)
+                # and verify looks: the same store with one bit changed
+                chunk = folder + "/c.zarr/g/scalar/c"
+                flip(folder + "/c.zarr", "g/scalar/c", os.path.getsize(chunk) - 1)
+                self.assertEqual(self.verify(self.source, folder + "/c.zarr")[0], 1)
+
     def test_each_damage_is_found_where_it_is(self):
         for name, (damage, path, outcome, index) in DAMAGE.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
