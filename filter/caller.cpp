@@ -89,7 +89,11 @@ void resolve(library& l) noexcept {
     l.call.free_memory = nullptr;
   }
   unsigned major = 0, minor = 0, release = 0;
-  if (l.complete && l.call.get_libversion(&major, &minor, &release) >= 0) l.narrow_ids = major == 1 && minor < 10;
+  if (l.complete && l.call.get_libversion(&major, &minor, &release) >= 0) {
+    l.narrow_ids = major == 1 && minor < 10;
+    // 1.15 to 1.17 were the development of 2.0
+    l.loses_filter_errors = (major == 2 && minor < 2) || (major == 1 && minor >= 15);
+  }
 }
 
 // Append-only, lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the plugin is

@@ -4,6 +4,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace zarrbits::filter {
 
@@ -19,6 +20,21 @@ const char* minor_variable(minor m) noexcept {
   return "H5E_CANTFILTER_g";
 }
 
+thread_local char last[sizeof(sentence::text)];
+
+#if defined(__linux__) && defined(__x86_64__)
+// The one function that a plugin needs of the loader, which is there wherever libc is: a strong reference would have the linker list the
+// loader beside libc as needed.
+__asm__(".weak __tls_get_addr");
+#endif
+
+enum class log { always, when_lost, never };
+
+log wanted() noexcept {
+  const char* set = std::getenv("ZARRBITS_HDF5_LOG");
+  return !set ? log::when_lost : std::strcmp(set, "0") == 0 ? log::never : log::always;
+}
+
 void print(const sentence& why) noexcept { std::fprintf(stderr, "%s\n", why.text); }
 
 }  // namespace
@@ -32,18 +48,22 @@ bool sentence::set(minor m, const char* format, ...) noexcept {
   return false;
 }
 
+const char* last_error() noexcept { return last; }
+
 void note(const sentence& why) noexcept {
-  if (std::getenv("ZARRBITS_HDF5_LOG")) print(why);
+  if (wanted() == log::always) print(why);
 }
 
 void report(const library& h5, const char* function, const sentence& why) noexcept {
+  const bool repeated = std::strcmp(last, why.text) == 0;
+  std::memcpy(last, why.text, sizeof last);
   const hid cls = h5.error_id("H5E_ERR_CLS_g"), major = h5.error_id("H5E_PLINE_g"), small = h5.error_id(minor_variable(why.kind));
-  if (h5.call.push_error && cls > 0 && major > 0 && small > 0) {
-    note(why);
-    h5.call.push_error(0, "zarrbits", function, 0, cls, major, small, "%s", why.text);
-  } else {
-    print(why);  // no error stack to be found: better on the terminal than nowhere
-  }
+  const bool stack = h5.call.push_error && cls > 0 && major > 0 && small > 0;
+  // without an error stack: better on the terminal than nowhere
+  const bool lost = !stack || (h5.loses_filter_errors && std::strcmp(function, "filter") == 0);
+  const log when = wanted();
+  if (when == log::always || (when == log::when_lost && lost && !repeated)) print(why);
+  if (stack) h5.call.push_error(0, "zarrbits", function, 0, cls, major, small, "%s", why.text);
 }
 
 }  // namespace zarrbits::filter

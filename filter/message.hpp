@@ -21,12 +21,15 @@ struct sentence {
 };
 
 // Puts the sentence on the error stack of the library that called: h5py raises it as an exception, the tools print it with
-// --enable-error-stack. HDF5 2.0 and 2.1 throw away what filter() puts there; with the environment variable ZARRBITS_HDF5_LOG set, each sentence
-// is a line on standard error as well. Must be the last call into HDF5: others clear the stack.
+// --enable-error-stack. HDF5 2.0 and 2.1 throw away what filter() puts there: then it is a line on standard error, but not the same line again.
+// The environment variable ZARRBITS_HDF5_LOG asks for such a line always, or never (0). Must be the last call into HDF5: others clear the stack.
 void report(const library& h5, const char* function, const sentence& why) noexcept;
 
 // Only the line on standard error, where ZARRBITS_HDF5_LOG asks for it: nothing has failed.
 void note(const sentence& why) noexcept;
+
+// The last sentence that was reported in this thread, or "".
+const char* last_error() noexcept;
 
 }  // namespace zarrbits::filter
 

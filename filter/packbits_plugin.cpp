@@ -49,7 +49,15 @@ static herr packbits_set_local(hid dcpl, hid type, hid space) noexcept {
   if (prepare(h5, dcpl, type, space, c, chunk, why)) {
     unsigned stored[packbits_stored];
     store(chunk, stored);
-    if (h5.call.plist_modify_filter(c.dcpl, ZARRBITS_HDF5_PACKBITS_ID, c.flags, packbits_stored, stored) >= 0) return 0;
+    if (h5.call.plist_modify_filter(c.dcpl, ZARRBITS_HDF5_PACKBITS_ID, c.flags, packbits_stored, stored) >= 0) {
+      if (!(c.flags & flag_optional) && chunk.how.partial() && chunk.policy != range_policy::truncate) {
+        why.set(minor::bad_value,
+                "zarrbits: packbits: the filter is mandatory in the new dataset's pipeline: a value that does not fit will make the write fail, "
+                "when the chunk is flushed; set it as optional (H5Z_FLAG_OPTIONAL) so that such chunks are stored as they are");
+        note(why);
+      }
+      return 0;
+    }
     why.set(minor::cant_filter, "zarrbits: packbits: HDF5 does not take the filter's resolved parameters");
   }
   report(h5, "set_local", why);

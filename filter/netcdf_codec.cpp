@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "filter/netcdf_codec.hpp"
+
+#include "filter/caller.hpp"
+#include "filter/message.hpp"
+#include "filter/packbits.hpp"
+
+#define ZARRBITS_HDF5_CONSTANTS_ONLY
+#include <zarrbits/hdf5.h>
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace zarrbits::filter {
+
+namespace {
+
+constexpr unsigned numcodecs_options = ZARRBITS_HDF5_PADDING_FIRST_BYTE | ZARRBITS_HDF5_MSB_FIRST;
+constexpr char numcodecs_json[] = "{\"id\": \"packbits\"}";
+
+int refuse(const sentence& why) noexcept {
+  report(library{}, "netcdf", why);  // netCDF has no error stack: a line on standard error
+  return netcdf_filter_error;
+}
+
+// Nothing, or what says the same.
+bool is_numcodecs(std::size_t n, const unsigned* p, sentence& why) noexcept {
+  if (n == 0) return true;
+  packbits_parameters_in user;
+  if (!read_parameters(n, p, user, why)) return false;
+  if (user.bits <= 1 && user.options == numcodecs_options && user.first_bit == 0) return true;
+  return why.set(minor::bad_value,
+                 "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; give no parameters, or 1,%u",
+                 numcodecs_options);
+}
+
+template <class T>
+bool copy_out(const T* values, std::size_t n, T** out) noexcept {
+  *out = static_cast<T*>(std::malloc(n * sizeof(T)));
+  if (!*out) return false;
+  std::memcpy(*out, values, n * sizeof(T));
+  return true;
+}
+
+// {"id": "packbits"} and nothing else, apart from spaces.
+bool is_our_json(const char* json) noexcept {
+  const char* wanted = "{\"id\":\"packbits\"}";
+  for (; *json; ++json) {
+    if (std::strchr(" \t\r\n", *json)) continue;
+    if (*json != *wanted) return false;
+    ++wanted;
+  }
+  return *wanted == '\0';
+}
+
+// The functions of the libnetcdf that calls, which ask about a variable.
+struct netcdf {
+  int (*var_type)(int, int, int*);
+  int (*var_rank)(int, int, int*);
+  int (*var_chunking)(int, int, int*, std::size_t*);
+  bool find(const library& caller) noexcept {
+    const auto get = [&caller](auto& function, const char* name) noexcept {
+      void* found = caller.handle ? dlsym(caller.handle, name) : nullptr;
+      std::memcpy(&function, &found, sizeof found);
+      return found != nullptr;
+    };
+    return get(var_type, "nc_inq_vartype") && get(var_rank, "nc_inq_varndims") && get(var_chunking, "nc_inq_var_chunking");
+  }
+};
+
+bool describe_variable(const netcdf& nc, int ncid, int varid, std::uint64_t& elements, sentence& why) noexcept {
+  int type = 0, rank = 0, storage = 0;
+  std::size_t sizes[netcdf_max_rank];
+  if (nc.var_type(ncid, varid, &type) != netcdf_ok || nc.var_rank(ncid, varid, &rank) != netcdf_ok || rank < 0 ||
+      static_cast<unsigned>(rank) > netcdf_max_rank || (rank > 0 && nc.var_chunking(ncid, varid, &storage, sizes) != netcdf_ok))
+    return why.set(minor::cant_filter, "zarrbits: packbits: netCDF does not tell the type and the chunks of the variable");
+  if (type != netcdf_byte && type != netcdf_char && type != netcdf_ubyte)
+    return why.set(minor::bad_type, "zarrbits: packbits: a variable has netCDF type %d, but one bit is kept of values of one byte alone (byte, ubyte, char)",
+                   type);
+  elements = 1;
+  for (int i = 0; i < rank; ++i)
+    if (sizes[i] == 0 || __builtin_mul_overflow(elements, std::uint64_t{sizes[i]}, &elements))
+      return why.set(minor::bad_value, "zarrbits: packbits: the chunk's shape is empty or too large; choose another");
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+
+static int packbits_from_json(const char* json, std::size_t* n, unsigned** parameters) noexcept {
+  sentence why;
+  if (!json || !is_our_json(json)) {
+    why.set(minor::bad_value, "zarrbits: packbits: its configuration is not %s", numcodecs_json);
+    return refuse(why);
+  }
+  const unsigned values[2] = {1, numcodecs_options};
+  if (!copy_out(values, 2, parameters)) return netcdf_no_memory;
+  *n = 2;
+  return netcdf_ok;
+}
+
+static int packbits_to_json(std::size_t n, const unsigned* parameters, char** json) noexcept {
+  sentence why;
+  if (!is_numcodecs(n, parameters, why)) return refuse(why);
+  return copy_out(numcodecs_json, sizeof numcodecs_json, json) ? netcdf_ok : netcdf_no_memory;
+}
+
+// NCZarr knows no can_apply and set_local: what filter() gets is made here.
+static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n, unsigned** working) noexcept {
+  library scratch;
+  const library& caller = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
+  sentence why;
+  netcdf nc{};
+  std::uint64_t elements = 0;
+  packbits_chunk chunk;
+  element boolean;
+  boolean.what = kind::boolean;
+  boolean.size = boolean.components = boolean.precision = 1;
+  if (!is_numcodecs(*n, *parameters, why)) return refuse(why);
+  if (!nc.find(caller)) {
+    why.set(minor::cant_filter, "zarrbits: packbits: the functions of the libnetcdf that calls cannot be found");
+    return refuse(why);
+  }
+  if (!describe_variable(nc, ncid, varid, elements, why) || !resolve({1, numcodecs_options, 0}, boolean, elements, chunk, why)) return refuse(why);
+  unsigned stored[packbits_stored];
+  store(chunk, stored);
+  if (!copy_out(stored, packbits_stored, working)) return netcdf_no_memory;
+  *working_n = packbits_stored;
+  return netcdf_ok;
+}
+
+}  // extern "C"
+
+const netcdf_codec packbits_codec = {netcdf_codec_version, netcdf_codec_hdf5, "packbits",       ZARRBITS_HDF5_PACKBITS_ID, nullptr, nullptr,
+                                     packbits_from_json,   packbits_to_json,  packbits_modify};
+
+}  // namespace zarrbits::filter
