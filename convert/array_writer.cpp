@@ -2,6 +2,7 @@
 #include "convert/array_writer.hpp"
 
 #include "convert/attributes.hpp"
+#include "convert/decompressors.hpp"
 #include "convert/names.hpp"
 
 #include <zarrbits/bytes.hpp>
@@ -37,6 +38,27 @@ bool uniform_order(const type_tree& t, bool big) {
     return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& m) { return uniform_order(m, big); });
   }
   return t.kind == type_class::array || !has_byte_order(t) || t.big_endian == big;
+}
+
+int zstd_level(const std::vector<unsigned>& values) { return values.empty() || values[0] > 22 ? 3 : static_cast<int>(values[0]); }
+
+json zstd_codec(const std::vector<unsigned>& values) {
+  return {{"name", "zstd"}, {"configuration", {{"level", zstd_level(values)}, {"checksum", false}}}};
+}
+
+// The header of each buffer rules when it is decoded; these values are for readers that want them all.
+json blosc_codec(const std::vector<unsigned>& values) {
+  constexpr const char* names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
+  constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
+  const auto at = [&](std::size_t i, unsigned other) { return i < values.size() ? values[i] : other; };
+  const unsigned name = at(6, 0), shuffle = at(5, 1);
+  return {{"name", "blosc"},
+          {"configuration",
+           {{"typesize", std::clamp(at(2, 1), 1U, 255U)},
+            {"cname", names[name < 6 ? name : 0]},
+            {"clevel", std::min(at(4, 5), 9U)},
+            {"shuffle", shuffles[shuffle < 3 ? shuffle : 1]},
+            {"blocksize", 0}}}};
 }
 
 }  // namespace
@@ -177,6 +199,12 @@ void dataset_job::array_writer::plan() {
     } else if (bytes_are_bytes && p.filters.size() == 1 && p.filters[0].id == bytes_filter && p.undoable(job_.type_)) {
       strategy_ = strategy::copy;
       big_endian_ = !p.filters[0].values.empty() && p.filters[0].values[0] == 1;
+    } else if (bytes_are_bytes && p.filters.size() == 1 && p.filters[0].id == zstd_filter && has_zstd()) {
+      strategy_ = strategy::copy_zstd;
+      gzip_level_ = 0;
+    } else if (bytes_are_bytes && p.filters.size() == 1 && p.filters[0].id == blosc_filter && p.filters[0].values.size() >= 4) {
+      strategy_ = strategy::copy_blosc;
+      gzip_level_ = 0;
     } else if (bytes_are_bytes && p.checks_only()) {
       strategy_ = strategy::rewrap;
     } else if (bytes_are_bytes && only_deflate && deflates == 1) {
@@ -188,6 +216,7 @@ void dataset_job::array_writer::plan() {
     strategy_ = strategy::copy;
   }
   plan_packbits();
+  if (packbits_ && strategy_ != strategy::packed && p.compresses()) gzip_level_ = p.gzip_level();
   if (packbits_ && strategy_ != strategy::packed) strategy_ = strategy::read;
 
   if (packbits_) {
@@ -197,6 +226,8 @@ void dataset_job::array_writer::plan() {
     meta_.codecs = text_codecs(utf8_, gzip_level_);
   } else {
     meta_.codecs = bytes_codecs(meta_.data_type, !opaque_ && has_byte_order(leaf_), big_endian_, gzip_level_);
+    if (strategy_ == strategy::copy_zstd) meta_.codecs.push_back(zstd_codec(p.filters[0].values));
+    if (strategy_ == strategy::copy_blosc) meta_.codecs.push_back(blosc_codec(p.filters[0].values));
   }
 }
 
@@ -208,7 +239,7 @@ void dataset_job::array_writer::write_chunks() {
     std::uint64_t stored = 0;
     for_each_stored_chunk(job_.dataset_, grid, [&](const std::vector<hsize_t>& at, hsize_t size) {
       if (stored++ == 0) {
-        const std::string missing = job_.pipeline_.missing(job_.type_);
+        const std::string missing = strategy_ == strategy::copy_blosc ? "" : job_.pipeline_.missing(job_.type_);
         if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
       }
       write_stored_chunk(at, size);
@@ -275,6 +306,19 @@ void dataset_job::array_writer::write_stored_chunk(const std::vector<hsize_t>& a
       if (stored.size() != stored_bytes) throw damaged_chunk("it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(stored_bytes));
       check_bools(stored);
       return put(at, stored, outcome::raw);
+    }
+    if (strategy_ == strategy::copy_zstd && applied(0)) {
+      buffer plain = undo_zstd(stored, stored_bytes);
+      check_bools(plain);
+      return put(at, stored, outcome::raw);
+    }
+    if (strategy_ == strategy::copy_blosc && applied(0)) {
+      check_blosc(stored, stored_bytes);
+      return put(at, stored, outcome::raw);
+    }
+    if (strategy_ == strategy::copy_blosc) {
+      if (stored.size() != stored_bytes) throw damaged_chunk("it has another length than the chunk");
+      return put(at, encode(std::move(stored), at), outcome::recoded);
     }
     if (strategy_ == strategy::rewrap) {
       // outermost filters first, until the deflate stream itself is the payload
@@ -396,6 +440,15 @@ buffer dataset_job::array_writer::encode_text(const buffer& values) const {
   return chunk.take();
 }
 
+std::vector<hsize_t> dataset_job::array_writer::index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const {
+  std::vector<hsize_t> index(meta_.shape.size(), 0);
+  for (std::size_t d = index.size(); d-- > 0;) {
+    index[d] = element % meta_.chunk[d] + (d < at.size() ? at[d] * meta_.chunk[d] : 0);
+    element /= meta_.chunk[d];
+  }
+  return index;
+}
+
 void dataset_job::array_writer::check_bools(buffer& values) const {
   if (leaf_.kind != type_class::boolean || bool_as_integer_) return;
   if (!decode_chunk(bytes("bool"), values, values)) throw attempt::bool_is_not_0_or_1;
@@ -421,12 +474,19 @@ buffer dataset_job::array_writer::encode(buffer values, const std::vector<hsize_
     buffer packed(static_cast<std::size_t>(packbits_->encoded_size(values.size() / type.element_size())));
     if (const auto r = encode_chunk(*packbits_, values, packed); !r) {
       if (strategy_ == strategy::packed) throw attempt::raw_chunk_does_not_fit;
-      throw convert_error("dataset \"" + job_.entry_->path + "\", chunk " + place(at) + ": " + packbits_->explain(r.failure) +
-                          "; give more --bits, or leave --codec packbits out");
+      const std::string sentence = packbits_->explain(r.failure);
+      throw convert_error("dataset \"" + job_.entry_->path + "\", index " + place(index_in_chunk(r.failure.element, at)) + ": " +
+                          sentence.substr(0, sentence.find("; ")) + "; give more --bits, or leave --codec packbits out");
     }
     values = std::move(packed);
   }
-  return gzip_level_ ? gzip(values, gzip_level_) : values;
+  return compress(std::move(values));
+}
+
+buffer dataset_job::array_writer::compress(buffer bytes) const {
+  if (!packbits_ && strategy_ == strategy::copy_zstd) return zstd(bytes, zstd_level(job_.pipeline_.filters[0].values));
+  if (!packbits_ && strategy_ == strategy::copy_blosc) return blosc_stored(bytes, leaf_.size);
+  return gzip_level_ ? gzip(bytes, gzip_level_) : bytes;
 }
 
 void dataset_job::array_writer::put(const std::vector<hsize_t>& at, const buffer& bytes, outcome how) {

@@ -20,6 +20,8 @@ class dataset_job::array_writer {
   // How the chunks of this array are made; found before the first, the same for all.
   enum class strategy {
     copy,      // stored bytes are the Zarr chunk
+    copy_zstd,   // so are these, under the codec zstd
+    copy_blosc,  // or blosc
     rewrap,    // deflate becomes gzip, checksums are dropped
     packed,    // chunks of our packbits filter are copied
     decode,    // filters are undone here
@@ -39,8 +41,10 @@ class dataset_job::array_writer {
   buffer read_stored(const std::vector<hsize_t>& at, hsize_t stored_size, unsigned& mask) const;
   buffer read_values(const std::vector<hsize_t>& at) const;
   buffer to_memory(buffer stored) const;
+  std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;
   void check_bools(buffer& values) const;
   buffer encode(buffer values, const std::vector<hsize_t>& at);
+  buffer compress(buffer bytes) const;
   buffer encode_text(const buffer& values) const;
   void release(buffer& values) const;
   void put(const std::vector<hsize_t>& at, const buffer& bytes, outcome how);
@@ -58,7 +62,7 @@ class dataset_job::array_writer {
   bool text_ = false, utf8_ = true, opaque_ = false, bool_as_integer_ = false, packing_refused_ = false;
   bool big_endian_ = false;
   bool materialize_ = false;  // the fill value is none that Zarr can say: chunks never written are written
-  int gzip_level_ = 0;
+  int gzip_level_ = 0;  // 0: no gzip
   std::size_t trailing_ = 0;  // dimensions after the dataset's own
   buffer fill_;               // of one dataset element, in memory
   std::optional<codec> packbits_;

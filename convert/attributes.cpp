@@ -66,6 +66,8 @@ json nested(const attribute_values& values, const type_tree& type, std::size_t l
   return list;
 }
 
+std::vector<std::byte> zero_element(const type_tree& t) { return std::vector<std::byte>(std::max<std::size_t>(t.size, 16)); }
+
 // "_FillValue" in the form that xarray reads: one value, of float arrays as base64. Null where there is no such form.
 json xarray_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const json& plain) {
   if (v.null() || v.count() != 1 || v.dims().size() > 1) return nullptr;
@@ -163,7 +165,9 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references);
       std::string key = e.attribute;
       while (result.contains(key) || key == own_key) key += "_";
-      if (name == "_FillValue" && array_type && !values.null()) {
+      if (name == "_FillValue" && array_type && number_json(*array_type, zero_element(*array_type).data()).is_null()) {
+        key = "_FillValue_source";  // xarray refuses to open arrays of strings that have one
+      } else if (name == "_FillValue" && array_type && !values.null()) {
         json fill = xarray_fill(values, type, *array_type, plain);
         if (!fill.is_null() && fill != plain) {
           result[key] = std::move(fill);

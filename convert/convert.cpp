@@ -6,6 +6,7 @@
 
 #include "convert/attributes.hpp"
 #include "convert/dataset.hpp"
+#include "convert/decompressors.hpp"
 #include "convert/dimensions.hpp"
 #include "convert/h5.hpp"
 #include "convert/names.hpp"
@@ -62,7 +63,7 @@ class converter {
   }
 
   void measure() {
-    if (!options_.progress) return;
+    if (!options_.progress || !options_.measure_first) return;
     for (const source_object& o : source_.objects()) {
       if (o.kind != source_object::kind_type::dataset) continue;
       const h5::handle d(H5Oopen_by_addr(source_.file(), o.address));
@@ -221,6 +222,7 @@ convert_result convert(const convert_options& options) {
   }
   const auto started = std::chrono::steady_clock::now();
   const h5::silence quiet;
+  register_decoders();
   convert_result result;
   result.source = options.source;
   result.store = options.store;

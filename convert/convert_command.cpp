@@ -11,13 +11,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <functional>
 #include <iostream>
-#include <map>
-#include <optional>
 #include <string>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 namespace zarrbits::cli {
 
@@ -98,6 +106,42 @@ void print_table(const convert_result& r) {
   std::fprintf(stderr, "%llu files, %s, %.2f s\n", static_cast<unsigned long long>(r.store_objects), human_bytes(r.store_bytes).c_str(), r.seconds);
 }
 
+// Damaged files make libhdf5 itself crash. The conversion runs in a child process that may die so: then the object at hand is named
+// and what was written is removed.
+int in_child(const convert_options& options, const std::function<int(const std::function<void(const std::string&)>&)>& run) {
+  constexpr std::size_t room = 4096;
+  void* shared = ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  char* path = shared == MAP_FAILED ? nullptr : static_cast<char*>(shared);
+  const pid_t child = ::fork();
+  if (child < 0) return run([](const std::string&) {});
+  if (child == 0) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    return run([path](const std::string& p) {
+      if (!path) return;
+      const std::size_t n = std::min(p.size(), room - 1);
+      std::memcpy(path, p.data(), n);
+      path[n] = '\0';
+    });
+  }
+  // an interrupt from the terminal reaches both; the child's end decides
+  std::signal(SIGINT, SIG_IGN);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  remove_unfinished_store(options.store);
+  const int signal = WTERMSIG(status);
+  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGPIPE) {
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
+  const std::string at = path ? path : "";
+  throw command_error("libhdf5 or zarrbits crashed (signal " + std::to_string(signal) + ")" + (at.empty() ? "" : " at object " + quote(at)) + " of " +
+                      quote(options.source) + "; the file is damaged, or this libhdf5 cannot read it: try a newer one");
+}
+
 }  // namespace
 
 int convert_main(int argc, char** argv) {
@@ -130,17 +174,24 @@ int convert_main(int argc, char** argv) {
     if (n < 1 || n > 64) throw usage_error("--bits is 1 to 64, not " + bits);
     options.bits = static_cast<unsigned>(n);
   }
-  convert_result result;
-  {
-    progress_bar bar(!quiet && ::isatty(STDERR_FILENO));
-    if (!quiet && ::isatty(STDERR_FILENO)) options.progress = [&bar](const convert_progress& p) { bar(p); };
-    result = convert(options);
-  }
-  print_losses(result);
-  if (!report.empty()) conversion::write_whole_file(report, result.report_json());
-  if (print_json) std::cout << result.report_json() << std::flush;
-  if (!quiet) print_table(result);
-  return result.exit_status;
+  return in_child(options, [&](const std::function<void(const std::string&)>& at_hand) {
+    convert_result result;
+    {
+      const bool on = !quiet && ::isatty(STDERR_FILENO);
+      progress_bar bar(on);
+      options.measure_first = on;
+      options.progress = [&](const convert_progress& p) {
+        at_hand(p.path);
+        bar(p);
+      };
+      result = convert(options);
+    }
+    print_losses(result);
+    if (!report.empty()) conversion::write_whole_file(report, result.report_json());
+    if (print_json) std::cout << result.report_json() << std::flush;
+    if (!quiet) print_table(result);
+    return result.exit_status;
+  });
 }
 
 }  // namespace zarrbits::cli

@@ -9,7 +9,9 @@
 #include "convert/names.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace zarrbits::conversion {
 
@@ -181,6 +183,25 @@ bool dataset_job::nothing_stored() const {
   return layout_ == H5D_CONTIGUOUS && !external_ && H5Dget_storage_size(dataset_) == 0;
 }
 
+// Where libhdf5 looks: the name as it is, beside the source, and below the prefix that the environment names.
+bool dataset_job::virtual_source_exists(std::size_t mapping) const {
+  const ssize_t length = H5Pget_virtual_filename(dcpl_, mapping, nullptr, 0);
+  if (length <= 0 || length > 65536) return true;
+  std::string name(static_cast<std::size_t>(length) + 1, '\0');
+  if (H5Pget_virtual_filename(dcpl_, mapping, name.data(), name.size()) < 0) return true;
+  name.resize(static_cast<std::size_t>(length));
+  if (name == "." || name.find('%') != std::string::npos) return true;  // this file; or names that are made while reading
+  namespace fs = std::filesystem;
+  const fs::path beside = fs::path(context_.options.source).parent_path();
+  std::error_code e;
+  if (fs::exists(name, e) || fs::exists(beside / name, e) || fs::exists(beside / fs::path(name).filename(), e)) return true;
+  const char* prefix = std::getenv("HDF5_VDS_PREFIX");
+  if (!prefix) return false;
+  std::string folder = prefix;
+  if (folder.starts_with("${ORIGIN}")) folder = beside.string() + folder.substr(9);
+  return fs::exists(fs::path(folder) / name, e);
+}
+
 // For virtual datasets: whether a block can hold mapped values at all. Of a virtual dataset of terabytes with few sources, only
 // these blocks are read.
 std::function<bool(const std::vector<hsize_t>&, const std::vector<hsize_t>&)> dataset_job::mapped_test() const {
@@ -190,7 +211,12 @@ std::function<bool(const std::vector<hsize_t>&, const std::vector<hsize_t>&)> da
   std::vector<box> boxes;
   std::size_t n = 0;
   if (layout_ != H5D_VIRTUAL || H5Pget_virtual_count(dcpl_, &n) < 0 || n > 100000) return {};
+  std::uint64_t missing = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    if (!virtual_source_exists(i)) {
+      ++missing;
+      continue;
+    }
     const h5::handle space(H5Pget_virtual_vspace(dcpl_, i));
     box b{std::vector<hsize_t>(dims_.size()), std::vector<hsize_t>(dims_.size())};
     if (!space || H5Sget_simple_extent_ndims(space) != static_cast<int>(dims_.size()) ||
@@ -199,6 +225,10 @@ std::function<bool(const std::vector<hsize_t>&, const std::vector<hsize_t>&)> da
       return {};  // an unlimited selection: any block may be mapped
     }
     boxes.push_back(std::move(b));
+  }
+  if (missing > 0) {
+    entry_->lossy = true;
+    entry_->reason = counted(missing, "source file") + " of the virtual dataset cannot be found; what they hold reads as the fill value";
   }
   return [boxes = std::move(boxes)](const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
     return std::any_of(boxes.begin(), boxes.end(), [&](const box& b) {

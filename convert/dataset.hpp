@@ -69,6 +69,7 @@ class dataset_job {
   json own_attributes() const;
   bool nothing_stored() const;
   std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)> mapped_test() const;
+  bool virtual_source_exists(std::size_t mapping) const;
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out) const;
   bool chunk_loses(const std::vector<hsize_t>& at) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/filters.hpp"
 
+#include "convert/decompressors.hpp"
 #include "convert/names.hpp"
 
 #include <zarrbits/bytes.hpp>
@@ -94,33 +95,6 @@ buffer unshuffle(const buffer& in, std::size_t element) {
   return out;
 }
 
-buffer lzf(std::span<const std::byte> in, std::size_t size) {
-  buffer out;
-  out.reserve(size);
-  std::size_t at = 0;
-  const auto byte = [&] {
-    if (at >= in.size()) throw damaged_chunk("lzf: it ends too early");
-    return std::to_integer<std::size_t>(in[at++]);
-  };
-  while (at < in.size()) {
-    const std::size_t control = byte();
-    if (control < 32) {
-      const std::size_t n = control + 1;
-      if (n > in.size() - at || n > size - out.size()) throw damaged_chunk("lzf: a literal goes past the end");
-      out.insert(out.end(), in.begin() + static_cast<std::ptrdiff_t>(at), in.begin() + static_cast<std::ptrdiff_t>(at + n));
-      at += n;
-    } else {
-      std::size_t n = control >> 5;
-      if (n == 7) n += byte();
-      n += 2;
-      const std::size_t back = ((control & 31) << 8 | byte()) + 1;
-      if (back > out.size() || n > size - out.size()) throw damaged_chunk("lzf: a copy goes past the end");
-      for (std::size_t i = 0; i < n; ++i) out.push_back(out[out.size() - back]);
-    }
-  }
-  return out;
-}
-
 // The number type in which our packbits filter holds this stored type: components, with HDF5's zeros in the pad bits.
 data_type packed_type(const type_tree& number) {
   const std::size_t size = component_size(number);
@@ -175,7 +149,10 @@ bool undoable(const filter& f, const type_tree& stored) {
   switch (f.id) {
     case H5Z_FILTER_DEFLATE:
     case H5Z_FILTER_FLETCHER32:
-    case lzf_filter: return true;
+    case lzf_filter:
+    case lz4_filter: return true;
+    case zstd_filter: return has_zstd();
+    case bitshuffle_filter: return f.values.size() >= 5 && (f.values[4] == 0 || f.values[4] == 2 || (f.values[4] == 3 && has_zstd()));
     case H5Z_FILTER_SHUFFLE: return f.values.size() == 1;
     case packbits_filter: return is_number(number_of(stored)) && packbits_of(f, number_of(stored)).has_value();
     case bytes_filter: return is_number(number_of(stored)) && stored.as_stored;
@@ -301,8 +278,14 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
         break;
       }
       case lzf_filter:
-        if (squeezed_before) throw damaged_chunk("lzf: over another compression");
-        chunk = lzf(chunk, here);
+      case lz4_filter:
+      case zstd_filter:
+      case bitshuffle_filter:
+        if (squeezed_before) throw damaged_chunk(filter_name(f) + ": over another compression");
+        chunk = f.id == lzf_filter    ? undo_lzf(chunk, here)
+                : f.id == lz4_filter  ? undo_lz4(chunk, here)
+                : f.id == zstd_filter ? undo_zstd(chunk, here)
+                                      : undo_bitshuffle(f.values, chunk, here);
         break;
       case packbits_filter: chunk = undo_packbits(f, std::move(chunk), size, type); break;
       case bytes_filter: chunk = undo_bytes(f, std::move(chunk), type); break;

@@ -34,6 +34,10 @@ struct filter {
 constexpr H5Z_filter_t packbits_filter = ZARRBITS_CONVERT_PACKBITS_ID;
 constexpr H5Z_filter_t bytes_filter = ZARRBITS_CONVERT_BYTES_ID;
 constexpr H5Z_filter_t lzf_filter = 32000;
+constexpr H5Z_filter_t blosc_filter = 32001;
+constexpr H5Z_filter_t lz4_filter = 32004;
+constexpr H5Z_filter_t bitshuffle_filter = 32008;
+constexpr H5Z_filter_t zstd_filter = 32015;
 
 struct pipeline {
   std::vector<filter> filters;  // in the order in which they were applied

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Variable-length sequences, which Zarr does not have: a group with all elements of all sequences in `values`, in C order of the
-// dataset, and in `offsets` where each begins (and, last, where the last one ends). Sequences of sequences repeat this in `values`.
+// dataset, and in `offsets` where each begins (and, last, where the last one ends). For sequences of sequences, `offsets` counts
+// inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
 //
 #include "convert/dataset.hpp"
 
@@ -15,7 +16,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t chunk_bytes = 4U << 20;
+constexpr std::uint64_t chunk_bytes = 512U << 10;  // reading one sequence should not mean reading megabytes
 
 // What all appenders of one array share: counting, cutting into chunks, metadata at the end.
 class array_appender : public value_appender {
@@ -148,11 +149,17 @@ class text_appender final : public array_appender {
 
 class sequence_appender final : public value_appender {
  public:
-  sequence_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
+  // `level`: how many sequences this one is inside of, in the same group.
+  sequence_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry, unsigned level = 0)
       : context_(context), type_(type), store_path_(std::move(store_path)),
         offset_type_(describe_type(H5T_STD_I64LE)),
-        offsets_(context, offset_type_, join_path(store_path_, "offsets"), entry),
-        values_(make(context, type.element(), join_path(store_path_, "values"), entry)) {
+        offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level)), entry) {
+    if (type.element().kind == type_class::sequence) {
+      values_ = std::make_unique<sequence_appender>(context, type.element(), store_path_, entry, level + 1);
+    } else {
+      values_ = make(context, type.element(), join_path(store_path_, "values"), entry);
+    }
+    own_group_ = level == 0;
     put_offset();
   }
 
@@ -171,7 +178,7 @@ class sequence_appender final : public value_appender {
   void finish_with(const json& attributes) {
     values_->finish();
     offsets_.finish();
-    context_.out.put(metadata_key(store_path_), group_text(attributes));
+    if (own_group_) context_.out.put(metadata_key(store_path_), group_text(attributes));
   }
   void finish() override { finish_with(json::object()); }
 
@@ -188,6 +195,7 @@ class sequence_appender final : public value_appender {
   type_tree offset_type_;
   fixed_appender offsets_;
   std::unique_ptr<value_appender> values_;
+  bool own_group_ = true;
   std::int64_t total_ = 0;
 };
 

@@ -169,3 +169,20 @@ void write_whole_file(const std::string& path, std::string_view text) {
 }
 
 }  // namespace zarrbits::conversion
+
+bool zarrbits::remove_unfinished_store(const std::string& store) noexcept {
+  namespace fs = std::filesystem;
+  try {
+    const fs::path root = store, mark = root / conversion::marker;
+    if (!fs::exists(mark)) return false;
+    fs::remove(root / "zarr.json");
+    for (const auto& entry : fs::directory_iterator(root)) {
+      if (entry.path() != mark) fs::remove_all(entry.path());
+    }
+    fs::remove(mark);
+    fs::remove(root);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}

@@ -41,7 +41,7 @@ class directory_sink final : public sink {
  public:
   struct parameters {
     bool overwrite = false;
-    std::string source;  // the file that is read: a store that holds it is never removed
+    std::string source = {};  // the file that is read: a store that holds it is never removed
   };
   // Refuses a target that exists, unless `overwrite` is set and it is a Zarr store (or what a killed run left of one). Then the
   // metadata of the old store goes first, so that no reader takes a mixture of old and new for a whole store.

@@ -11,6 +11,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
+constexpr std::size_t largest_number = 16;  // bytes; damaged files announce numbers of 64 KiB, on which libhdf5 crashes
 constexpr unsigned deepest_type = 32;  // types are nested by hand; a file that goes deeper is hostile
 
 struct float_layout {
@@ -56,6 +57,7 @@ void describe_integer(type_tree& t, hid_t type) {
   }
   t.stored = (t.is_signed ? "signed" : "unsigned") + std::string(" integer of ") + std::to_string(precision) + " bits in " +
              counted(size, "byte") + (offset > 0 ? ", bit offset " + std::to_string(offset) : "");
+  if (size > largest_number) return unsupported(t, t.stored);
   // an integer of 12 bits in 2 bytes stays one of 2 bytes; one of 3 bytes becomes one of 4
   const std::size_t wanted = std::max(standard_size(precision), size <= 8 ? standard_size(8 * size) : 0);
   if (standard_size(precision) == 0) return unsupported(t, t.stored);
@@ -84,6 +86,7 @@ void describe_float(type_tree& t, hid_t type) {
   t.stored = "float of " + std::to_string(H5Tget_precision(type)) + " bits (" + std::to_string(l.esize) + " exponent, " +
              std::to_string(l.msize) + " mantissa) in " + counted(size, "byte");
   if (order == H5T_ORDER_VAX) t.stored += ", VAX order";
+  if (size > largest_number || H5Tget_precision(type) > 8 * size) return unsupported(t, t.stored);
   const auto holds = [&](std::size_t esize, std::size_t msize, std::size_t ebias) {
     return l.esize <= esize && l.msize <= msize && (l.esize < esize || l.ebias == ebias);
   };

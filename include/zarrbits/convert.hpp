@@ -63,18 +63,19 @@ struct converted_object {
 struct convert_progress {
   const std::string& path;      // the object at hand
   std::uint64_t objects_done, objects;
-  std::uint64_t bytes_done, bytes;  // stored bytes of the source's datasets
+  std::uint64_t bytes_done, bytes;  // stored bytes of the source's datasets; `bytes` is 0 where they were not added up first
 };
 
 struct convert_options {
-  std::string source;       // an HDF5 file
-  std::string store;        // a directory that does not exist yet
+  std::string source = {};  // an HDF5 file
+  std::string store = {};   // a directory that does not exist yet
   bool overwrite = false;   // replace a Zarr store that is there
   bool allow_lossy = false; // exit status 0 where something was skipped or lossy
   bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
   std::string codec = "bytes";   // "packbits": bool and integers are packed; zarr-python does not read that
-  std::optional<unsigned> bits;  // with packbits: how many bits of each integer to keep; values that do not fit are an error
-  std::function<void(const convert_progress&)> progress;
+  std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
+  std::function<void(const convert_progress&)> progress = {};
+  bool measure_first = false;    // add up the stored bytes before, for a progress bar
 };
 
 struct convert_result {
@@ -90,6 +91,9 @@ struct convert_result {
   // The report as strict JSON; docs/converter.md has its keys.
   std::string report_json() const;
 };
+
+// Removes what a conversion left that was killed: a directory that is marked as unfinished. True where there was one.
+bool remove_unfinished_store(const std::string& store) noexcept;
 
 // Converts. Throws convert_error; what cannot be converted but does not stand in the way of the rest is in the result.
 convert_result convert(const convert_options& options);

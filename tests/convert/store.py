@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib and numpy."""
+import json
+import math
+import os
+import subprocess
+import tempfile
+import zlib
+
+import numpy as np
+
+COMMAND = os.environ["ZARRBITS_COMMAND"]
+
+
+def convert(*args, status=0):
+    run = subprocess.run([COMMAND, "convert", *map(str, args)], capture_output=True, text=True)
+    assert run.returncode == status, f"exit {run.returncode}, not {status}: {run.stderr}"
+    assert "HDF5-DIAG" not in run.stderr, run.stderr
+    return run
+
+
+def strict(text):
+    def refuse(word):
+        raise ValueError(f"{word} is not JSON")
+    return json.loads(text, parse_constant=refuse)
+
+
+class Store:
+    def __init__(self, path):
+        self.path = path
+
+    def meta(self, node):
+        with open(os.path.join(self.path, node, "zarr.json"), encoding="utf-8") as f:
+            return strict(f.read())
+
+    def attributes(self, node=""):
+        return self.meta(node)["attributes"]
+
+    def has(self, node):
+        return os.path.exists(os.path.join(self.path, node, "zarr.json"))
+
+    def chunk(self, key):
+        with open(os.path.join(self.path, key), "rb") as f:
+            return f.read()
+
+    def read(self, node):
+        """The whole array; strings as objects, structs as bytes."""
+        m = self.meta(node)
+        assert m["node_type"] == "array", m
+        shape, chunk = m["shape"], m["chunk_grid"]["configuration"]["chunk_shape"]
+        codecs = {c["name"]: c.get("configuration", {}) for c in m["codecs"]}
+        text = "vlen-utf8" in codecs or "vlen-bytes" in codecs
+        name = m["data_type"] if isinstance(m["data_type"], str) else m["data_type"]["name"]
+        if text:
+            dtype = np.dtype(object)
+        elif name == "struct":
+            dtype = struct_dtype(m["data_type"], codecs["bytes"].get("endian") == "big")
+        else:
+            dtype = np.dtype(name).newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
+        out = np.empty(shape, dtype)
+        for corner in np.ndindex(*[math.ceil(s / c) for s, c in zip(shape, chunk)]):
+            path = os.path.join(self.path, node, "c", *map(str, corner))
+            where = tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(corner, chunk, shape))
+            if not os.path.exists(path):
+                out[where] = m["fill_value"]
+                continue
+            raw = self.chunk(path)
+            if "gzip" in codecs:
+                raw = zlib.decompress(raw, 31)
+            block = strings(raw, "vlen-utf8" in codecs) if text else np.frombuffer(raw, dtype)
+            block = block.reshape(chunk)
+            out[where] = block[tuple(slice(0, w.stop - w.start) for w in where)]
+        return out
+
+
+def strings(raw, utf8):
+    n, at, out = int.from_bytes(raw[:4], "little"), 4, []
+    for _ in range(n):
+        size = int.from_bytes(raw[at:at + 4], "little")
+        value = raw[at + 4:at + 4 + size]
+        out.append(value.decode() if utf8 else value)
+        at += 4 + size
+    assert at == len(raw)
+    a = np.empty(n, object)
+    a[:] = out
+    return a
+
+
+def struct_dtype(data_type, big):
+    fields = []
+    for f in data_type["configuration"]["fields"]:
+        t = f["data_type"]
+        if isinstance(t, str):
+            fields.append((f["name"], np.dtype(t).newbyteorder(">" if big else "<")))
+        elif t["name"] == "struct":
+            fields.append((f["name"], struct_dtype(t, big)))
+        else:
+            kind = {"raw_bytes": "V", "null_terminated_bytes": "S"}[t["name"]]
+            fields.append((f["name"], f"{kind}{t['configuration']['length_bytes']}"))
+    return np.dtype(fields)
+
+
+class Folder:
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory()
+        return self._folder.name
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+
+def run_tests(namespace):
+    """Calls every function named test_*; prints each."""
+    tests = {n: f for n, f in namespace.items() if n.startswith("test_") and callable(f)}
+    assert tests
+    for name, test in tests.items():
+        with Folder() as folder:
+            test(folder)
+        print("ok", name)

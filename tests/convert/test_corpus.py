@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Real files that hold the traps of raw copying; they are found through ZARRBITS_CORPUS."""
+import os
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+from store import COMMAND, Store, run_tests
+
+CORPUS = os.environ.get("ZARRBITS_CORPUS")
+TRAPS = [  # unlimited dimension that is not the first; filter masks; unfiltered edge chunks; user block; checksums; big endian
+    "brtnfld+hdf5/test/testfiles/h5fc_ext1_i.h5",
+    "brtnfld+hdf5/test/testfiles/h5fc_ext2_if.h5",
+    "brtnfld+hdf5/tools/test/h5format_convert/testfiles/h5fc_ext2_is.h5",
+    "brtnfld+hdf5/tools/test/h5format_convert/testfiles/h5fc_edge_v3.h5",
+    "fsspec+kerchunk/tests/hdf5_mali_chunk2.h5",
+    "Apollo3zehn+PureHDF/tests/PureHDF.Tests/TestFiles/sine_chunked.mat",
+    "OPENDAP+bes/modules/fileout_netcdf/data/One_chunk_fletcher_shuf_deflate.h5",
+    "brtnfld+hdf5/test/testfiles/be_data.h5",
+]
+HUGE = ["brtnfld+hdf5/tools/test/h5dump/testfiles/tbigdims.h5", "brtnfld+hdf5/test/testfiles/tlayouto.h5"]
+
+
+def test_traps_give_the_values_that_libhdf5_reads(folder):
+    compared = 0
+    for i, name in enumerate(TRAPS):
+        path = os.path.join(CORPUS, name)
+        if not os.path.exists(path):
+            raise AssertionError(f"not in the corpus: {name}")
+        store = Store(os.path.join(folder, f"{i}.zarr"))
+        run = subprocess.run([COMMAND, "convert", path, store.path, "--quiet"], capture_output=True, text=True)
+        assert run.returncode in (0, 3), (name, run.stderr)
+        with h5py.File(path, "r") as f:
+            names = []
+            f.visititems(lambda n, o: names.append(n) if isinstance(o, h5py.Dataset) else None)
+            for n in names:
+                d = f[n]
+                if d.dtype.kind not in "iuf" or d.shape is None or not store.has(n) or store.meta(n)["node_type"] != "array":
+                    continue
+                try:
+                    wanted = d[()]
+                except OSError:     # a filter that this libhdf5 has not
+                    continue
+                if any(c["name"] in ("zstd", "blosc") for c in store.meta(n)["codecs"]):
+                    continue
+                have = store.read(n)
+                assert np.array_equal(np.asarray(wanted).astype(have.dtype), have, equal_nan=have.dtype.kind == "f"), (name, n)
+                compared += 1
+    print(compared, "datasets compared")
+    assert compared >= 20, compared
+
+
+def test_huge_extents_take_no_time(folder):
+    for i, name in enumerate(HUGE):
+        path = os.path.join(CORPUS, name)
+        if os.path.exists(path):
+            run = subprocess.run([COMMAND, "convert", path, os.path.join(folder, f"{i}.zarr"), "--quiet"], capture_output=True, timeout=60)
+            assert run.returncode in (0, 3), (name, run.stderr)
+
+
+if __name__ == "__main__":
+    if not CORPUS:
+        print("SKIPPED: ZARRBITS_CORPUS is not set")
+        sys.exit(0)
+    run_tests(globals())

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "tests/convert/support.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstring>
+#include <numeric>
+
+using namespace support;
+
+namespace {
+
+std::vector<std::int32_t> numbers(std::size_t n) {
+  std::vector<std::int32_t> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<std::int32_t>(i / 3);
+  return v;
+}
+
+std::string stored_chunk(hid_t d, const dims& first) {
+  hsize_t size = 0;
+  check(H5Dget_chunk_storage_size(d, first.data(), &size), "size");
+  std::string s(size, '\0');
+  std::uint32_t mask = 0;
+  check(H5Dread_chunk(d, H5P_DEFAULT, first.data(), &mask, s.data()), "read");
+  return s;
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return out;
+}
+
+// A dataset whose pipeline is our packbits filter, as the filter itself would have resolved its values; no plugin is needed for that.
+handle packed(conversion& c, const char* name, hid_t type, hsize_t n, std::vector<unsigned> values) {
+  const handle p = chunked({n});
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_PACKBITS_ID, H5Z_FLAG_OPTIONAL, values.size(), values.data()), "filter");
+  return c.dataset(name, type, {n}, p);
+}
+
+void write_chunk(hid_t d, const std::string& bytes, std::uint32_t mask = 0) {
+  const hsize_t first[] = {0};
+  check(H5Dwrite_chunk(d, H5P_DEFAULT, mask, first, bytes.size(), bytes.data()), "write a chunk");
+}
+
+
+struct golden_12_bit {
+  std::string decoded, encoded;
+  golden_12_bit() {
+    std::ifstream f(ZARRBITS_TEST_DATA "/golden/codecs.json");
+    for (const json& v : json::parse(f)) {
+      if (v["codec"] == "packbits" && v["data_type"] == "uint16" && v["elements"] == 34 && v["configuration"] == json{{"last_bit", 11}} && !v.contains("error")) {
+        decoded = from_hex(v["decoded"]);
+        encoded = from_hex(v["encoded"]);
+        return;
+      }
+    }
+    throw std::runtime_error("no such golden vector");
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(deflate_keeps_its_payload_and_becomes_gzip) {
+  conversion c;
+  const handle p = chunked({50});
+  check(H5Pset_deflate(p, 7), "deflate");
+  const auto v = numbers(100);
+  std::string first;
+  {
+    const handle d = c.dataset("x", H5T_STD_I32LE, {100}, v, p);
+    check(H5Fflush(c.file(), H5F_SCOPE_LOCAL), "flush");
+    first = stored_chunk(d, {0});
+  }
+  BOOST_TEST(c.run().exit_status == 0);
+  const std::string z = c.chunk("x/c/0");
+  BOOST_TEST((z.substr(10, z.size() - 18) == first.substr(2, first.size() - 6)));
+  BOOST_TEST((gunzip(z, 200) == bytes_of(v).substr(0, 200)));
+  BOOST_TEST(c.meta("x")["codecs"] ==
+             json::parse(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 7}}])"));
+  BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::rewrapped));
+  BOOST_TEST(c.entry("/x").chunks.rewrapped == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(each_mix_of_shuffle_deflate_and_checksum_gives_the_values) {
+  const auto v = numbers(100);
+  const std::vector<std::string> mixes = {"s", "f", "d", "sd", "df", "fd", "sdf", "fsd", "dd"};
+  for (const std::string& mix : mixes) {
+    BOOST_TEST_CONTEXT(mix) {
+      conversion c;
+      const handle p = chunked({40});
+      for (const char m : mix) {
+        if (m == 's') check(H5Pset_shuffle(p), "shuffle");
+        if (m == 'd') check(H5Pset_deflate(p, 4), "deflate");
+        if (m == 'f') check(H5Pset_fletcher32(p), "fletcher32");
+      }
+      c.dataset("x", H5T_STD_I32LE, {100}, v, p);
+      BOOST_TEST(c.run().exit_status == 0);
+      const bool gz = mix.find('d') != std::string::npos;
+      const std::string chunk = c.chunk("x/c/1");
+      BOOST_TEST(((gz ? gunzip(chunk, 160) : chunk) == bytes_of(v).substr(160, 160)));
+      BOOST_TEST(c.meta("x")["codecs"].size() == (gz ? 2U : 1U));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_whose_filter_was_left_out_is_encoded) {
+  conversion c;
+  const handle p = chunked({8});
+  check(H5Pset_shuffle(p), "shuffle");
+  check(H5Pset_deflate(p, 4), "deflate");
+  const std::vector<std::int32_t> v = numbers(8);
+  {
+    const handle d = c.dataset("x", H5T_STD_I32LE, {8}, p);
+    write_chunk(d, bytes_of(v), 3);
+  }
+  {
+    const handle q = chunked({8});
+    check(H5Pset_deflate(q, 4), "deflate");
+    const handle d = c.dataset("y", H5T_STD_I32LE, {8}, q);
+    write_chunk(d, bytes_of(v), 1);
+  }
+  BOOST_TEST(c.run().exit_status == 0);
+  BOOST_TEST((gunzip(c.chunk("x/c/0"), 32) == bytes_of(v)));
+  BOOST_TEST((gunzip(c.chunk("y/c/0"), 32) == bytes_of(v)));
+}
+
+BOOST_AUTO_TEST_CASE(edge_chunks_stored_without_filters_are_seen) {
+  const handle access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
+  check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "set versions");
+  conversion c(H5P_DEFAULT, access);
+  const handle p = chunked({40});
+  check(H5Pset_deflate(p, 4), "deflate");
+  check(H5Pset_chunk_opts(p, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "chunk options");
+  const auto v = numbers(100);
+  c.dataset("x", H5T_STD_I32LE, {100}, v, p);
+  BOOST_TEST(c.run().exit_status == 0);
+  BOOST_TEST((gunzip(c.chunk("x/c/0"), 160) == bytes_of(v).substr(0, 160)));
+  BOOST_TEST((gunzip(c.chunk("x/c/2"), 160).substr(0, 80) == bytes_of(v).substr(320, 80)));
+  BOOST_TEST(c.entry("/x").chunks.rewrapped == 2U);
+  BOOST_TEST(c.entry("/x").chunks.recoded == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(damaged_chunks_end_the_run_or_are_named) {
+  for (const bool keep_going : {false, true}) {
+    conversion c;
+    const handle p = chunked({50});
+    check(H5Pset_deflate(p, 4), "deflate");
+    const auto v = numbers(100);
+    {
+      const handle d = c.dataset("x", H5T_STD_I32LE, {100}, v, p);
+      check(H5Fflush(c.file(), H5F_SCOPE_LOCAL), "flush");
+      std::string bytes = stored_chunk(d, {50});
+      bytes[bytes.size() - 1] = static_cast<char>(bytes.back() ^ 1);  // the checksum at the end of the zlib stream
+      const hsize_t first[] = {50};
+      check(H5Dwrite_chunk(d, H5P_DEFAULT, 0, first, bytes.size(), bytes.data()), "write a chunk");
+    }
+    if (keep_going) {
+      BOOST_TEST(c.run({.keep_going = true}).exit_status == 3);
+      BOOST_TEST(c.entry("/x").lossy);
+      BOOST_TEST((c.entry("/x").lost_chunks == std::vector<std::vector<std::uint64_t>>{{1}}));
+      BOOST_TEST(c.has("x/c/0"));
+      BOOST_TEST(!c.has("x/c/1"));
+    } else {
+      BOOST_CHECK_EXCEPTION(c.run(), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
+        const std::string s = e.what();
+        return s.find("\"/x\"") != std::string::npos && s.find("[1]") != std::string::npos;
+      });
+      BOOST_TEST(!std::filesystem::exists(c.store()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_that_nobody_has_costs_one_dataset) {
+  conversion c;
+  const handle p = chunked({8});
+  const unsigned value = 1;
+  check(H5Pset_filter(p, 40000, H5Z_FLAG_OPTIONAL, 1, &value), "filter");
+  {
+    const handle d = c.dataset("x", H5T_STD_I32LE, {8}, p);
+    write_chunk(d, std::string(10, 'x'));
+  }
+  c.dataset("never_written", H5T_STD_I32LE, {8}, p);
+  BOOST_TEST(c.run().exit_status == 3);
+  BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::skipped));
+  BOOST_TEST(c.entry("/x").reason.find("40000") != std::string::npos);
+  BOOST_TEST(!c.has("x/zarr.json"));
+  BOOST_TEST(c.has("never_written/zarr.json"));
+}
+
+BOOST_AUTO_TEST_CASE(chunks_of_our_packbits_filter_are_copied_or_decoded) {
+  const golden_12_bit g;
+  for (const bool keep : {false, true}) {
+    conversion c;
+    { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.encoded); }
+    { write_chunk(packed(c, "big", H5T_STD_U16BE, 34, {12, 0, 0, 0}), g.encoded); }
+    { write_chunk(packed(c, "masked", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.decoded, 1); }
+    zarrbits::convert_options o;
+    if (keep) o.codec = "packbits";
+    BOOST_TEST(c.run(o).exit_status == 0);
+    if (keep) {
+      BOOST_TEST((c.chunk("x/c/0") == g.encoded));
+      BOOST_TEST((c.chunk("big/c/0") == g.encoded));
+      BOOST_TEST((c.chunk("masked/c/0") == g.encoded));
+      BOOST_TEST(c.meta("x")["codecs"] == json::parse(R"([{"name": "packbits", "configuration": {"last_bit": 11}}])"));
+      BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::raw));
+    } else {
+      BOOST_TEST((c.chunk("x/c/0") == g.decoded));
+      BOOST_TEST((c.chunk("masked/c/0") == g.decoded));
+      std::string swapped = g.decoded;
+      for (std::size_t i = 0; i < swapped.size(); i += 2) std::swap(swapped[i], swapped[i + 1]);
+      BOOST_TEST((c.chunk("big/c/0") == swapped));
+      BOOST_TEST(c.meta("big")["codecs"][0]["configuration"]["endian"] == "big");
+      BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::recoded));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_raw_chunk_that_does_not_fit_in_12_bits_makes_the_array_full_width) {
+  const golden_12_bit g;
+  conversion c;
+  std::string wide = g.decoded;
+  wide[5] = static_cast<char>(0xFF);
+  { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), wide, 1); }
+  zarrbits::convert_options o;
+  o.codec = "packbits";
+  BOOST_TEST(c.run(o).exit_status == 0);
+  BOOST_TEST((c.chunk("x/c/0") == wide));
+  BOOST_TEST(c.meta("x")["codecs"][0]["name"] == "bytes");
+}
+
+BOOST_AUTO_TEST_CASE(packed_chunks_of_a_wrong_length_are_damage) {
+  const golden_12_bit g;
+  for (const char* codec : {"bytes", "packbits"}) {
+    conversion c;
+    { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.encoded + "x"); }
+    zarrbits::convert_options o;
+    o.codec = codec;
+    BOOST_CHECK_THROW(c.run(o), zarrbits::convert_error);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_an_error) {
+  const golden_12_bit g;
+  std::vector<std::uint16_t> v(34);
+  std::memcpy(v.data(), g.decoded.data(), g.decoded.size());
+  zarrbits::convert_options o;
+  o.codec = "packbits";
+  o.bits = 12;
+  {
+    conversion c;
+    c.dataset("x", H5T_STD_U16LE, {34}, v);
+    BOOST_TEST(c.run(o).exit_status == 0);
+    BOOST_TEST((c.chunk("x/c/0") == g.encoded));
+  }
+  v[9] = 0x1234;
+  conversion c;
+  c.dataset("x", H5T_STD_U16LE, {34}, v);
+  BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
+    const std::string s = e.what();
+    return s.find("\"/x\"") != std::string::npos && s.find("index [9]") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(chunks_of_our_bytes_filter_are_copied_under_their_byte_order) {
+  conversion c;
+  const handle p = chunked({4});
+  const unsigned big = 1;
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_BYTES_ID, H5Z_FLAG_OPTIONAL, 1, &big), "filter");
+  const std::string payload("\0\1\0\2\0\3\0\4", 8);
+  { write_chunk(c.dataset("x", H5T_STD_U16LE, {4}, p), payload); }
+  BOOST_TEST(c.run().exit_status == 0);
+  BOOST_TEST((c.chunk("x/c/0") == payload));
+  BOOST_TEST(c.meta("x")["codecs"][0]["configuration"]["endian"] == "big");
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/names.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <set>
+#include <string>
+
+using namespace zarrbits::conversion;
+
+namespace {
+
+std::string decoded(const std::string& s) {
+  std::string out;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (s[i] == '%' && i + 2 < s.size()) {
+      out += static_cast<char>(std::stoi(s.substr(i + 1, 2), nullptr, 16));
+      i += 2;
+    } else {
+      out += s[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ordinary_names_stay) {
+  for (const char* name : {"temperature", "data.1", ".attributes", "c", "Data Fields", "_x", "größe", "a:b*c?", "1"}) {
+    BOOST_TEST(node_name(name) == name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
+  const std::string hostile[] = {"..", ".", "...", "/etc", "a\\b", "..\\..", "__init__", "zarr.json", "ZARR.JSON", "a%2Fb", "\x01\n", std::string("\xFF\xFE"),
+                                 std::string("a\xC0\xAF") + "b", std::string(300, 'x'), std::string(100, '\n')};
+  std::set<std::string> all;
+  for (const std::string& name : hostile) {
+    const std::string n = node_name(name);
+    BOOST_TEST_CONTEXT(n) {
+      BOOST_TEST(!n.empty());
+      BOOST_TEST(n.size() <= 255U);
+      BOOST_TEST(n.find_first_not_of('.') != std::string::npos);
+      BOOST_TEST(n.find('/') == std::string::npos);
+      BOOST_TEST(n.find('\\') == std::string::npos);
+      BOOST_TEST(n.substr(0, 2) != "__");
+      BOOST_TEST(folded(n) != "zarr.json");
+      BOOST_TEST(is_utf8(n));
+      if (n.find("%~") == std::string::npos) BOOST_TEST(decoded(n) == name);
+      BOOST_TEST(all.insert(n).second);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(escaped_names_do_not_collide_with_plain_ones) {
+  BOOST_TEST(node_name("a\\b") == "a%5Cb");
+  BOOST_TEST(node_name("a%5Cb") == "a%255Cb");
+  BOOST_TEST(node_name(std::string(256, 'a')) != node_name(std::string(257, 'a')));
+}
+
+BOOST_AUTO_TEST_CASE(names_that_differ_in_case_alone_can_be_told_apart) {
+  BOOST_TEST(unlike_by_case("data") == "%64ata");
+  BOOST_TEST(decoded(unlike_by_case("data")) == "data");
+  BOOST_TEST(unlike_by_case(unlike_by_case("ab")) == "%61%62");
+}
+
+BOOST_AUTO_TEST_CASE(only_well_formed_utf8_is_text) {
+  for (const std::string s : {"", "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEE\x80\x80"}) BOOST_TEST(is_utf8(s), shown(s));
+  for (const std::string s : {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xFF"}) {
+    BOOST_TEST(!is_utf8(s), shown(s));
+  }
+  BOOST_TEST(shown("a\xFFz%") == "a%FFz%");
+}
+
+BOOST_AUTO_TEST_CASE(base64_is_that_of_rfc_4648) {
+  const std::pair<const char*, const char*> vectors[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
+  for (const auto& [plain, coded] : vectors) BOOST_TEST(base64(std::string_view(plain)) == coded);
+  BOOST_TEST(base64(std::string_view("\xFB\xFF", 2)) == "+/8=");
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The same 12-bit data gives the same bytes through a stream, in an HDF5 chunk and in a Zarr chunk."""
+import json
+import os
+import subprocess
+
+import h5py
+import numpy as np
+
+from store import COMMAND, Store, convert, run_tests
+
+ID = int(os.environ["ZARRBITS_PACKBITS_ID"])
+
+
+def golden():
+    with open(os.environ["ZARRBITS_GOLDEN"], encoding="utf-8") as f:
+        for v in json.load(f):
+            if v["codec"] == "packbits" and v["data_type"] == "uint16" and v["configuration"] == {"last_bit": 11} and v["elements"] == 34 and "error" not in v:
+                return bytes.fromhex(v["decoded"]), bytes.fromhex(v["encoded"])
+    raise AssertionError("no such golden vector")
+
+
+def test_stream_hdf5_chunk_and_zarr_chunk_are_the_same_bytes(folder):
+    decoded, encoded = golden()
+    values = np.frombuffer(decoded, "<u2")
+    stream = subprocess.run([COMMAND, "encode", "--data-type", "uint16", "--codec", '{"name": "packbits", "configuration": {"last_bit": 11}}'],
+                            input=decoded, capture_output=True, check=True).stdout
+    assert stream == encoded
+    source = os.path.join(folder, "in.h5")
+    with h5py.File(source, "w") as f:
+        d = f.create_dataset("camera", data=values, chunks=(34,), compression=ID, compression_opts=(12,))
+        mask, chunk = d.id.read_direct_chunk((0,))
+        assert mask == 0 and chunk == encoded
+        f["plain"] = values
+    packed, plain = (Store(os.path.join(folder, n)) for n in ("packed.zarr", "plain.zarr"))
+    convert(source, packed.path, "--codec", "packbits", "--bits", "12", "--report", os.path.join(folder, "r.json"), "--quiet")
+    assert packed.chunk("camera/c/0") == encoded and packed.chunk("plain/c/0") == encoded
+    with open(os.path.join(folder, "r.json"), encoding="utf-8") as f:
+        outcomes = {o["path"]: o["outcome"] for o in json.load(f)["objects"]}
+    assert outcomes["/camera"] == "raw" and outcomes["/plain"] == "recoded"
+    convert(source, plain.path, "--quiet")
+    assert plain.chunk("camera/c/0") == decoded
+
+
+def test_the_plugin_is_not_needed_to_convert_what_it_wrote(folder):
+    decoded, _ = golden()
+    source = os.path.join(folder, "in.h5")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("camera", data=np.frombuffer(decoded, "<u2"), chunks=(34,), compression=ID, compression_opts=(12,))
+        f.create_dataset("mask", data=np.arange(77).reshape(7, 11) % 3 == 0, chunks=(3, 4), compression=ID)
+    os.environ["HDF5_PLUGIN_PATH"] = folder
+    store = Store(os.path.join(folder, "out.zarr"))
+    convert(source, store.path, "--quiet")
+    assert store.chunk("camera/c/0") == decoded
+    assert np.array_equal(store.read("mask"), np.arange(77).reshape(7, 11) % 3 == 0)
+
+
+if __name__ == "__main__":
+    run_tests(globals())

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Each HDF5 datatype as h5py writes it, converted and read back without zarrbits."""
+import json
+import os
+
+import h5py
+import numpy as np
+
+from store import Store, convert, run_tests
+
+
+def made(folder, fill, *args, status=0):
+    source, target, report = (os.path.join(folder, n) for n in ("in.h5", "out.zarr", "r.json"))
+    with h5py.File(source, "w") as f:
+        fill(f)
+    convert(source, target, "--report", report, "--quiet", *args, status=status)
+    with open(report, encoding="utf-8") as f:
+        return Store(target), {(o["path"], o.get("attribute")): o for o in json.load(f)["objects"]}
+
+
+def test_numbers_of_each_width_and_order(folder):
+    rng = np.random.default_rng(1)
+    arrays = {f"{order}{kind}{size}": rng.integers(0, 256, 24 * size, dtype=np.uint8).view(f"{'<' if order == 'l' else '>'}{kind}{size}").reshape(4, 6)
+              for order in "lb" for kind, sizes in (("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)), ("f", (2, 4, 8))) for size in sizes}
+
+    def fill(f):
+        for name, a in arrays.items():
+            f.create_dataset(name, data=a)
+            f.create_dataset("chunked_" + name, data=a, chunks=(3, 4), compression="gzip")
+    store, report = made(folder, fill)
+    for name, a in arrays.items():
+        for prefix, outcome in (("", "raw"), ("chunked_", "rewrapped")):
+            back = store.read(prefix + name)
+            assert back.tobytes() == a.tobytes(), name      # NaN payloads too
+            assert back.dtype == a.dtype or a.dtype.itemsize == 1, (name, back.dtype)
+            assert report["/" + prefix + name, None]["outcome"] == outcome
+
+
+def test_bool_enum_and_complex(folder):
+    b = np.array([[True, False, True]] * 3)
+    e = h5py.enum_dtype({"RED": 0, "GREEN": 7, "BLUE": -2}, basetype=">i2")
+    z = np.array([1 + 2j, complex(np.nan, -0.0)])
+
+    def fill(f):
+        f["b"] = b
+        f.create_dataset("e", data=np.array([7, -2, 5], ">i2"), dtype=e)   # 5 has no name
+        f["z"] = z
+        f["z8"] = z.astype(">c8")
+    store, _ = made(folder, fill)
+    assert store.meta("b")["data_type"] == "bool" and store.meta("b")["fill_value"] is False
+    assert store.meta("b")["codecs"] == [{"name": "bytes"}]
+    assert np.array_equal(store.read("b"), b)
+    assert store.meta("e")["data_type"] == "int16" and store.read("e").tolist() == [7, -2, 5]
+    assert store.attributes("e")["zarrbits"]["enum"] == {"RED": 0, "GREEN": 7, "BLUE": -2}
+    assert store.meta("z")["data_type"] == "complex128" and store.read("z").tobytes() == z.tobytes()
+    assert store.read("z8").tobytes() == z.astype(">c8").tobytes()
+
+
+def test_strings(folder):
+    def fill(f):
+        f["v"] = np.array([["a", "größe"], ["", "x" * 300]], dtype=h5py.string_dtype())
+        f["fixed"] = np.array([b"ab", b"c\0d", b""], "S4")
+        f.create_dataset("latin", data=np.array([b"caf\xe9", b"ok"], "S5"))
+        f["scalar"] = "text"
+        f.create_dataset("zipped", data=np.array(["one", "two"] * 50, dtype=h5py.string_dtype()), chunks=(30,), compression="gzip")
+        t = h5py.h5t.C_S1.copy()
+        t.set_size(4)
+        t.set_strpad(h5py.h5t.STR_SPACEPAD)
+        d = h5py.h5d.create(f.id, b"padded", t, h5py.h5s.create_simple((2,)))
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab  ", b"abcd"], "S4"), t)
+    store, report = made(folder, fill)
+    assert store.read("v").tolist() == [["a", "größe"], ["", "x" * 300]]
+    assert store.meta("v")["data_type"] == "string" and store.meta("v")["fill_value"] == ""
+    assert store.read("fixed").tolist() == ["ab", "c\0d", ""]
+    assert store.meta("latin")["data_type"] == "variable_length_bytes" and store.read("latin").tolist() == [b"caf\xe9", b"ok"]
+    assert store.read("scalar")[()] == "text"
+    assert store.read("zipped").tolist() == ["one", "two"] * 50
+    assert store.read("padded").tolist() == ["ab", "abcd"]
+    assert report["/v", None]["outcome"] == "recoded"
+
+
+def test_compounds_without_gaps_and_with(folder):
+    packed = np.dtype([("a", "<i2"), ("b", "<f8"), ("s", "S3"), ("in", [("x", "u1"), ("y", "<u4")])])
+    aligned = np.dtype([("a", "<i2"), ("b", "<f8")], align=True)
+    mixed = np.dtype([("a", ">i2"), ("b", "<f8")])
+    p = np.array([(1, 2.5, b"xyz", (3, 4)), (-1, np.nan, b"", (5, 6))], packed)
+    fields = np.array([(1, 2.5), (-300, -0.0)], [("a", "<i2"), ("b", "<f8")])
+
+    def fill(f):
+        f["packed"] = p
+        f["aligned"] = fields.astype(aligned)
+        f["mixed"] = fields.astype(mixed)
+    store, report = made(folder, fill)
+    assert store.read("packed").tobytes() == p.tobytes()
+    assert store.meta("packed")["fill_value"]["in"] == {"x": 0, "y": 0}
+    assert store.read("aligned").tobytes() == fields.tobytes()
+    back = store.read("mixed")
+    assert back["a"].tolist() == [1, -300] and back["b"].astype("<f8").tobytes() == fields["b"].tobytes()
+
+
+def test_arrays_opaque_and_bitfields(folder):
+    a = np.arange(12, dtype="<i4").reshape(2, 2, 3)
+    o = np.array([b"\0\1\2", b"abc"], "V3")
+
+    def fill(f):
+        d = f.create_dataset("a", (2,), np.dtype(("<i4", (2, 3))))
+        d[...] = a
+        f["o"] = o
+        d = h5py.h5d.create(f.id, b"bits", h5py.h5t.STD_B16BE, h5py.h5s.create_simple((3,)))
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 2, 0xFFFF], ">u2"), h5py.h5t.STD_B16BE)
+    store, _ = made(folder, fill)
+    assert store.meta("a")["shape"] == [2, 2, 3] and store.read("a").tobytes() == a.tobytes()
+    assert store.meta("o")["shape"] == [2, 3] and store.read("o").tobytes() == o.tobytes()
+    assert store.meta("bits")["data_type"] == "uint16" and store.read("bits").tolist() == [1, 2, 0xFFFF]
+    assert len(set(store.meta("a")["dimension_names"])) == 3
+
+
+def test_integers_of_reduced_precision(folder):
+    def fill(f):
+        for name, order in (("i12", h5py.h5t.ORDER_LE), ("i12be", h5py.h5t.ORDER_BE)):
+            t = h5py.h5t.STD_I16LE.copy()
+            t.set_order(order)
+            t.set_precision(12)
+            t.set_offset(2)
+            d = h5py.h5d.create(f.id, name.encode(), t, h5py.h5s.create_simple((4,)))
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([-1, 5, 2047, -2048], "<i2"))
+    store, _ = made(folder, fill)
+    for name in ("i12", "i12be"):
+        assert store.meta(name)["data_type"] == "int16" and store.read(name).tolist() == [-1, 5, 2047, -2048]
+        assert "12 bits" in json.dumps(store.attributes(name))
+
+
+def test_odd_floats_are_exact_or_said_to_be_rounded(folder):
+    values = np.array([1.5, -0.25, np.inf, 0])
+
+    def fill(f):
+        t = h5py.h5t.IEEE_F32LE.copy()      # bfloat16
+        t.set_fields(15, 7, 8, 0, 7)
+        t.set_size(2)
+        t.set_ebias(127)
+        d = h5py.h5d.create(f.id, b"bfloat16", t, h5py.h5s.create_simple((4,)))
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        f["long"] = np.array([1.5], np.longdouble)
+        f["rounded"] = np.array([1], np.longdouble) / 3
+    store, report = made(folder, fill, status=3)
+    assert store.meta("bfloat16")["data_type"] == "float32" and store.read("bfloat16").tolist() == values.tolist()
+    assert store.read("long").tolist() == [1.5] and "lossy" not in report["/long", None]
+    assert report["/rounded", None]["lossy"] is True and report["/rounded", None]["reason"]
+
+
+def test_sequences_become_values_and_offsets(folder):
+    rows = [[1, 2, 3], [], [7]]
+
+    def fill(f):
+        d = f.create_dataset("v", (3,), h5py.vlen_dtype("<i4"))
+        for i, r in enumerate(rows):
+            d[i] = r
+    store, report = made(folder, fill)
+    assert store.meta("v")["node_type"] == "group" and store.attributes("v")["zarrbits"]["shape"] == [3]
+    assert store.read("v/offsets").tolist() == [0, 3, 3, 4] and store.read("v/values").tolist() == [1, 2, 3, 7]
+    assert report["/v", None]["outcome"] == "mapped"
+
+
+def test_references_become_paths(folder):
+    def fill(f):
+        g = f.create_group("g")
+        d = g.create_dataset("d", data=[1, 2])
+        f.create_dataset("refs", data=np.array([g.ref, d.ref, h5py.Reference()], dtype=h5py.ref_dtype), dtype=h5py.ref_dtype)
+        r = f.create_dataset("regions", (1,), h5py.regionref_dtype)
+        r[0] = d.regionref[0:1]
+    store, _ = made(folder, fill)
+    assert store.read("refs").tolist() == ["/g", "/g/d", ""]
+    assert json.loads(store.read("regions")[0]) == {"path": "/g/d", "blocks": [[0, 0]]}
+
+
+def test_compounds_that_a_struct_cannot_hold_become_groups(folder):
+    def fill(f):
+        t = np.dtype([("name", h5py.string_dtype()), ("n", "<i4"), ("ref", h5py.ref_dtype)])
+        d = f.create_dataset("c", (2,), t)
+        d[0] = ("one", 1, f.ref)
+        d[1] = ("zwölf", 12, f.ref)
+    store, report = made(folder, fill)
+    assert store.meta("c")["node_type"] == "group"
+    assert store.read("c/name").tolist() == ["one", "zwölf"] and store.read("c/n").tolist() == [1, 12]
+    assert store.read("c/ref").tolist() == ["/", "/"]
+    assert report["/c", None]["outcome"] == "mapped"
+
+
+def test_what_is_not_0_or_1_is_no_bool(folder):
+    def fill(f):
+        t = h5py.h5t.py_create(np.dtype(bool), logical=True)
+        d = h5py.h5d.create(f.id, b"b", t, h5py.h5s.create_simple((3,)))
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 2], "i1").view(bool), t)
+    store, report = made(folder, fill)
+    assert store.meta("b")["data_type"] == "int8" and store.read("b").tolist() == [0, 1, 2]
+    assert report["/b", None]["reason"]
+
+
+if __name__ == "__main__":
+    run_tests(globals())
