@@ -30,7 +30,7 @@ ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, st
 
 template <unsigned size>
 ZARRBITS_AVX2 void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (in == out)
+  if (in == out || !prefetch_pays())
     swap_vectors<size, false>(in, out, n);
   else
     swap_vectors<size, true>(in, out, n);

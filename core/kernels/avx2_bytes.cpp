@@ -166,9 +166,9 @@ class pack_1 {
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    const int low = mask(load(in), seen);
+    const int low = mask(load_once(in), seen);
     std::memcpy(out, &low, 4);
-    const int high = mask(load(in + 32), seen);
+    const int high = mask(load_once(in + 32), seen);
     std::memcpy(out + 4, &high, 4);
   }
 

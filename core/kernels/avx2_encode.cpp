@@ -127,7 +127,7 @@ class packer {
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    __m256i x = lanes(load(in), seen);
+    __m256i x = lanes(load_once(in), seen);
     if constexpr (how == finish::one_store) {
       store(out, _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_));
     } else if constexpr (how == finish::two_stores) {
@@ -137,7 +137,7 @@ class packer {
       x = turned(x, 0);
       store_halves(out, out + start_[1], x);
     } else {
-      __m256i y = lanes(load(in + 32), seen);
+      __m256i y = lanes(load_once(in + 32), seen);
       x = turned(x, 0);
       y = turned(y, 1);
       const __m256i from_x = _mm256_shuffle_epi8(x, carry_[0]), from_y = _mm256_shuffle_epi8(y, carry_[1]);
@@ -211,7 +211,7 @@ class packer_8_to_4 {
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    const __m256i a = pairs(load(in), seen), b = pairs(load(in + 32), seen);
+    const __m256i a = pairs(load_once(in), seen), b = pairs(load_once(in + 32), seen);
     store(out, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
   }
 
@@ -245,8 +245,8 @@ class packer_8_to_2 {
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    const __m256i a = _mm256_packus_epi16(pairs(load(in), seen), pairs(load(in + 32), seen));
-    const __m256i b = _mm256_packus_epi16(pairs(load(in + 64), seen), pairs(load(in + 96), seen));
+    const __m256i a = _mm256_packus_epi16(pairs(load_once(in), seen), pairs(load_once(in + 32), seen));
+    const __m256i b = _mm256_packus_epi16(pairs(load_once(in + 64), seen), pairs(load_once(in + 96), seen));
     const __m256i weights = _mm256_set1_epi16(0x1001);
     const __m256i c = _mm256_packus_epi16(_mm256_maddubs_epi16(weights, a), _mm256_maddubs_epi16(weights, b));
     store(out, _mm256_permutevar8x32_epi32(c, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));

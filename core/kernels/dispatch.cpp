@@ -18,15 +18,19 @@ constexpr const kernel_table* tables[] = {
     &portable_kernels,
 #ifdef ZARRBITS_X86_KERNELS
     &avx2_kernels,
+    &avx512_kernels,
 #endif
 };
 
-constexpr const char* names[] = {"portable", "avx2"};
+constexpr const char* names[] = {"portable", "avx2", "avx512"};
 
 std::size_t available() noexcept {
 #ifdef ZARRBITS_X86_KERNELS
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") ? 2 : 1;
+  if (!__builtin_cpu_supports("avx2")) return 1;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
+  return avx512 ? 3 : 2;
 #else
   return 1;
 #endif

@@ -50,6 +50,7 @@ extern const kernel_table portable_kernels;
 #if defined(__x86_64__)
 #define ZARRBITS_X86_KERNELS 1
 extern const kernel_table avx2_kernels;
+extern const kernel_table avx512_kernels;
 #endif
 
 // The table for this machine, chosen at the first call: the best one, or the one that the environment variable ZARRBITS_KERNELS
