@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every table of kernels against a reference that goes bit by bit, for every size, number of bits, first bit and sign, between guard
-// pages.
+// Conformance of the kernels: the portable table against a reference that goes bit by bit, every other table that this CPU can run against
+// both, for every size, number of bits, first bit and sign, between guard pages, at any offset, with any number of components.
 //
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
 #include "tests/support/guarded_buffer.hpp"
 
+#include <zarrbits/packbits.hpp>
+
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -130,19 +135,127 @@ BOOST_AUTO_TEST_CASE(every_width_first_bit_and_sign_agrees_with_the_bitwise_refe
   BOOST_TEST(packings >= 2u * (36 + 136 + 528 + 2080));
 }
 
+// Components that fit, from random bits.
+void fill_with_what_fits(const packing& p, std::span<std::byte> in, std::size_t n) {
+  std::vector<std::byte> bits((n * p.bits + 7) / 8);
+  for (auto& b : bits) b = static_cast<std::byte>(random_bits());
+  decode_components(portable_kernels, p, bits.data(), in.data(), n);
+}
+
 BOOST_AUTO_TEST_CASE(every_number_of_components_stays_within_its_memory) {
   for (const kernel_table* k : all_kernels())
     for (const unsigned size : {1u, 2u, 4u, 8u})
-      for (unsigned bits = 1; bits <= 8 * size; bits += size > 2 ? 3 : 1)
-        for (std::size_t n = 0; n <= 257; n += n < 40 ? 1 : 7) {
+      for (unsigned bits = 1; bits < 8 * size; ++bits)
+        for (std::size_t n = 0; n <= 257; ++n) {
           packing p;
           p.size = static_cast<std::uint8_t>(size);
           p.type_bits = static_cast<std::uint8_t>(8 * size);
           p.bits = static_cast<std::uint8_t>(bits);
-          p.first_bit = static_cast<std::uint8_t>((8 * size - bits) / 2);
+          p.first_bit = static_cast<std::uint8_t>(n % 2 ? (8 * size - bits) / 2 : 0);
           p.is_signed = n % 3 == 0;
-          round_trip(*k, p, n, false);
-          round_trip(*k, p, n, true);
+          p.truncate = n % 5 == 0;
+          const bool at_back = (n + bits) % 2;
+          const std::size_t encoded = (n * bits + 7) / 8;
+          const auto in = at_back ? decoded_memory.back(n * size) : decoded_memory.front(n * size);
+          const auto out = at_back ? encoded_memory.back(encoded) : encoded_memory.front(encoded);
+          fill_with_what_fits(p, in, n);
+          std::vector<std::byte> wanted(encoded), again(n * size);
+          encode_components(portable_kernels, p, in.data(), wanted.data(), n);
+          BOOST_REQUIRE(encode_components(*k, p, in.data(), out.data(), n) == n);
+          BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin()), std::string(k->name) + ": encode " + describe(p, n));
+          std::copy(in.begin(), in.end(), again.begin());
+          std::fill(in.begin(), in.end(), std::byte{0x5a});
+          decode_components(*k, p, out.data(), in.data(), n);
+          BOOST_REQUIRE_MESSAGE(std::equal(in.begin(), in.end(), again.begin()), std::string(k->name) + ": decode " + describe(p, n));
+        }
+}
+
+// Memory at any offset from a cache line, with a margin of bytes that must stay as they are.
+class margin_buffer {
+ public:
+  std::span<std::byte> at(std::size_t offset, std::size_t size) {
+    begin_ = margin + offset;
+    size_ = size;
+    std::fill(bytes_.begin(), bytes_.end(), std::byte{0xc3});
+    return {bytes_.data() + begin_, size};
+  }
+  bool intact() const {
+    const auto other = [](std::byte b) { return b != std::byte{0xc3}; };
+    return std::none_of(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(begin_), other) &&
+           std::none_of(bytes_.begin() + static_cast<std::ptrdiff_t>(begin_ + size_), bytes_.end(), other);
+  }
+
+ private:
+  static constexpr std::size_t margin = 128;
+  struct alignas(64) line {
+    std::byte bytes[64];
+  };
+  std::vector<line> lines_ = std::vector<line>(2 * margin / 64 + 1 + 257 * 8 / 64 + 1);
+  std::span<std::byte> bytes_{lines_.front().bytes, lines_.size() * 64};
+  std::size_t begin_ = 0, size_ = 0;
+};
+
+BOOST_AUTO_TEST_CASE(every_packing_is_the_same_at_any_offset_of_both_pointers_and_in_place) {
+  margin_buffer in_memory, out_memory, place_memory;
+  std::vector<bool> offsets(64 * 64), counts(258);
+  for (const kernel_table* k : all_kernels()) {
+    std::size_t turn = 0;
+    each_packing([&](packing p) {
+      ++turn;
+      p.truncate = turn % 7 == 0;
+      const std::size_t n = turn * 97 % 258, from = turn % 64, to = turn / 64 % 64;
+      offsets[from * 64 + to] = counts[n] = true;
+      const std::size_t encoded = (n * p.bits + 7) / 8;
+      const auto in = in_memory.at(from, n * p.size), out = out_memory.at(to, encoded);
+      const auto place = place_memory.at(to, n * p.size);
+      fill_with_what_fits(p, in, n);
+      std::copy(in.begin(), in.end(), place.begin());
+      std::vector<std::byte> wanted(encoded);
+      encode_components(portable_kernels, p, in.data(), wanted.data(), n);
+      const std::string what = std::string(k->name) + ": " + describe(p, n) + " from " + std::to_string(from) + " to " + std::to_string(to);
+      BOOST_REQUIRE_MESSAGE(encode_components(*k, p, in.data(), out.data(), n) == n, what);
+      BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin()) && out_memory.intact(), what);
+      BOOST_REQUIRE_MESSAGE(encode_components(*k, p, place.data(), place.data(), n) == n, what);
+      BOOST_REQUIRE_MESSAGE(std::equal(wanted.begin(), wanted.end(), place.begin()) && place_memory.intact(), what);
+      const auto again = place_memory.at(from, n * p.size);
+      decode_components(*k, p, out.data(), again.data(), n);
+      BOOST_REQUIRE_MESSAGE(std::equal(in.begin(), in.end(), again.begin()) && place_memory.intact(), what);
+    });
+  }
+  BOOST_TEST(std::count(offsets.begin(), offsets.end(), true) == 64 * 64);
+  BOOST_TEST(std::count(counts.begin(), counts.end(), true) == 258);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_is_found_at_every_position_and_what_comes_before_it_is_encoded) {
+  for (const kernel_table* k : all_kernels())
+    for (const unsigned size : {1u, 2u, 4u, 8u})
+      for (unsigned bits = 1; bits < 8 * size; bits += size == 8 ? 2 : 1)
+        for (const bool is_signed : {false, true}) {
+          packing p;
+          p.size = static_cast<std::uint8_t>(size);
+          p.type_bits = static_cast<std::uint8_t>(8 * size);
+          p.bits = static_cast<std::uint8_t>(bits);
+          p.first_bit = static_cast<std::uint8_t>(random_bits() % 2 * ((8 * size - bits) / 2));
+          p.is_signed = is_signed;
+          const std::size_t n = 131;
+          std::vector<std::byte> in(n * size), out((n * bits + 7) / 8), wanted(out.size());
+          fill_with_what_fits(p, in, n);
+          for (std::size_t at = 0; at < n; at += 1 + (at > 66 && at < 126)) {
+            // one of the bits that are dropped
+            unsigned bit = static_cast<unsigned>(random_bits() % (8 * size - bits));
+            if (bit >= p.first_bit) bit += bits;
+            std::byte* component = in.data() + at * size;
+            put(p, number(p, component) ^ std::uint64_t{1} << bit, component);
+            BOOST_REQUIRE_MESSAGE(encode_components(*k, p, in.data(), out.data(), n) == at,
+                                  std::string(k->name) + ": " + describe(p, n) + ", bit " + std::to_string(bit) + " of " + std::to_string(at));
+            const std::size_t whole = at * bits / 8;
+            encode_components(portable_kernels, p, in.data(), wanted.data(), at);
+            BOOST_REQUIRE(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(whole), wanted.begin()));
+            std::vector<std::byte> place = in;
+            BOOST_REQUIRE(encode_components(*k, p, place.data(), place.data(), n) == at);
+            BOOST_REQUIRE(std::equal(place.begin(), place.begin() + static_cast<std::ptrdiff_t>(whole), wanted.begin()));
+            put(p, number(p, component) ^ std::uint64_t{1} << bit, component);
+          }
         }
 }
 
@@ -156,6 +269,31 @@ BOOST_AUTO_TEST_CASE(bools_from_either_end_of_the_byte_agree_with_the_bitwise_re
         p.msb_first = msb_first;
         round_trip(*k, p, n, n % 2);
       }
+}
+
+BOOST_AUTO_TEST_CASE(a_bool_that_is_neither_0_nor_1_is_found_or_counts_as_true_at_every_position) {
+  for (const kernel_table* k : all_kernels())
+    for (const bool msb_first : {false, true}) {
+      packing p;
+      p.type_bits = p.bits = 1;
+      p.is_bool = true;
+      p.msb_first = msb_first;
+      const std::size_t n = 263;
+      std::vector<std::byte> in(n), out((n + 7) / 8);
+      for (auto& b : in) b = static_cast<std::byte>(random_bits() % 2);
+      for (std::size_t at = 0; at < n; ++at)
+        for (unsigned bit = 1; bit < 8; ++bit) {
+          const std::byte before = in[at];
+          in[at] = static_cast<std::byte>(1u << bit | (bit % 2 ? 1u : 0u));
+          p.nonzero_is_true = false;
+          BOOST_REQUIRE(encode_components(*k, p, in.data(), out.data(), n) == at);
+          p.nonzero_is_true = true;
+          BOOST_REQUIRE(encode_components(*k, p, in.data(), out.data(), n) == n);
+          in[at] = std::byte{1};
+          BOOST_REQUIRE_MESSAGE(out == packed(p, in.data(), n), std::string(k->name) + ": byte " + std::to_string(at));
+          in[at] = before;
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(reduced_precision_takes_both_forms_of_the_bits_above_and_writes_hdf5s) {
@@ -223,4 +361,48 @@ BOOST_AUTO_TEST_CASE(swaps_reverse_each_component_in_place_and_out_of_place) {
         k->swap[log2_size(size)](in.data(), in.data(), n);
         BOOST_REQUIRE(std::equal(in.begin(), in.end(), wanted.begin()));
       }
+}
+
+BOOST_AUTO_TEST_CASE(every_table_of_this_build_is_tested_or_says_that_it_is_not) {
+  BOOST_TEST(all_kernels().front() == &portable_kernels);
+  for (const char* name : kernel_names())
+    if (const kernel_table* k = kernels_by_name(name))
+      BOOST_TEST(std::count(all_kernels().begin(), all_kernels().end(), k) == 1);
+    else
+      std::cerr << "SKIPPED: " << name << " kernels: this CPU cannot run them, NOTHING here has tested them\n";
+  BOOST_TEST(kernels_by_name("") == nullptr);
+  BOOST_TEST(kernels_by_name("fastest") == nullptr);
+}
+
+// The environment is read once in a process; these run in processes of their own, started by the next case.
+BOOST_AUTO_TEST_CASE(in_a_process_with_the_name_of_a_table, *boost::unit_test::disabled()) {
+  BOOST_TEST(std::string(kernels().name) == std::getenv("ZARRBITS_KERNELS"));
+  BOOST_TEST(unavailable_kernels() == nullptr);
+  BOOST_CHECK_NO_THROW(zarrbits::packbits("uint16", {.last_bit = 11}));
+}
+
+BOOST_AUTO_TEST_CASE(in_a_process_with_another_name, *boost::unit_test::disabled()) {
+  BOOST_TEST(&kernels() == all_kernels().back());
+  try {
+    zarrbits::packbits("uint16", {.last_bit = 11});
+    BOOST_ERROR("a codec was made");
+  } catch (const zarrbits::error& e) {
+    const std::string what = e.what();
+    BOOST_TEST(what.find("ZARRBITS_KERNELS") != what.npos, what);
+    BOOST_TEST(what.find("fastest") != what.npos, what);
+    for (const kernel_table* k : all_kernels()) BOOST_TEST(what.find(k->name) != what.npos, what);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_environment_variable_forces_a_table_and_a_wrong_name_is_an_error_with_the_names) {
+  const std::string self = boost::unit_test::framework::master_test_suite().argv[0];
+  const auto run = [&](const std::string& value, const std::string& test) {
+    return std::system(("ZARRBITS_KERNELS=" + value + " '" + self + "' --run_test=" + test + " --log_level=error --report_level=no >&2").c_str());
+  };
+  if (std::system(("'" + self + "' --list_content 2> /dev/null").c_str()) != 0) {
+    std::cerr << "SKIPPED: ZARRBITS_KERNELS: this program cannot start itself (an emulator runs it?)\n";
+    return;
+  }
+  for (const kernel_table* k : all_kernels()) BOOST_TEST(run(k->name, "in_a_process_with_the_name_of_a_table") == 0);
+  BOOST_TEST(run("fastest", "in_a_process_with_another_name") == 0);
 }
