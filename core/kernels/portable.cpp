@@ -9,7 +9,7 @@
 //   |........ddddddddddddcccccccccccc|........bbbbbbbbbbbbaaaaaaaaaaaa|       pairs closed: odd lanes moved down by 16 - 12
 //   |................ddddddddddddccccccccccccbbbbbbbbbbbbaaaaaaaaaaaa|        quads closed: upper half moved down by 32 - 24
 //
-// and appends what is left to a bit accumulator. Unpacking goes the same way back.
+// What is left of each word is moved to its bit of the output. Decoding goes the same way back.
 //
 #include "core/kernels/kernels.hpp"
 
@@ -146,21 +146,34 @@ word add_lanes(word a, word b) noexcept {
   return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
 }
 
+// Blocks of 16 words, in two passes: one that compilers can vectorise, since all words are treated alike, and one that moves words of
+// `m` bits together or apart. Word i of a block lies at bit i * m of the encoded block, which is whole bytes long.
+struct block {
+  static constexpr unsigned words = 16;
+  unsigned m;
+  std::uint8_t byte[words], turn[words];  // where a word begins: i * m / 8 and i * m % 8
+  bool fits;                              // every word, moved up by its turn, in 64 bits, and no byte is made of three words
+
+  explicit block(unsigned bits_of_a_word) noexcept : m(bits_of_a_word), fits(bits_of_a_word >= 8) {
+    for (unsigned i = 0; i < words; ++i) {
+      byte[i] = static_cast<std::uint8_t>(i * m / 8);
+      turn[i] = i * m % 8;
+      fits = fits && turn[i] + m <= 64;
+    }
+  }
+  std::size_t bytes() const noexcept { return std::size_t{m} * words / 8; }
+  std::size_t reach() const noexcept { return byte[words - 1] + 8u; }
+};
+
 template <class T>
 bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   constexpr unsigned width = 8 * sizeof(T), lanes = 8 / sizeof(T);
   const unsigned first = p.first_bit, bits = p.bits;
   const loss l = what_is_lost(p);
-  const word bias = repeat(l.bias, width);
-  word sums = 0;
-  const word mask = repeat(low_bits(bits), width);
+  const word bias = repeat(l.bias, width), mask = repeat(low_bits(bits), width);
   const unsigned group = lanes * bits;  // at most 63 here
-  word acc = 0;
-  unsigned fill = 0;
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    word w = load_lanes<T>(in + i * sizeof(T));
-    sums |= add_lanes<T>(w, bias);
+  word sums = 0;
+  const auto closed = [&](word w) noexcept {
     w = w >> first & mask;
     if constexpr (width == 8) w = (w & 0x00ff00ff00ff00ff) | (w & 0xff00ff00ff00ff00) >> (8 - bits);
     if constexpr (width <= 16) {
@@ -171,27 +184,45 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
       const unsigned gap = 32 - bits * (32 / width);
       w = (w & 0x00000000ffffffff) | (w & 0xffffffff00000000) >> gap;
     }
+    return w;
+  };
+
+  std::size_t i = 0;
+  if (const block b(group); b.fits) {
+    std::size_t room = n / 8 * bits;
+    for (; i + block::words * lanes <= n && room >= b.reach(); i += block::words * lanes, out += b.bytes(), room -= b.bytes()) {
+      word w[block::words];
+      for (unsigned j = 0; j < block::words; ++j) {
+        w[j] = load_lanes<T>(in + i * sizeof(T) + 8 * j);
+        sums |= add_lanes<T>(w[j], bias);
+        w[j] = closed(w[j]);
+      }
+      // the bits of a word that lie in the byte where the next one begins are stored once more with that
+      store_le(out, w[0]);
+      for (unsigned j = 1; j < block::words; ++j) store_le(out + b.byte[j], w[j] << b.turn[j] | w[j - 1] >> (group - b.turn[j]));
+    }
+  }
+  word acc = 0;
+  unsigned fill = 0;
+  const auto append = [&](word w, unsigned count) noexcept {
     acc |= w << fill;
-    fill += group;
+    fill += count;
     if (fill >= 64) {
       store_le(out, acc);
       out += 8;
       fill -= 64;
-      acc = fill != 0 ? w >> (group - fill) : 0;
+      acc = fill != 0 ? w >> (count - fill) : 0;
     }
+  };
+  for (; i + lanes <= n; i += lanes) {
+    const word w = load_lanes<T>(in + i * sizeof(T));
+    sums |= add_lanes<T>(w, bias);
+    append(closed(w), group);
   }
   for (; i < n; ++i) {
     const word v = load<T>(in + i * sizeof(T));
     sums |= add_lanes<T>(v, bias & low_bits(width));
-    const word w = v >> first & low_bits(bits);
-    acc |= w << fill;
-    fill += bits;
-    if (fill >= 64) {
-      store_le(out, acc);
-      out += 8;
-      fill -= 64;
-      acc = fill != 0 ? w >> (bits - fill) : 0;
-    }
+    append(v >> first & low_bits(bits), bits);
   }
   store_le(out, acc, (fill + 7) / 8);
   return (sums & repeat(l.dropped, width)) == 0;
@@ -216,28 +247,34 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     if (skip + count > 64) w |= std::to_integer<word>(in[byte + 8]) << (64 - skip);
     return w & low_bits(count);
   };
+  // the lower half of each lane of 64, 32, 16 bits, whose bits are together, and how far the upper half goes
+  constexpr unsigned per16 = width <= 16 ? 16 / width : 1, per32 = width <= 32 ? 32 / width : 1;
+  const unsigned half64 = per32 * bits % 64, half32 = per16 * bits % 32, half16 = bits % 16;
+  const word low64 = low_bits(half64), low32 = repeat(low_bits(half32), 32), low16 = repeat(low_bits(half16), 16);
+  const word high32 = low32 << half32, high16 = low16 << half16;
+  const auto opened = [=](word w) noexcept {
+    if constexpr (width <= 32) w = (w & low64) | (w & ~low64) << (32 - half64);
+    if constexpr (width <= 16) w = (w & low32) | (w & high32) << (16 - half32);
+    if constexpr (width == 8) w = (w & low16) | (w & high16) << (8 - half16);
+    return w;
+  };
   // fields at the bottom of their lanes -> components. The sign: (x ^ s) - s, with the lanes' top bits set so that none borrows.
-  const auto finish = [&](word w) noexcept {
+  const auto finish = [=](word w) noexcept {
     w = (((w ^ sign) | top) - sign) ^ top;
     return w << first & keep;
   };
 
-  std::size_t i = 0;
+  std::size_t i = 0, at = 0;
   const unsigned group = lanes * bits;
-  std::size_t at = 0;
-  for (; i + lanes <= n; i += lanes, at += group) {
-    word w = read(at, group);
-    if constexpr (width <= 32) {
-      const unsigned half = bits * (32 / width);
-      w = (w & low_bits(half)) | (w >> half) << 32;
+  if (const block b(group); b.fits) {
+    const word whole = low_bits(group);
+    for (; i + block::words * lanes <= n && size - at / 8 >= b.reach(); i += block::words * lanes, at += 8 * b.bytes()) {
+      word w[block::words];
+      for (unsigned j = 0; j < block::words; ++j) w[j] = load_le(in + at / 8 + b.byte[j]) >> b.turn[j];
+      for (unsigned j = 0; j < block::words; ++j) store_lanes<T>(out + i * sizeof(T) + 8 * j, finish(opened(w[j] & whole)));
     }
-    if constexpr (width <= 16) {
-      const unsigned half = bits * (16 / width);
-      w = (w & repeat(low_bits(half), 32)) | (w & repeat(low_bits(half) << half, 32)) << (16 - half);
-    }
-    if constexpr (width == 8) w = (w & repeat(low_bits(bits), 16)) | (w & repeat(low_bits(bits) << bits, 16)) << (8 - bits);
-    store_lanes<T>(out + i * sizeof(T), finish(w));
   }
+  for (; i + lanes <= n; i += lanes, at += group) store_lanes<T>(out + i * sizeof(T), finish(opened(read(at, group))));
   for (; i < n; ++i, at += bits) {
     const T v = static_cast<T>(finish(read(at, bits)));
     std::memcpy(out + i * sizeof(T), &v, sizeof v);
