@@ -40,6 +40,8 @@ bool uniform_order(const type_tree& t, bool big) {
   return t.kind == type_class::array || !has_byte_order(t) || t.big_endian == big;
 }
 
+constexpr unsigned blosc_snappy = 3;  // Zarr readers are built without it
+
 int zstd_level(const std::vector<unsigned>& values) { return values.empty() || values[0] > 22 ? 3 : static_cast<int>(values[0]); }
 
 json zstd_codec(const std::vector<unsigned>& values) {
@@ -202,7 +204,8 @@ void dataset_job::array_writer::plan() {
     } else if (bytes_are_bytes && p.filters.size() == 1 && p.filters[0].id == zstd_filter && has_zstd()) {
       strategy_ = strategy::copy_zstd;
       gzip_level_ = 0;
-    } else if (bytes_are_bytes && p.filters.size() == 1 && p.filters[0].id == blosc_filter && p.filters[0].values.size() >= 4) {
+    } else if (bytes_are_bytes && p.filters.size() == 1 && p.filters[0].id == blosc_filter && p.filters[0].values.size() >= 4 &&
+               !(p.filters[0].values.size() > 6 && p.filters[0].values[6] == blosc_snappy)) {
       strategy_ = strategy::copy_blosc;
       gzip_level_ = 0;
     } else if (bytes_are_bytes && p.checks_only()) {

@@ -98,9 +98,12 @@ class converter {
     append(report_, attributes);
   }
 
-  // Chunks that were written before stay without metadata: no reader sees an array there.
+  // What was written of it goes again.
   void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, const std::string& reason) {
     skipped_[index] = true;
+    context_.out.remove(std::string_view(source_.objects()[index].store_path).substr(1));
+    e.store_bytes = 0;
+    e.chunks = {};
     e.outcome = outcome::skipped;
     e.reason = reason;
     e.lossy = false;

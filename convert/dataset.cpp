@@ -190,7 +190,16 @@ bool dataset_job::virtual_source_exists(std::size_t mapping) const {
   std::string name(static_cast<std::size_t>(length) + 1, '\0');
   if (H5Pget_virtual_filename(dcpl_, mapping, name.data(), name.size()) < 0) return true;
   name.resize(static_cast<std::size_t>(length));
-  if (name == "." || name.find('%') != std::string::npos) return true;  // this file; or names that are made while reading
+  if (name == ".") {  // this file; the dataset may lie behind an external link
+    const ssize_t n = H5Pget_virtual_dsetname(dcpl_, mapping, nullptr, 0);
+    if (n <= 0 || n > 65536) return true;
+    std::string dataset(static_cast<std::size_t>(n) + 1, '\0');
+    if (H5Pget_virtual_dsetname(dcpl_, mapping, dataset.data(), dataset.size()) < 0 || dataset.find('%') != std::string::npos) return true;
+    const h5::handle there(H5Dopen2(context_.source.file(), dataset.c_str(), H5P_DEFAULT));
+    H5Eclear2(H5E_DEFAULT);
+    return static_cast<bool>(there);
+  }
+  if (name.find('%') != std::string::npos) return true;  // names that are made while reading
   namespace fs = std::filesystem;
   const fs::path beside = fs::path(context_.options.source).parent_path();
   std::error_code e;
@@ -228,7 +237,7 @@ std::function<bool(const std::vector<hsize_t>&, const std::vector<hsize_t>&)> da
   }
   if (missing > 0) {
     entry_->lossy = true;
-    entry_->reason = counted(missing, "source file") + " of the virtual dataset cannot be found; what they hold reads as the fill value";
+    entry_->reason = counted(missing, "source") + " of the virtual dataset cannot be found; what they hold reads as the fill value";
   }
   return [boxes = std::move(boxes)](const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
     return std::any_of(boxes.begin(), boxes.end(), [&](const box& b) {

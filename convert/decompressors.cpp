@@ -281,6 +281,8 @@ void check_blosc(std::span<const std::byte> in, std::size_t size) {
   };
   if (in.size() < 16 || std::to_integer<unsigned>(in[0]) != 2) throw damaged_chunk("blosc: no buffer of Blosc 1");
   if (word(4) != size || word(12) != in.size()) throw damaged_chunk("blosc: it announces another length than the chunk");
+  const auto flags = std::to_integer<unsigned>(in[2]);
+  if ((flags & 2) == 0 && flags >> 5 == 2) throw damaged_chunk("blosc: compressed with snappy, which Zarr readers do not have");
 }
 
 }  // namespace zarrbits::conversion

@@ -140,6 +140,10 @@ buffer undo_bytes(const filter& f, buffer in, const type_tree& stored) {
   return in;
 }
 
+bool is_compression(const filter& f) {
+  return f.id != H5Z_FILTER_SHUFFLE && f.id != H5Z_FILTER_FLETCHER32 && f.id != packbits_filter && f.id != bytes_filter;
+}
+
 bool is_number(const type_tree& t) {
   return t.kind == type_class::boolean || t.kind == type_class::integer || t.kind == type_class::enumeration ||
          t.kind == type_class::floating || t.kind == type_class::complex;
@@ -177,9 +181,7 @@ std::string filter_name(const filter& f) {
 }  // namespace
 
 bool pipeline::compresses() const {
-  return std::any_of(filters.begin(), filters.end(), [](const filter& f) {
-    return f.id != H5Z_FILTER_SHUFFLE && f.id != H5Z_FILTER_FLETCHER32 && f.id != packbits_filter && f.id != bytes_filter;
-  });
+  return std::any_of(filters.begin(), filters.end(), is_compression);
 }
 
 bool pipeline::checks_only() const {
@@ -187,7 +189,9 @@ bool pipeline::checks_only() const {
 }
 
 bool pipeline::undoable(const type_tree& stored) const {
-  return std::all_of(filters.begin(), filters.end(), [&](const filter& f) { return conversion::undoable(f, stored); });
+  // how long a chunk is between two compressions, only the inner one knows: libhdf5 undoes these
+  const auto compressions = std::count_if(filters.begin(), filters.end(), is_compression);
+  return compressions <= 1 && std::all_of(filters.begin(), filters.end(), [&](const filter& f) { return conversion::undoable(f, stored); });
 }
 
 std::string pipeline::missing(const type_tree& stored) const {
@@ -254,25 +258,36 @@ void drop_fletcher32(buffer& chunk) {
   chunk.resize(n);
 }
 
+namespace {
+
+// Bytes of a chunk of `size` when it came to filter `i`: checksums and our packbits change the length, and tell how.
+std::size_t size_before(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
+  for (std::size_t j = 0; j < i; ++j) {
+    if (j < 32 && (mask >> j & 1)) continue;
+    if (p.filters[j].id == H5Z_FILTER_FLETCHER32) size += 4;
+    if (is_compression(p.filters[j])) throw damaged_chunk("one compression over another");
+    if (p.filters[j].id == packbits_filter) {
+      const type_tree& number = number_of(type);
+      const auto layout = packbits_of(p.filters[j], number);
+      if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
+      const std::size_t components = size / component_size(number), bits = components * layout->bits;
+      size = bits / 8 + (bits % 8 != 0) + (layout->padding != 0);
+    }
+  }
+  return size;
+}
+
+}  // namespace
+
 buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
   for (std::size_t i = p.filters.size(); i-- > 0;) {
     if (i < 32 && (mask >> i & 1)) continue;
     const filter& f = p.filters[i];
-    // sizes between filters are those of the chunk, but for a checksum that was put in before
-    std::size_t here = size;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (p.filters[j].id == H5Z_FILTER_FLETCHER32 && !(j < 32 && (mask >> j & 1))) here += 4;
-    }
-    bool squeezed_before = false;  // an inner filter changed the length: only the stream itself knows it
-    for (std::size_t j = 0; j < i; ++j) {
-      const H5Z_filter_t id = p.filters[j].id;
-      squeezed_before = squeezed_before || (!(j < 32 && (mask >> j & 1)) && id != H5Z_FILTER_SHUFFLE && id != H5Z_FILTER_FLETCHER32 && id != bytes_filter);
-    }
+    const std::size_t here = size_before(p, i, mask, size, type);
     switch (f.id) {
       case H5Z_FILTER_FLETCHER32: drop_fletcher32(chunk); break;
       case H5Z_FILTER_SHUFFLE: chunk = unshuffle(chunk, f.values.at(0)); break;
       case H5Z_FILTER_DEFLATE: {
-        if (squeezed_before) throw damaged_chunk("deflate: over another compression");  // libhdf5 undoes these
         std::size_t used = 0;
         chunk = inflate_all(chunk, here, used);
         break;
@@ -281,7 +296,6 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
       case lz4_filter:
       case zstd_filter:
       case bitshuffle_filter:
-        if (squeezed_before) throw damaged_chunk(filter_name(f) + ": over another compression");
         chunk = f.id == lzf_filter    ? undo_lzf(chunk, here)
                 : f.id == lz4_filter  ? undo_lz4(chunk, here)
                 : f.id == zstd_filter ? undo_zstd(chunk, here)

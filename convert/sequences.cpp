@@ -151,7 +151,7 @@ class sequence_appender final : public value_appender {
  public:
   // `level`: how many sequences this one is inside of, in the same group.
   sequence_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry, unsigned level = 0)
-      : context_(context), type_(type), store_path_(std::move(store_path)),
+      : context_(context), store_path_(std::move(store_path)),
         offset_type_(describe_type(H5T_STD_I64LE)),
         offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level)), entry) {
     if (type.element().kind == type_class::sequence) {
@@ -190,7 +190,6 @@ class sequence_appender final : public value_appender {
   }
 
   conversion_context& context_;
-  const type_tree& type_;
   std::string store_path_;
   type_tree offset_type_;
   fixed_appender offsets_;

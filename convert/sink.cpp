@@ -142,6 +142,13 @@ void directory_sink::put(std::string_view key, std::span<const std::byte> bytes)
   bytes_ += bytes.size();
 }
 
+void directory_sink::remove(std::string_view folder) {
+  if (folder.empty()) return;
+  std::error_code e;
+  fs::remove_all(fs::path(root_) / folder, e);
+  if (e) fail("cannot remove", root_ + "/" + std::string(folder), e.value(), "check the permissions there");
+}
+
 void directory_sink::finish() {
   if (::unlink((root_ + "/" + marker).c_str()) != 0) fail("cannot finish the store", root_, errno, "convert again");
   finished_ = true;

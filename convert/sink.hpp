@@ -23,6 +23,8 @@ class sink {
   virtual ~sink() = default;
   // Writes one object. Keys are "/"-separated, without empty parts, "." or "..". Throws convert_error.
   virtual void put(std::string_view key, std::span<const std::byte> bytes) = 0;
+  // Removes everything below a key's folder ("a/b"): the half of a node that cannot be finished.
+  virtual void remove(std::string_view folder) = 0;
   // All is written: the store is whole.
   virtual void finish() = 0;
   // False where two keys that differ in case alone would be one object.
@@ -52,6 +54,7 @@ class directory_sink final : public sink {
 
   using sink::put;
   void put(std::string_view key, std::span<const std::byte> bytes) override;
+  void remove(std::string_view folder) override;
   void finish() override;
   bool tells_case_apart() const override { return tells_case_apart_; }
 

@@ -262,6 +262,22 @@ BOOST_AUTO_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_an_
   });
 }
 
+BOOST_AUTO_TEST_CASE(deflate_over_packbits_needs_no_plugin) {
+  const golden_12_bit g;
+  conversion c;
+  const handle p = chunked({34});
+  const unsigned values[] = {12, 0, 0, 0};
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_PACKBITS_ID, H5Z_FLAG_OPTIONAL, 4, values), "filter");
+  check(H5Pset_deflate(p, 5), "deflate");
+  std::string z(200, '\0');
+  uLongf size = z.size();
+  BOOST_REQUIRE(compress2(reinterpret_cast<Bytef*>(z.data()), &size, reinterpret_cast<const Bytef*>(g.encoded.data()), g.encoded.size(), 5) == Z_OK);
+  z.resize(size);
+  { write_chunk(c.dataset("x", H5T_STD_U16LE, {34}, p), z); }
+  BOOST_TEST(c.run().exit_status == 0);
+  BOOST_TEST((gunzip(c.chunk("x/c/0"), g.decoded.size()) == g.decoded));
+}
+
 BOOST_AUTO_TEST_CASE(chunks_of_our_bytes_filter_are_copied_under_their_byte_order) {
   conversion c;
   const handle p = chunked({4});
