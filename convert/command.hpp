@@ -18,6 +18,8 @@ int convert_main(int argc, char** argv);
 int encode_main(int argc, char** argv);
 int decode_main(int argc, char** argv);
 int verify_main(int argc, char** argv);
+int doctor_main(int argc, char** argv);
+int suggest_main(int argc, char** argv);
 
 }  // namespace zarrbits::cli
 

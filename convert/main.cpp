@@ -22,6 +22,8 @@ const command commands[] = {
     {"verify", "compare a Zarr v3 store with the HDF5 file that it was made from", verify_main},
     {"encode", "encode an array with a Zarr codec, as a filter between files or pipes", encode_main},
     {"decode", "decode what encode wrote, or one chunk of a Zarr array", decode_main},
+    {"doctor", "say why HDF5 finds the plugins or does not, and what they did in a file", doctor_main},
+    {"suggest", "say which bits of an HDF5 file's datasets packbits need not store", suggest_main},
 };
 
 void print_help() {
