@@ -60,9 +60,10 @@ std::byte* other_buffer();
 std::span<const std::size_t> sizes();
 bool is_quick();
 
-// Options: --json FILE, --quick, --sizes=N,N; others are google-benchmark's. `registration` calls add(). Without --quick, the cases
-// are gone through `rounds` times. Nonzero on a failed or wrong case.
-int main(int argc, char** argv, void (*registration)(), unsigned rounds = 3);
+// Options: --json FILE, --quick, --sizes=N,N; others are google-benchmark's. `registration` calls add(). Nonzero on a failed or wrong case.
+//
+// One process is one set of addresses, and caches care: scripts/bench takes the median of several.
+int main(int argc, char** argv, void (*registration)());
 
 }  // namespace zarrbits::bench
 

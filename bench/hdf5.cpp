@@ -143,7 +143,7 @@ void register_cases() {
 
 int main(int argc, char** argv) {
   try {
-    return bench::main(argc, argv, register_cases, 1);
+    return bench::main(argc, argv, register_cases);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 1;

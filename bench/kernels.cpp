@@ -7,6 +7,7 @@
 //   encode/16/12  decode/16/12/signed                 bits of the component in memory / bits kept
 //   encode/16/10/first2                               ... from bit 2 on
 //   encode/16/12/truncate                             not checked; all others are
+//   checked/16/12                                     encode/16/12, its ratio is to encode/16/12/truncate
 //
 // The widths that the goals name are measured at all sizes, all others at 64 KiB.
 //
@@ -72,6 +73,19 @@ void add(const std::string& name, const codec& c, direction d, bool all_sizes = 
     }
 }
 
+// What the check costs: both in the same samples, since it is a few percent.
+void add_checked(const std::string& name, const codec& checked, const codec& truncating) {
+  for (const detail::kernel_table* k : detail::all_kernels())
+    for (const std::size_t bytes : bench::sizes()) {
+      if (bytes != std::size_t{64} << 10) continue;
+      bench::add({.name = name, .kernels = k->name, .base = "truncating encode", .bytes = bytes}, [=](bench::row&) {
+        bench::subject s = prepare({checked, *k, bytes}, direction::encode);
+        s.base = prepare({truncating, *k, bytes}, direction::encode).run;
+        return s;
+      });
+    }
+}
+
 codec fields(unsigned width, unsigned bits, bool is_signed = false, unsigned first = 0, bool truncate = false) {
   const std::string type = (is_signed ? "int" : "uint") + std::to_string(width);
   return packbits(type, {.first_bit = first, .last_bit = first + bits - 1, .truncate = truncate});
@@ -108,6 +122,7 @@ void register_cases() {
       add("encode/" + suffix + "/signed", fields(width, k, true), direction::encode, false);
       add("encode/" + suffix + "/truncate", fields(width, k, false, 0, true), direction::encode);
       add("decode/" + suffix + "/signed", fields(width, k, true), direction::decode);
+      add_checked("checked/" + suffix, fields(width, k), fields(width, k, false, 0, true));
     }
   add("encode/16/10/first2", fields(16, 10, false, 2), direction::encode);
   add("decode/16/10/first2", fields(16, 10, false, 2), direction::decode);

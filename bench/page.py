@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSL-1.0
+"""docs/performance.md and its plot, from the rows of one run."""
+import datetime
+
+import plot
+from goals import KIB64, MIB, MIB64
+
+SIZES = (KIB64, MIB, MIB64)
+
+INTRODUCTION = """# Performance
+
+Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}.
+
+    scripts/bench                      # all of this page: half an hour
+    scripts/bench --quick --json FILE  # a look, two minutes
+
+How to read it: every cell is **GB/s of decoded bytes (ratio to memcpy)**, one thread, buffers that are reused, CPU time of the thread. Each sample stands between two of
+glibc's memcpy of as many decoded bytes, between 64-byte aligned buffers, and counts only if these two agree; cells are medians of samples and then of several processes. Data is noise in the
+bits that are kept, zero elsewhere. Encode is checked: an element that would lose something is found.
+
+The machine may have been shared with others. Ratios are of one run and hold within some 10 % at 64 KiB, 20 % at the other sizes; GB/s change with the clock. On other CPUs the ratios differ,
+mostly because memcpy does: here it copies {memcpy}.
+"""
+
+COMPRESSORS = """## Where compressors do better
+
+Packing is not compression. It takes the same room whatever the values are, so on data with structure a compressor wins on size, often by far. The table has a mask of discs through HDF5, where deflate
+and LZ4 after bitshuffle store a third of what packbits stores, or less; deflate after packbits stores least, and is faster than deflate alone.
+
+On noise, which the lower bits of most measured data are, nothing beats the number of bits that matter, and compressors come near it at best (the stored sizes in the table of 12 bits
+and of random bools).
+
+What packing gives that compressors do not:
+
+- a size that is known beforehand: any chunk of n elements has the same number of bytes, so buffers, files and shards can be laid out;
+- random access: element i lies at bit i * k, and `decode_range` and the seekable decoder read only the bytes of a slice;
+- speed near that of memcpy both ways, whatever the data is;
+- nothing is guessed: encode says which element does not fit, instead of growing.
+
+Where size is what counts and the data has structure, compress, before or instead: masks pack *and* compress well (`packbits` then a compressor), numbers whose bits
+no longer begin at byte borders may compress less well packed than unpacked.
+"""
+
+
+def cpu_model():
+    try:
+        with open("/proc/cpuinfo") as f:
+            return next(line.split(":", 1)[1].strip() for line in f if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return "unknown"
+
+
+def size_text(n):
+    return f"{n >> 20} MiB" if n >= MIB else f"{n >> 10} KiB"
+
+
+def cell(row):
+    if not row:
+        return "-"
+    ratio = f"{row['ratio']:.2f}" if row["ratio"] >= 0.095 else f"{row['ratio']:.2g}"
+    return f"{row['gbps']:.3g} ({ratio})"
+
+
+def table(head, lines):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(line) + " |" for line in lines)]) + "\n"
+
+
+def kernels(rows):
+    """The named cases: all sizes on the best kernels, 64 KiB on the others."""
+    names = [name for (name, who, size) in rows.rows if who == rows.best and size == MIB64 and name.split("/")[0] in
+             ("swap", "swap_inplace", "encode", "decode")]
+    others = [t for t in rows.tables if t != rows.best]
+    head = ["case", *(f"{rows.best}, {size_text(s)}" for s in SIZES), *(f"{t}, 64 KiB" for t in reversed(others))]
+    lines = [[name, *(cell(rows.get(name, rows.best, s)) for s in SIZES), *(cell(rows.get(name, t, KIB64)) for t in reversed(others))] for name in names]
+    return ("## Kernels\n\n`encode/16/12`: uint16, 12 bits kept; `first2`: from bit 2 on; `truncate`: not checked; `msb`: most significant bit first, as numcodecs has it.\n\n"
+            + table(head, lines) + "\n![GB/s over the bits kept](performance.svg)\n")
+
+
+def peers(rows, every_row):
+    seen = list(dict.fromkeys((r["name"], r["peer"]) for r in every_row if "peer" in r and r["name"] != "memcpy" and not r["name"].startswith("hdf5")))
+    seen.sort(key=lambda s: s[0])
+    lines, last = [], None
+    for name, who in seen:
+        if name != last:
+            lines.append([name, f"**zarrbits, {rows.best}**", *(cell(rows.get(name, rows.best, s)) for s in SIZES), ""])
+            last = name
+        stored = next((r["stored"] for r in every_row if r["name"] == name and r.get("peer") == who and "stored" in r), None)
+        lines.append(["", who, *(cell(rows.get(name, who, s)) for s in SIZES), f"{stored:.3f}" if stored else ""])
+    return ("## Peers, in the same run\n\nPython's make their result anew at every call (numpy.copyto does not), as is usual there; at 64 MiB most of that is the system's work of giving memory. blosc runs in one "
+            "thread. *stored*: encoded size over decoded size where it is not simply the number of bits.\n\n" + table(["case", "by", *map(size_text, SIZES), "stored"], lines))
+
+
+def streams(rows):
+    cases = ["swap/4", "bool", "numcodecs", "8/4", "16/12", "32/20", "64/40"]
+    ways = [("encode_chunk", "chunk/encode"), ("decode_chunk", "chunk/decode"), ("plain push(), write", "push/encode"), ("plain push(), read", "push/decode"),
+            ("copy, compose, array_sink", "compose/encode"), ("push() over Boost's own buffers", "push/boost/encode"),
+            ("encoder::step over encode_chunk", "step/encode"), ("decoder::step over decode_chunk", "step/decode")]
+    lines = []
+    for case in cases:
+        found = [rows.get(f"{way}/{case}", rows.best, MIB) for _, way in ways]
+        lines.append([case, *(cell(r) for r in found[:5]), *(f"{r['ratio']:.2f}" if r else "-" for r in found[5:])])
+    return ("## Streams, 1 MiB\n\nBoost's chains copy twice more, from the stream into its buffer and from the filter to the device. The last three columns are ratios to the same work done otherwise, not to "
+            "memcpy: the same filter with the 128 bytes of buffer that Boost gives a filter that asks for nothing; `step()` in pieces of 64 KiB.\n\n"
+            + table(["codec", *(title for title, _ in ways)], lines))
+
+
+def hdf5(rows, every_row):
+    out = ["## HDF5, 64 MiB through H5Dwrite and H5Dread\n\nIn memory (core driver), no chunk cache, chunks of 1 and 4 MiB. The no-op filter returns at once: what it costs is what HDF5 costs with any filter. "
+           "*n-bit as used*: memory type uint16 or uint8, file type of reduced precision, HDF5 converts. *alone*: both of reduced precision.\n"]
+    for kind, title in (("bool", "Random bools"), ("8/4", "4 bits in uint8, noise"), ("16/12", "12 bits in uint16, noise"), ("swap/4", "uint32 to big endian"),
+                        ("mask", "A mask of discs")):
+        whos = list(dict.fromkeys(r.get("peer") or r["kernels"] for r in every_row if r["name"] in (f"hdf5/1MiB/write/{kind}", f"hdf5/4MiB/write/{kind}")))
+        lines = []
+        for who in whos:
+            found = [rows.get(f"hdf5/{c}/{d}/{kind}", who, MIB64) for c in ("1MiB", "4MiB") for d in ("write", "read")]
+            stored = next((r["stored"] for r in found if r and "stored" in r), None)
+            label = f"**zarrbits, {who}**" if who == rows.best else who
+            lines.append([label, *map(cell, found), f"{stored:.3f}" if stored else "-"])
+        noop = [rows.get(f"hdf5_noop/{c}/{d}/{kind}", rows.best, MIB64) for c in ("1MiB", "4MiB") for d in ("write", "read")]
+        if any(noop):
+            lines.append(["zarrbits over the no-op filter", *(f"{r['ratio']:.2f}" if r else "-" for r in noop), ""])
+        if lines:
+            out.append(f"### {title}\n\n" + table(["filter", "write, 1 MiB", "read, 1 MiB", "write, 4 MiB", "read, 4 MiB", "stored"], lines))
+    return "\n".join(out)
+
+
+def goal_table(evaluated):
+    lines = []
+    for what, who, goal, reached, slowest in evaluated:
+        verdict = "not on this CPU" if reached is None else "met" if reached >= goal else "**missed**"
+        lines.append([what, who, f"{goal:g}", f"{reached:.3g}" if reached is not None else "-", verdict, slowest or ""])
+    met = sum(reached is not None and reached >= goal for _, _, goal, reached, _ in evaluated)
+    measured = sum(reached is not None for _, _, _, reached, _ in evaluated)
+    return (f"## Goals\n\nSet from what prototypes reached on two other CPUs (AMD Zen 3, an Intel with AVX-512); the row is the slowest of those that a goal is about. Met here: {met} of {measured}.\n\n"
+            + table(["goal", "kernels", "goal", "reached", "", "row"], lines))
+
+
+def write(folder, rows, every_row, evaluated):
+    memcpy = ", ".join(f"{rows.get('memcpy', 'memcpy', s)['gbps']:.3g} GB/s at {size_text(s)}" for s in SIZES)
+    introduction = INTRODUCTION.format(date=datetime.date.today().isoformat(), cpu=cpu_model(), tables=", ".join(rows.tables), memcpy=memcpy)
+    parts = [introduction, kernels(rows), streams(rows), hdf5(rows, every_row), COMPRESSORS, peers(rows, every_row), goal_table(evaluated)]
+    (folder / "performance.md").write_text("\n".join(parts))
+    (folder / "performance.svg").write_text(plot.svg(rows))
