@@ -182,6 +182,18 @@ BOOST_AUTO_TEST_CASE(external_and_virtual_values_are_read) {
   BOOST_TEST((bytes.substr(0, 24) == bytes_of(std::vector<std::int32_t>(6, 9))));
 }
 
+BOOST_AUTO_TEST_CASE(sources_of_a_virtual_dataset_that_are_gone_are_a_loss) {
+  conversion c;
+  const handle p(H5Pcreate(H5P_DATASET_CREATE), "make properties");
+  const hsize_t size[] = {6};
+  const handle space(H5Screate_simple(1, size, nullptr), "space");
+  check(H5Pset_virtual(p, space, "gone.h5", "x", space), "map");
+  c.dataset("virtual", H5T_STD_I32LE, {6}, p);
+  BOOST_TEST(c.run().exit_status == 3);
+  BOOST_TEST(c.entry("/virtual").lossy);
+  BOOST_TEST(!c.has("virtual/c/0"));
+}
+
 BOOST_AUTO_TEST_CASE(external_values_that_are_gone_are_skipped_with_a_reason) {
   conversion c;
   const handle external(H5Pcreate(H5P_DATASET_CREATE), "make properties");
