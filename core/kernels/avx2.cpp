@@ -96,17 +96,33 @@ bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
 
 }  // namespace
 
-void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<2>(in, out, n); }
-void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<4>(in, out, n); }
-void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<8>(in, out, n); }
-bool check8(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<8>(p, in, n); }
-bool check16(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<16>(p, in, n); }
-bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<32>(p, in, n); }
-bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<64>(p, in, n); }
+void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  swap<2>(in, out, n);
+}
+void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  swap<4>(in, out, n);
+}
+void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  swap<8>(in, out, n);
+}
+bool check8(const packing& p, const std::byte* in, std::size_t n) noexcept {
+  return check<8>(p, in, n);
+}
+bool check16(const packing& p, const std::byte* in, std::size_t n) noexcept {
+  return check<16>(p, in, n);
+}
+bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept {
+  return check<32>(p, in, n);
+}
+bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept {
+  return check<64>(p, in, n);
+}
 void copy(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n != 0 && in != out) std::memmove(out, in, n);
 }
-void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { portable_kernels.extend(p, in, out, n); }
+void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  portable_kernels.extend(p, in, out, n);
+}
 
 }  // namespace zarrbits::detail::avx2
 

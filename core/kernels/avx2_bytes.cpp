@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// AVX2 for components of one byte, where lanes have no shifts of their own: decoding of 2 to 7 bits, and bool (or any 1 bit) both ways.
-// Encoding of 2 to 7 bits is in avx2_encode.cpp.
+// AVX2 for components of one byte, where lanes have no shifts of their own: decoding of 2 to 7 bits, and bool (or any 1 bit) both
+// ways. Encoding of 2 to 7 bits is in avx2_encode.cpp.
 //
 #include "core/kernels/avx2.hpp"
 
@@ -53,8 +53,8 @@ class unpack_8_from_4 {
   __m256i value_;
 };
 
-// 2 bits: as with 4 bits, then each half byte is looked up twice, once for its lower field and once for its upper one, and the two are
-// interleaved. For that the halves of the vector begin with bytes 0-3, 8-11 and 4-7, 12-15.
+// 2 bits: as with 4 bits, then each half byte is looked up twice, once for its lower field and once for its upper one, and the
+// two are interleaved. For that the halves of the vector begin with bytes 0-3, 8-11 and 4-7, 12-15.
 class unpack_8_from_2 {
  public:
   static constexpr std::size_t components = 64, prefetch = 4;
@@ -81,10 +81,11 @@ class unpack_8_from_2 {
   __m256i lower_, upper_;
 };
 
-// 3, 5, 6, 7 bits: 16-bit windows for the even components and for the odd ones. The even fields go down to the bottom of the window (the
-// high half of a product with 2^15 to 2^8 shifts down by 1 to 8), the odd ones to its upper byte (the low half of a product). 6 bits:
+// 3, 5, 6, 7 bits: 16-bit windows for the even components and for the odd ones. The even fields go down to the bottom of the
+// window (the high half of a product with 2^15 to 2^8 shifts down by 1 to 8), the odd ones to its upper byte (the low half of a
+// product). 6 bits:
 //   even  |......aaaaaa..|  ->  |..........aaaaaa|
-//   odd   |..bbbbbb......|  ->  |..bbbbbb........|    or-ed
+//   odd   |..bbbbbb......|  ->  |..bbbbbb........|    blended
 struct plan8 {
   alignas(32) std::uint8_t even[32], odd[32];
   alignas(32) std::uint16_t down[16], up[16];
@@ -106,10 +107,10 @@ constexpr plan8 make_plan8(unsigned bits) {
   return p;
 }
 
-constexpr std::array<plan8, 8> plans8 = {plan8{},       plan8{},       plan8{},       make_plan8(3),
-                                         plan8{},       make_plan8(5), make_plan8(6), make_plan8(7)};
+constexpr std::array<plan8, 8> plans8 = {plan8{}, plan8{},       plan8{},       make_plan8(3),
+                                         plan8{}, make_plan8(5), make_plan8(6), make_plan8(7)};
 
-template <bool plain>
+template <bool is_signed, bool moved>
 class unpack_8 {
  public:
   static constexpr std::size_t components = 32, prefetch = 0;
@@ -124,9 +125,9 @@ class unpack_8 {
     down_ = load(l.down);
     up_ = load(l.up);
     start_ = 2u * p.bits;
-    mask_ = broadcast<16>(low_bits(p.bits));
+    mask_ = broadcast<8>(low_bits(p.bits));
     first_ = count(p.first_bit);
-    sign_ = broadcast<8>(p.is_signed ? 1u << (p.first_bit + p.bits - 1) : 0);
+    sign_ = broadcast<8>(1u << (p.first_bit + p.bits - 1));
     possible_ = broadcast<8>(low_bits(p.zero_above ? p.type_bits : 8));
   }
 
@@ -134,11 +135,10 @@ class unpack_8 {
     const __m256i x = load_halves(in, in + start_);
     const __m256i even = _mm256_mulhi_epu16(_mm256_shuffle_epi8(x, even_), down_);
     const __m256i odd = _mm256_mullo_epi16(_mm256_shuffle_epi8(x, odd_), up_);
-    __m256i y = _mm256_or_si256(_mm256_and_si256(even, mask_), _mm256_and_si256(odd, _mm256_slli_epi16(mask_, 8)));
-    if constexpr (!plain) {
-      y = _mm256_sll_epi16(y, first_);
-      y = _mm256_and_si256(_mm256_sub_epi8(_mm256_xor_si256(y, sign_), sign_), possible_);
-    }
+    __m256i y = _mm256_and_si256(_mm256_blendv_epi8(even, odd, _mm256_set1_epi16(static_cast<short>(0xff00))), mask_);
+    if constexpr (moved) y = _mm256_sll_epi16(y, first_);
+    if constexpr (is_signed) y = _mm256_sub_epi8(_mm256_xor_si256(y, sign_), sign_);
+    if constexpr (is_signed && moved) y = _mm256_and_si256(y, possible_);
     store(out, y);
   }
 
@@ -148,9 +148,9 @@ class unpack_8 {
   std::size_t start_;
 };
 
-// One bit, encoding: it is shifted to the top of its byte, where vpmovmskb takes it. From the other end of the byte: the bytes of each
-// eight are reversed before. Load, mask, store, one after the other: several masks stored side by side are put together in a vector
-// by gcc, which is slower.
+// One bit, encoding: it is shifted to the top of its byte, where vpmovmskb takes it. From the other end of the byte: the bytes of
+// each eight are reversed before. Load, mask, store, one after the other: several masks stored side by side are put together in a
+// vector by gcc, which is slower.
 template <bool msb_first, bool nonzero, bool is_signed>
 class pack_1 {
  public:
@@ -178,7 +178,8 @@ class pack_1 {
   ZARRBITS_AVX2_INLINE int mask(__m256i x, __m256i& seen) const noexcept {
     if constexpr (!nonzero) seen = _mm256_or_si256(seen, is_signed ? _mm256_add_epi8(x, bias_) : x);
     if constexpr (msb_first)
-      x = _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
+      x = _mm256_shuffle_epi8(x,
+                              _mm256_broadcastsi128_si256(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
     if constexpr (nonzero) return ~_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_setzero_si256()));
     return _mm256_movemask_epi8(_mm256_sll_epi16(x, up_));
   }
@@ -219,9 +220,11 @@ class unpack_1 {
 bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return p.is_bool ? portable_kernels.encode_bool(p, in, out, n) : portable_kernels.encode[0](p, in, out, n);
   if (p.is_bool && p.nonzero_is_true)
-    return p.msb_first ? encode_steps<pack_1<true, true, false>>(p, in, out, n) : encode_steps<pack_1<false, true, false>>(p, in, out, n);
+    return p.msb_first ? encode_steps<pack_1<true, true, false>>(p, in, out, n)
+                       : encode_steps<pack_1<false, true, false>>(p, in, out, n);
   if (p.is_signed) return encode_steps<pack_1<false, false, true>>(p, in, out, n);
-  return p.msb_first ? encode_steps<pack_1<true, false, false>>(p, in, out, n) : encode_steps<pack_1<false, false, false>>(p, in, out, n);
+  return p.msb_first ? encode_steps<pack_1<true, false, false>>(p, in, out, n)
+                     : encode_steps<pack_1<false, false, false>>(p, in, out, n);
 }
 
 void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
@@ -233,11 +236,18 @@ void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t 
   if (n < few) return portable_kernels.decode[0](p, in, out, n);
   const bool plain = p.first_bit == 0 && !p.is_signed;
   switch (p.bits) {
-    case 1: return decode_steps<unpack_1>(p, in, out, n);
-    case 2: return decode_steps<unpack_8_from_2>(p, in, out, n);
-    case 4: return plain ? decode_steps<unpack_8_from_4<true>>(p, in, out, n) : decode_steps<unpack_8_from_4<false>>(p, in, out, n);
-    default: return plain ? decode_steps<unpack_8<true>>(p, in, out, n) : decode_steps<unpack_8<false>>(p, in, out, n);
+    case 1:
+      return decode_steps<unpack_1>(p, in, out, n);
+    case 2:
+      return decode_steps<unpack_8_from_2>(p, in, out, n);
+    case 4:
+      return plain ? decode_steps<unpack_8_from_4<true>>(p, in, out, n) : decode_steps<unpack_8_from_4<false>>(p, in, out, n);
+    default:
+      break;
   }
+  if (p.first_bit == 0 && !p.zero_above)
+    return p.is_signed ? decode_steps<unpack_8<true, false>>(p, in, out, n) : decode_steps<unpack_8<false, false>>(p, in, out, n);
+  return p.is_signed ? decode_steps<unpack_8<true, true>>(p, in, out, n) : decode_steps<unpack_8<false, true>>(p, in, out, n);
 }
 
 }  // namespace zarrbits::detail::avx2

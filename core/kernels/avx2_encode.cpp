@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encoding with AVX2, 32 bytes of components at a time. All widths go down the same ladder: neighbours are joined until a lane of 32 or 64
-// bits holds whole bytes or has no more neighbours to join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
+// Encoding with AVX2, 32 bytes of components at a time. All widths go down the same ladder: neighbours are joined until a lane of
+// 32 or 64 bits holds whole bytes or has no more neighbours to join, then the bytes of the lanes are moved together. 16-bit
+// components, 10 bits kept:
 //
-//   |......hhhhhhhhhh|......gggggggggg|......ffffffffff|......eeeeeeeeee|...      16 lanes of 16 bits
-//   |............hhhhhhhhhhgggggggggg|............ffffffffffeeeeeeeeee|...        join16: vpmaddwd by (1, 2^10)
-//   |........................hhhhhhhhhhggggggggggffffffffffeeeeeeeeee|...        join32: left in the even lanes, right in the 64 bits
-//   |......................76543210|                                             the bytes of two such lanes: vpshufb
+//   |......dddddddddd|......cccccccccc|......bbbbbbbbbb|......aaaaaaaaaa|   a lane of 64 bits
+//   |............ddddddddddcccccccccc|............bbbbbbbbbbaaaaaaaaaa|     neighbours joined: vpmaddwd by (1, 2^10)
+//   |........................ddddddddddccccccccccbbbbbbbbbbaaaaaaaaaa|     and again: vpsllvd up in the even lanes, vpsrlq down
+//   |hhhhhhhhhhggggggggggffffffffffeeeeeeeeeeddddddddddccccccccccbbbb ..   the 5 bytes of each lane together: vpshufb
 //
 // The last step depends on m, the bits that a 64-bit lane has in the end:
-//   whole bytes       vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes)
-//   m % 8 == 4        the odd lane begins in the middle of a byte: shifted there, lanes moved apart, or-ed
-//   other m           the upper half begins within a byte too: that byte is carried from one half to the next
+//
+//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes)
+//   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
+//   other m: the upper half begins within a byte too; that byte is carried from one half to the next
 //
 #include "core/kernels/avx2.hpp"
 
@@ -25,11 +27,11 @@ namespace {
 
 // Where bytes go, and how far lanes are turned, for 2 vectors of 4 lanes. A byte of a vpshufb index that is 0x80 gives zero.
 struct plan {
-  alignas(32) std::uint8_t even[64];  // of the lower lane of a half, or of all lanes where these are whole bytes
-  alignas(32) std::uint8_t odd[64];   // of the upper lane
-  alignas(32) std::uint8_t carry[64]; // byte 0: the last byte of a half, if the next half begins in it
-  alignas(32) std::uint64_t turn[8];  // bit of its first byte at which a lane begins
-  std::uint8_t start[4];              // byte at which each half begins
+  alignas(32) std::uint8_t even[64];   // of the lower lane of a half, or of all lanes where these are whole bytes
+  alignas(32) std::uint8_t odd[64];    // of the upper lane
+  alignas(32) std::uint8_t carry[64];  // byte 0: the last byte of a half, if the next half begins in it
+  alignas(32) std::uint64_t turn[8];   // bit of its first byte at which a lane begins
+  std::uint8_t start[4];               // byte at which each half begins
 };
 
 // `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane.
@@ -55,7 +57,9 @@ constexpr plan make_plan(unsigned lane_bytes, unsigned m) {
 }
 
 // Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
-constexpr bool short_lanes(unsigned width, unsigned bits) { return width < 64 && 32 / width * bits % 8 == 0; }
+constexpr bool short_lanes(unsigned width, unsigned bits) {
+  return width < 64 && 32 / width * bits % 8 == 0;
+}
 
 template <unsigned width>
 constexpr auto make_plans() {
@@ -70,18 +74,25 @@ constexpr auto plans = make_plans<width>();
 
 // How lanes become bytes.
 enum class finish {
-  one_store,    // short lanes, or 64-bit lanes; the halves are moved together by vpermd
-  two_stores,   // 64-bit lanes of whole bytes
-  half_bytes,   // 64-bit lanes of bytes and a half
-  carry,        // 64-bit lanes of any bits, two vectors
+  one_store,   // short lanes, or 64-bit lanes; the halves are moved together by vpermd
+  two_stores,  // 64-bit lanes of whole bytes
+  half_bytes,  // 64-bit lanes of bytes and a half
+  carry,       // 64-bit lanes of any bits, two vectors
 };
 
-// What a component needs before it is joined. Checked unsigned components need no mask: any bit that it would take away is an error,
-// and found.
-enum class before { nothing, shift, shift_and_mask };
+// What a component needs before it is joined. Checked unsigned components need no mask: any bit that it would take away is an
+// error, and found.
+enum class before { nothing, shift, mask, shift_and_mask };
+
+constexpr bool shifts(before b) noexcept {
+  return b == before::shift || b == before::shift_and_mask;
+}
+constexpr bool masks(before b) noexcept {
+  return b == before::mask || b == before::shift_and_mask;
+}
 
 before needed(const packing& p) noexcept {
-  if (p.is_signed || !is_checked(p)) return before::shift_and_mask;
+  if (p.is_signed || !is_checked(p)) return p.first_bit != 0 ? before::shift_and_mask : before::mask;
   return p.first_bit != 0 ? before::shift : before::nothing;
 }
 
@@ -160,13 +171,13 @@ class packer {
 
   // Components joined in lanes of 32 bits, or of 64 bits with `down_` bits of nothing below them.
   ZARRBITS_AVX2_INLINE __m256i lanes(__m256i x, __m256i& seen) const noexcept {
-    seen = _mm256_or_si256(seen, prepare == before::shift_and_mask ? add(x, bias_) : x);
-    if constexpr (prepare != before::nothing) {
+    seen = _mm256_or_si256(seen, masks(prepare) ? add(x, bias_) : x);
+    if constexpr (shifts(prepare)) {
       if constexpr (width <= 16) x = _mm256_srl_epi16(x, first_);
       if constexpr (width == 32) x = _mm256_srl_epi32(x, first_);
       if constexpr (width == 64) x = _mm256_srl_epi64(x, first_);
     }
-    if constexpr (prepare == before::shift_and_mask) x = _mm256_and_si256(x, mask_);
+    if constexpr (masks(prepare)) x = _mm256_and_si256(x, mask_);
     if constexpr (width == 8) x = _mm256_maddubs_epi16(weights8_, x);
     if constexpr (width == 8 || (width == 16 && !wide)) x = _mm256_madd_epi16(x, weights16_);
     if constexpr (width == 16 && wide)  // 15 bits: the weight would be -2^15
@@ -219,9 +230,9 @@ class packer_8_to_4 {
 
  private:
   ZARRBITS_AVX2_INLINE __m256i pairs(__m256i x, __m256i& seen) const noexcept {
-    seen = _mm256_or_si256(seen, prepare == before::shift_and_mask ? _mm256_add_epi8(x, bias_) : x);
-    if constexpr (prepare != before::nothing) x = _mm256_srl_epi16(x, first_);
-    if constexpr (prepare == before::shift_and_mask) x = _mm256_and_si256(x, _mm256_set1_epi8(0x0f));
+    seen = _mm256_or_si256(seen, masks(prepare) ? _mm256_add_epi8(x, bias_) : x);
+    if constexpr (shifts(prepare)) x = _mm256_srl_epi16(x, first_);
+    if constexpr (masks(prepare)) x = _mm256_and_si256(x, _mm256_set1_epi8(0x0f));
     return _mm256_maddubs_epi16(_mm256_set1_epi16(0x1001), x);
   }
 
@@ -256,9 +267,9 @@ class packer_8_to_2 {
 
  private:
   ZARRBITS_AVX2_INLINE __m256i pairs(__m256i x, __m256i& seen) const noexcept {
-    seen = _mm256_or_si256(seen, prepare == before::shift_and_mask ? _mm256_add_epi8(x, bias_) : x);
-    if constexpr (prepare != before::nothing) x = _mm256_srl_epi16(x, first_);
-    if constexpr (prepare == before::shift_and_mask) x = _mm256_and_si256(x, _mm256_set1_epi8(0x03));
+    seen = _mm256_or_si256(seen, masks(prepare) ? _mm256_add_epi8(x, bias_) : x);
+    if constexpr (shifts(prepare)) x = _mm256_srl_epi16(x, first_);
+    if constexpr (masks(prepare)) x = _mm256_and_si256(x, _mm256_set1_epi8(0x03));
     return _mm256_maddubs_epi16(_mm256_set1_epi16(0x0401), x);
   }
 
@@ -269,18 +280,28 @@ class packer_8_to_2 {
 template <unsigned width, finish how, bool wide = false>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   switch (needed(p)) {
-    case before::nothing: return encode_steps<packer<width, how, before::nothing, wide>>(p, in, out, n);
-    case before::shift: return encode_steps<packer<width, how, before::shift, wide>>(p, in, out, n);
-    default: return encode_steps<packer<width, how, before::shift_and_mask, wide>>(p, in, out, n);
+    case before::nothing:
+      return encode_steps<packer<width, how, before::nothing, wide>>(p, in, out, n);
+    case before::shift:
+      return encode_steps<packer<width, how, before::shift, wide>>(p, in, out, n);
+    case before::mask:
+      return encode_steps<packer<width, how, before::mask, wide>>(p, in, out, n);
+    default:
+      return encode_steps<packer<width, how, before::shift_and_mask, wide>>(p, in, out, n);
   }
 }
 
 template <template <before> class Step>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   switch (needed(p)) {
-    case before::nothing: return encode_steps<Step<before::nothing>>(p, in, out, n);
-    case before::shift: return encode_steps<Step<before::shift>>(p, in, out, n);
-    default: return encode_steps<Step<before::shift_and_mask>>(p, in, out, n);
+    case before::nothing:
+      return encode_steps<Step<before::nothing>>(p, in, out, n);
+    case before::shift:
+      return encode_steps<Step<before::shift>>(p, in, out, n);
+    case before::mask:
+      return encode_steps<Step<before::mask>>(p, in, out, n);
+    default:
+      return encode_steps<Step<before::shift_and_mask>>(p, in, out, n);
   }
 }
 
@@ -289,11 +310,16 @@ bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) 
 bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.encode[0](p, in, out, n);
   switch (p.bits) {
-    case 1: return encode_bool(p, in, out, n);
-    case 2: return pack<packer_8_to_2>(p, in, out, n);
-    case 4: return pack<packer_8_to_4>(p, in, out, n);
-    case 6: return pack<8, finish::one_store>(p, in, out, n);
-    default: return pack<8, finish::two_stores>(p, in, out, n);
+    case 1:
+      return encode_bool(p, in, out, n);
+    case 2:
+      return pack<packer_8_to_2>(p, in, out, n);
+    case 4:
+      return pack<packer_8_to_4>(p, in, out, n);
+    case 6:
+      return pack<8, finish::one_store>(p, in, out, n);
+    default:
+      return pack<8, finish::two_stores>(p, in, out, n);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which table. The choice is kept in constant-initialised atomics, not in a static variable with a constructor: the HDF5 plugins have no
-// C++ runtime. Two threads that come first at once choose the same.
+// Which table. The choice is kept in constant-initialised atomics, not in a static variable with a constructor: the HDF5 plugins
+// have no C++ runtime. Two threads that come first at once choose the same.
 //
 #include "core/kernels/kernels.hpp"
 
@@ -28,8 +28,9 @@ std::size_t available() noexcept {
 #ifdef ZARRBITS_X86_KERNELS
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2")) return 1;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+                      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
   return avx512 ? 3 : 2;
 #else
   return 1;
@@ -41,9 +42,13 @@ constinit std::atomic<const char*> unavailable{nullptr};
 
 }  // namespace
 
-std::span<const kernel_table* const> all_kernels() noexcept { return {tables, available()}; }
+std::span<const kernel_table* const> all_kernels() noexcept {
+  return {tables, available()};
+}
 
-std::span<const char* const> kernel_names() noexcept { return names; }
+std::span<const char* const> kernel_names() noexcept {
+  return names;
+}
 
 const kernel_table* kernels_by_name(const char* name) noexcept {
   for (const kernel_table* k : all_kernels())

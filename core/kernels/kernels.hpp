@@ -3,9 +3,10 @@
 // The inner loops. One table per instruction set; `kernels()` is the one chosen for this machine. All tables do the same: the
 // portable one is the reference, and a conformance suite holds the others against it.
 //
-// Arrays of functions are indexed by log2 of the component's size: 0 for 1 byte to 3 for 8 bytes. Components are in this machine's
-// byte order, without alignment. Any n from 0; no byte outside the n components and ceil(n * bits / 8) encoded bytes is touched.
-// Encoders and decoders want fewer bits than the component has (the rest are copies), and take no notice of `swap_memory`.
+// Arrays of functions are indexed by log2 of the component's size: 0 for 1 byte to 3 for 8 bytes. Components are in this
+// machine's byte order, without alignment. Any n from 0; no byte outside the n components and ceil(n * bits / 8) encoded bytes is
+// touched. Encoders and decoders want fewer bits than the component has (the rest are copies), and take no notice of
+// `swap_memory`.
 //
 #ifndef ZARRBITS_CORE_KERNELS_HPP
 #define ZARRBITS_CORE_KERNELS_HPP
@@ -24,20 +25,20 @@ struct kernel_table {
   // Copies n components with the bytes of each reversed ([0]: just copies). `in` and `out` may be equal.
   void (*swap[4])(const std::byte* in, std::byte* out, std::size_t n) noexcept;
 
-  // Keeps p.bits bits of each component from p.first_bit. False if that lost something of any component (see `loss`); then what was
-  // written is unspecified, since the dropped bits of a component may have got into its neighbours. `out` may be `in`.
+  // Keeps p.bits bits of each component from p.first_bit. False if that lost something of any component (see `loss`); then what
+  // was written is unspecified, since the dropped bits of a component may have got into its neighbours. `out` may be `in`.
   bool (*encode[4])(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 
   // The reverse: bits back to first_bit, sign or zeros above (p.zero_above: zeros from type_bits on).
   void (*decode[4])(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 
-  // The same for bool: bits == 1, first_bit == 0, size 1; p.msb_first says from which end of a byte. Encode returns false if a byte is
-  // neither 0 nor 1; with nonzero_is_true it never does and any byte that is not zero becomes the bit 1.
+  // The same for bool: bits == 1, first_bit == 0, size 1; p.msb_first says from which end of a byte. Encode returns false if a
+  // byte is neither 0 nor 1; with nonzero_is_true it never does and any byte that is not zero becomes the bit 1.
   bool (*encode_bool)(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
   void (*decode_bool)(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 
-  // True if encode would lose nothing of any of the n components: all that encode checks, and the two forms of a negative number whose
-  // type has fewer bits than its component, which encode does not know.
+  // True if encode would lose nothing of any of the n components: all that encode checks, and the two forms of a negative number
+  // whose type has fewer bits than its component, which encode does not know.
   bool (*check[4])(const packing& p, const std::byte* in, std::size_t n) noexcept;
 
   // `whole` components of one byte with fewer bits than 8: upper bits replaced by the sign or zeros. `out` may be `in`.
@@ -69,16 +70,23 @@ const kernel_table* kernels_by_name(const char* name) noexcept;
 // The names of all tables that exist, whether this machine can run them or not.
 std::span<const char* const> kernel_names() noexcept;
 
-constexpr unsigned log2_size(unsigned size) noexcept { return size == 8 ? 3 : size >> 1; }
+constexpr unsigned log2_size(unsigned size) noexcept {
+  return size == 8 ? 3 : size >> 1;
+}
 
-constexpr std::uint64_t low_bits(unsigned n) noexcept { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
+constexpr std::uint64_t low_bits(unsigned n) noexcept {
+  return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+}
 
 // Does encode look at what it drops? Where all bits are kept nothing can be lost.
-constexpr bool is_checked(const packing& p) noexcept { return p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate; }
+constexpr bool is_checked(const packing& p) noexcept {
+  return p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate;
+}
 
 // How encode sees that something of a component x is lost: (x + bias) & dropped is not zero. Since the test is the same for all
-// components, the sums can be or-ed and tested once. A signed component is right if all bits above the kept ones equal the highest kept
-// one; adding that bit turns them into zeros and a carry that leaves the component. Truncating encode drops nothing, in this sense.
+// components, the sums can be or-ed and tested once. A signed component is right if all bits above the kept ones equal the
+// highest kept one; adding that bit turns them into zeros and a carry that leaves the component. Truncating encode drops nothing,
+// in this sense.
 struct loss {
   std::uint64_t bias = 0, dropped = 0;
 };

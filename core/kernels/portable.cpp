@@ -146,8 +146,8 @@ word add_lanes(word a, word b) noexcept {
   return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
 }
 
-// Blocks of 16 words, in two passes: one that compilers can vectorise, since all words are treated alike, and one that moves words of
-// `m` bits together or apart. Word i of a block lies at bit i * m of the encoded block, which is whole bytes long.
+// Blocks of 16 words, in two passes: one that compilers can vectorise, since all words are treated alike, and one that moves
+// words of `m` bits together or apart. Word i of a block lies at bit i * m of the encoded block, which is whole bytes long.
 struct block {
   static constexpr unsigned words = 16;
   unsigned m;
@@ -287,7 +287,9 @@ constexpr word ones = 0x0101010101010101;
 constexpr word gather_lsb = 0x0102040810204080, gather_msb = 0x8040201008040201;
 
 // 1 where a byte is not 0.
-constexpr word nonzero(word w) noexcept { return (((w & ~(ones << 7)) + (ones * 0x7f)) | w) >> 7 & ones; }
+constexpr word nonzero(word w) noexcept {
+  return (((w & ~(ones << 7)) + (ones * 0x7f)) | w) >> 7 & ones;
+}
 
 bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const word gather = p.msb_first ? gather_msb : gather_lsb;
@@ -307,7 +309,9 @@ void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::siz
   // the other constant: byte i of it has the one bit that belongs to element i
   const word select = p.msb_first ? gather_lsb : gather_msb;
   std::size_t i = 0;
-  const auto spread = [&](std::byte b) noexcept { return ((std::to_integer<word>(b) * ones & select) + ones * 0x7f) >> 7 & ones; };
+  const auto spread = [&](std::byte b) noexcept {
+    return ((std::to_integer<word>(b) * ones & select) + ones * 0x7f) >> 7 & ones;
+  };
   for (; i + 8 <= n; i += 8) store_le(out + i, spread(*in++));
   if (i < n) store_le(out + i, spread(*in), n - i);
 }
