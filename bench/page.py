@@ -18,8 +18,8 @@ How to read it: every cell is **GB/s of decoded bytes (ratio to memcpy)**, one t
 glibc's memcpy of as many decoded bytes, between 64-byte aligned buffers, and counts only if these two agree; cells are medians of samples and then of several processes. Data is noise in the
 bits that are kept, zero elsewhere. Encode is checked: an element that would lose something is found.
 
-The machine may have been shared with others. Ratios are of one run and hold within some 10 % at 64 KiB, 20 % at the other sizes; GB/s change with the clock. On other CPUs the ratios differ,
-mostly because memcpy does: here it copies {memcpy}.
+The machine may have been shared with others. All ratios are of one run. In another, most come out within 5 % of these, and a few, of AVX2 kernels at 64 KiB and of anything at 64 MiB, up to
+30 % off; GB/s change with the clock. On other CPUs the ratios differ, mostly because memcpy does: here it copies {memcpy}.
 """
 
 COMPRESSORS = """## Where compressors do better
@@ -87,7 +87,7 @@ def peers(rows, every_row):
         stored = next((r["stored"] for r in every_row if r["name"] == name and r.get("peer") == who and "stored" in r), None)
         lines.append(["", who, *(cell(rows.get(name, who, s)) for s in SIZES), f"{stored:.3f}" if stored else ""])
     return ("## Peers, in the same run\n\nPython's make their result anew at every call (numpy.copyto does not), as is usual there; at 64 MiB most of that is the system's work of giving memory. blosc runs in one "
-            "thread. *stored*: encoded size over decoded size where it is not simply the number of bits.\n\n" + table(["case", "by", *map(size_text, SIZES), "stored"], lines))
+            "thread. zarrs allocates its result too, and was not run at 64 MiB. *stored*: encoded size over decoded size where it is not simply the number of bits.\n\n" + table(["case", "by", *map(size_text, SIZES), "stored"], lines))
 
 
 def streams(rows):

@@ -52,7 +52,7 @@ def svg(rows):
     peers = list(dict.fromkeys(who for (name, who, size), r in rows.rows.items()
                                if "peer" in r and size == KIB64 and name.split("/")[0] in ("encode", "decode")))
     colours = {peer: PEER_COLOURS[i % len(PEER_COLOURS)] for i, peer in enumerate(peers)}
-    width, height = LEFT + 4 * (WIDTH + GAP), TOP + 2 * (HEIGHT + 56)
+    width, height = LEFT + 4 * (WIDTH + GAP), TOP + 2 * (HEIGHT + 56) - 32
     memcpy = rows.get("memcpy", "memcpy", KIB64)["gbps"]
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
            f'<rect width="{width}" height="{height}" fill="#fff"/>', text(14, 16, "GB/s of decoded bytes over the bits kept, 64 KiB, one thread", "start", size=13)]

@@ -6,8 +6,9 @@
 //! zarrs allocates what it returns; there is no way into buffers of one's own. At 64 MiB a call takes a second, so it is left out.
 
 use std::num::NonZeroU64;
-use zarrs::array::codec::api::{ArrayToBytesCodecTraits, Codec};
+use zarrs::array::codec::api::Codec;
 use zarrs::array::{ArrayBytes, CodecOptions, DataType, FillValue};
+use zarrs::metadata::v3::MetadataV3;
 
 #[repr(C)]
 struct Timespec {
@@ -86,6 +87,10 @@ fn measure(name: &str, n: usize, wanted: usize, mut work: impl FnMut()) -> Strin
     format!("{{\"name\": \"{name}\", \"peer\": \"zarrs\", \"bytes\": {n}, \"gbps\": {gbps:.4}, \"ratio\": {ratio:.5}}}")
 }
 
+fn metadata(json: serde_json::Value) -> MetadataV3 {
+    serde_json::from_value(json).unwrap()
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let wanted = if arguments.iter().any(|a| a == "--quick") { 5 } else { 15 };
@@ -95,9 +100,9 @@ fn main() {
         for (name, type_name, size, bits) in
             [("bool", "bool", 1, 1), ("8/4", "uint8", 1, 4), ("16/12", "uint16", 2, 12), ("32/20", "uint32", 4, 20), ("64/40", "uint64", 8, 40)]
         {
-            let data_type = DataType::from_metadata(&serde_json::from_value(type_name.into()).unwrap()).unwrap();
+            let data_type = DataType::from_metadata(&metadata(type_name.into())).unwrap();
             let codec = serde_json::json!({"name": "packbits", "configuration": {"first_bit": 0, "last_bit": bits - 1}});
-            let Codec::ArrayToBytes(codec) = Codec::from_metadata(&serde_json::from_value(codec).unwrap()).unwrap() else { panic!() };
+            let Codec::ArrayToBytes(codec) = Codec::from_metadata(&metadata(codec)).unwrap() else { panic!() };
             let (shape, fill) = ([NonZeroU64::new((n / size) as u64).unwrap()], FillValue::new(vec![0; size]));
             let mut state = 1u64;
             let mut elements = Vec::with_capacity(n);
