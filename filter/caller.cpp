@@ -92,7 +92,7 @@ void resolve(library& l) noexcept {
   if (l.complete && l.call.get_libversion(&major, &minor, &release) >= 0) {
     l.narrow_ids = major == 1 && minor < 10;
     // 1.15 to 1.17 were the development of 2.0
-    l.loses_filter_errors = (major == 2 && minor < 2) || (major == 1 && minor >= 15);
+    l.loses_filter_errors = (major == 2 && minor < 2) || (major == 1 && (minor >= 15 || (minor == 14 && release >= 5)));
   }
 }
 

@@ -29,7 +29,7 @@ struct library {
   functions call{};
   bool complete = false;    // everything was found, but for what `functions` says may be missing
   bool narrow_ids = false;  // HDF5 1.8: hid_t has 32 bits
-  bool loses_filter_errors = false;  // HDF5 2.0 and 2.1: what filter() puts on the error stack is thrown away
+  bool loses_filter_errors = false;  // HDF5 1.14.5 to 2.1: what filter() puts on the error stack is thrown away
 
   // An id as it came from this library, as an argument, a result or a variable.
   hid id(hid raw) const noexcept { return narrow_ids ? static_cast<std::int32_t>(raw) : raw; }

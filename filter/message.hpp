@@ -21,7 +21,7 @@ struct sentence {
 };
 
 // Puts the sentence on the error stack of the library that called: h5py raises it as an exception, the tools print it with
-// --enable-error-stack. HDF5 2.0 and 2.1 throw away what filter() puts there: then it is a line on standard error, but not the same line again.
+// --enable-error-stack. HDF5 1.14.5 to 2.1 throw away what filter() puts there: then it is a line on standard error, but not the same line again.
 // The environment variable ZARRBITS_HDF5_LOG asks for such a line always, or never (0). Must be the last call into HDF5: others clear the stack.
 void report(const library& h5, const char* function, const sentence& why) noexcept;
 

@@ -3,6 +3,7 @@
 
 Expected chunks come from a model of one line, or from numpy's packbits; the plugins are found by HDF5_PLUGIN_PATH alone.
 """
+import ctypes
 import os
 import subprocess
 import sys
@@ -28,6 +29,12 @@ def test(f):
     ran.append(f.__name__)
     with h5py.File(path, "w") as file:
         f(file)
+
+
+def last_error():
+    plugin = ctypes.CDLL(os.path.join(sys.argv[1], "libzarrbits_packbits.so"))
+    plugin.zarrbits_hdf5_last_error.restype = ctypes.c_char_p
+    return plugin.zarrbits_hdf5_last_error().decode()
 
 
 def payload(values, bits, first=0):
@@ -260,9 +267,9 @@ def damaged_chunks_raise(file):
         try:
             d[:]
         except OSError as e:
-            # HDF5 2.0 and 2.1 throw away what filters put on the error stack
-            lost = h5py.version.hdf5_version_tuple[:2] in ((2, 0), (2, 1))
-            assert lost or ("zarrbits: packbits: a chunk" in str(e) and "damaged" in str(e)), str(e)
+            # HDF5 1.14.5 to 2.1 throw away what filters put on the error stack; the last error of the thread is always there
+            for text in [last_error()] if (1, 14, 5) <= h5py.version.hdf5_version_tuple < (2, 2) else [last_error(), str(e)]:
+                assert "zarrbits: packbits: a chunk" in text and "damaged" in text, text
         else:
             raise AssertionError(f"read {len(wrong)} bytes")
     d.id.write_direct_chunk((0,), b"\0" + b"\xff" * 150)

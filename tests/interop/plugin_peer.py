@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSL-1.0
+"""One libhdf5 that writes and reads files with the filters, for test_plugin_matrix.py. Runs under Pythons of many ages.
+
+    plugin_peer.py write VALUES FILE             with this Python's h5py
+    plugin_peer.py read VALUES FILE...
+    plugin_peer.py write|read VALUES --library LIBHDF5 FILE...      with the library itself, by ctypes
+    plugin_peer.py together VALUES LIBHDF5...    all of them in one process, each writes a file that each reads
+
+VALUES is a folder with values.json and the values as they lie in the files. The last line is JSON.
+"""
+import ctypes
+import glob
+import json
+import os
+import sys
+import tempfile
+
+PACKBITS, BYTES = 45429, 45438
+hid, size = ctypes.c_int64, ctypes.c_size_t
+
+
+def wanted(folder):
+    with open(os.path.join(folder, "values.json")) as f:
+        cases = json.load(f)
+    for case in cases:
+        with open(os.path.join(folder, case["name"] + ".bin"), "rb") as f:
+            case["bytes"] = f.read()
+    return cases
+
+
+class H5py:
+    def __init__(self):
+        import h5py
+        self.h5py, self.version = h5py, h5py.version.hdf5_version
+
+    def write(self, cases, path):
+        import numpy as np
+        with self.h5py.File(path, "w", libver=("earliest", "v110")) as f:
+            for c in cases:
+                values = np.frombuffer(c["bytes"], c["dtype"]).reshape(c["shape"])
+                f.create_dataset(c["name"], data=values, chunks=tuple(c["chunk"]), compression=c["filter"], compression_opts=tuple(c["values"]) or None)
+
+    def read(self, cases, path):
+        with self.h5py.File(path, "r") as f:
+            return [c["name"] for c in cases if f[c["name"]][()].tobytes() != c["bytes"]]
+
+
+class Library:
+    """A libhdf5 of 1.10 or later."""
+
+    def __init__(self, path):
+        # a wheel's library finds those beside it where the wheel's own modules loaded them before
+        folder = os.path.dirname(path)
+        beside = [n for n in glob.glob(os.path.join(folder, "*.so*")) if "hdf5" not in n and "netcdf" not in n] if folder.endswith(".libs") else []
+        for _ in range(4):
+            for n in beside:
+                try:
+                    ctypes.CDLL(n)
+                except OSError:  # needs one that comes later
+                    pass
+        self.h5 = ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        for name in ("H5Fcreate", "H5Fopen", "H5Dcreate2", "H5Dopen2", "H5Dget_type", "H5Dget_space", "H5Screate_simple", "H5Pcreate", "H5Tenum_create"):
+            getattr(self.h5, name).restype = hid
+        self.check(self.h5.H5open())
+        numbers = [ctypes.c_uint() for _ in range(3)]
+        self.check(self.h5.H5get_libversion(*map(ctypes.byref, numbers)))
+        self.version = ".".join(str(n.value) for n in numbers)
+
+    def check(self, status):
+        if status < 0:
+            raise RuntimeError(f"HDF5 {getattr(self, 'version', '?')} refused")
+        return status
+
+    def type_of(self, dtype):
+        if dtype == "?":
+            t = self.check(self.h5.H5Tenum_create(hid(hid.in_dll(self.h5, "H5T_STD_I8LE_g").value)))
+            for i, name in enumerate((b"FALSE", b"TRUE")):
+                self.check(self.h5.H5Tenum_insert(hid(t), name, ctypes.byref(ctypes.c_int8(i))))
+            return t
+        kind = {"u": "STD_U", "i": "STD_I", "f": "IEEE_F"}[dtype[1]]
+        return hid.in_dll(self.h5, f"H5T_{kind}{8 * int(dtype[2:])}{'BE' if dtype[0] == '>' else 'LE'}_g").value
+
+    def write(self, cases, path):
+        f = self.check(self.h5.H5Fcreate(path.encode(), 2, hid(0), hid(0)))
+        for c in cases:
+            rank = len(c["shape"])
+            dims = ctypes.c_uint64 * rank
+            dcpl = self.check(self.h5.H5Pcreate(hid(hid.in_dll(self.h5, "H5P_CLS_DATASET_CREATE_ID_g").value)))
+            self.check(self.h5.H5Pset_chunk(hid(dcpl), rank, dims(*c["chunk"])))
+            n = len(c["values"])
+            self.check(self.h5.H5Pset_filter(hid(dcpl), c["filter"], 1, size(n), (ctypes.c_uint * max(n, 1))(*c["values"])))
+            space, t = self.check(self.h5.H5Screate_simple(rank, dims(*c["shape"]), None)), self.type_of(c["dtype"])
+            d = self.check(self.h5.H5Dcreate2(hid(f), c["name"].encode(), hid(t), hid(space), hid(0), hid(dcpl), hid(0)))
+            self.check(self.h5.H5Dwrite(hid(d), hid(t), hid(0), hid(0), hid(0), c["bytes"]))
+            self.check(self.h5.H5Dclose(hid(d)))
+        self.check(self.h5.H5Fclose(hid(f)))
+
+    def read(self, cases, path):
+        f, bad = self.check(self.h5.H5Fopen(path.encode(), 0, hid(0))), []
+        for c in cases:
+            d = self.check(self.h5.H5Dopen2(hid(f), c["name"].encode(), hid(0)))
+            t = self.check(self.h5.H5Dget_type(hid(d)))
+            into = ctypes.create_string_buffer(len(c["bytes"]))
+            if self.h5.H5Dread(hid(d), hid(t), hid(0), hid(0), hid(0), into) < 0 or into.raw != c["bytes"]:
+                bad.append(c["name"])
+            self.h5.H5Dclose(hid(d))
+        self.check(self.h5.H5Fclose(hid(f)))
+        return bad
+
+
+def main():
+    what, cases, rest = sys.argv[1], wanted(sys.argv[2]), sys.argv[3:]
+    if what == "together":
+        libraries = [Library(p) for p in rest]
+        with tempfile.TemporaryDirectory() as folder:
+            bad = []
+            for writer in libraries:
+                path = os.path.join(folder, writer.version + ".h5")
+                writer.write(cases, path)
+                bad += [[writer.version, reader.version, names] for reader in libraries for names in [reader.read(cases, path)] if names]
+        maps = [line.split()[-1] for line in open("/proc/self/maps")]
+        print(json.dumps({"pid": os.getpid(), "versions": [l.version for l in libraries], "bad": bad,
+                          "plugins": sorted({m for m in maps if "libzarrbits_" in m}), "libraries": len({m for m in maps if "libhdf5" in m})}))
+        return
+    if rest[0] == "--library":
+        peer, rest = Library(rest[1]), rest[2:]
+    else:
+        peer = H5py()
+    if what == "write":
+        peer.write(cases, rest[0])
+        print(json.dumps({"version": peer.version}))
+    else:
+        print(json.dumps({"version": peer.version, "bad": {path: peer.read(cases, path) for path in rest}}))
+
+
+main()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSL-1.0
+"""One plugin file under many libhdf5: h5py's wheels bring 1.12.2, 1.14.2, 1.14.6 and 2.0.0, netCDF4's brings 2.2.0, Debian has 1.10.8.
+
+scripts/interop makes the virtual environments and names their Pythons in ZARRBITS_MATRIX (those with h5py) and ZARRBITS_NETCDF4.
+"""
+import glob
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from conftest import DEBIAN_PYTHON, HERE, ROOT, packed_model
+import numpy as np
+import pytest
+
+PACKBITS, BYTES = 45429, 45438
+PLUGINS = os.environ["HDF5_PLUGIN_PATH"]
+PYTHONS = os.environ.get("ZARRBITS_MATRIX", "").split()
+NETCDF4 = os.environ.get("ZARRBITS_NETCDF4", "")
+JUDGE = pathlib.Path(os.environ.get("ZARRBITS_JUDGE", ROOT.parent / "shared/judge")) / "judge_plugin.py"
+
+
+def run(*command, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    r = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env={**env, "PYTHONDONTWRITEBYTECODE": "1", **more})
+    assert r.returncode == 0, f"{command}: exit status {r.returncode}\n{r.stdout[-3000:]}{r.stderr[-3000:]}"
+    return r.stdout
+
+
+def wheel_library(python, package):
+    found = glob.glob(str(pathlib.Path(python).parent.parent / f"lib/python3*/site-packages/{package}.libs/libhdf5-*.so*"))
+    return found[0] if found else None
+
+
+def debian_library():
+    found = glob.glob("/usr/lib/*/libhdf5_serial.so.[0-9]*")
+    return min(found, key=len) if found else None
+
+
+def peers():
+    """name -> the command that runs plugin_peer.py with it, up to the library's option."""
+    found = {"Debian's h5py": ([DEBIAN_PYTHON], [])}
+    for python in PYTHONS:
+        found[pathlib.Path(python).parent.parent.name] = ([python], [])
+    if NETCDF4 and wheel_library(NETCDF4, "netcdf4"):
+        found["netCDF4's libhdf5"] = ([NETCDF4], ["--library", wheel_library(NETCDF4, "netcdf4")])
+    return found
+
+
+PEERS = peers()
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory):
+    """The values as they lie in the files, in a folder that every peer can read without numpy."""
+    folder, rng = tmp_path_factory.mktemp("values"), np.random.default_rng(12)
+    cases = []
+
+    def case(name, dtype, array, chunk, number, *parameters):
+        (folder / f"{name}.bin").write_bytes(array.astype(dtype).tobytes())
+        cases.append({"name": name, "dtype": dtype, "shape": array.shape, "chunk": chunk, "filter": number, "values": parameters})
+
+    case("mask", "?", rng.integers(0, 2, (100, 70)), (64, 32), PACKBITS)
+    case("numcodecs", "?", rng.integers(0, 2, 1001), (250,), PACKBITS, 1, 17)
+    case("camera", "<u2", rng.integers(0, 4096, (100, 70)), (64, 32), PACKBITS, 12)
+    case("big", ">u2", rng.integers(0, 4096, 999), (128,), PACKBITS, 12, 2)
+    case("signed", ">i4", rng.integers(-16, 16, 999) << 3, (128,), PACKBITS, 5, 1, 3)
+    case("wide", "<u8", rng.integers(0, 1 << 53, 500), (100,), PACKBITS, 53)
+    values = rng.integers(0, 4096, 1024)
+    values[300] = 4096
+    case("one_raw_chunk", "<u2", values, (256,), PACKBITS, 12)
+    case("bytes", "<f8", rng.normal(size=300), (77,), BYTES, 1)
+    (folder / "values.json").write_text(json.dumps(cases))
+    return folder
+
+
+def peer(name, what, values, *files):
+    python, option = PEERS[name]
+    return json.loads(run(*python, HERE / "plugin_peer.py", what, values, *option, *files).splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def files(values):
+    """name of the writer -> (version of its HDF5, its file)"""
+    return {name: (peer(name, "write", values, values / f"{i}.h5")["version"], values / f"{i}.h5") for i, name in enumerate(PEERS)}
+
+
+def test_the_matrix_is_complete():
+    # what is missing was said by scripts/interop, and makes this a skip instead of a silence
+    if len(PEERS) < 6:
+        pytest.skip(f"the matrix has only {sorted(PEERS)}")
+
+
+def test_each_reads_what_each_wrote(values, files, capsys):
+    table, versions = {}, [version for version, _ in files.values()]
+    for name in PEERS:
+        answer = peer(name, "read", values, *(path for _, path in files.values()))
+        table[answer["version"]] = ["yes" if bad == [] else f"NO: {bad}" for bad in answer["bad"].values()]
+    with capsys.disabled():
+        print("\nreader \\ writer", *versions, sep="\t")
+        for version, row in table.items():
+            print(f"{version}\t", *row, sep="\t")
+    assert len(set(versions)) == len(PEERS) and all(cell == "yes" for row in table.values() for cell in row)
+
+
+def test_the_chunks_are_the_same_whoever_writes(values, files):
+    import h5py
+    camera = np.frombuffer((values / "camera.bin").read_bytes(), "<u2").reshape(100, 70)
+    chunks = {}
+    for version, path in files.values():
+        with h5py.File(path) as f:
+            chunks[version] = [f[name].id.read_direct_chunk(origin)
+                               for name, origin in (("mask", (64, 64)), ("camera", (0, 0)), ("big", (896,)), ("signed", (0,)), ("one_raw_chunk", (256,)), ("bytes", (0,)))]
+    first = next(iter(chunks.values()))
+    assert all(c == first for c in chunks.values())
+    assert first[1] == (0, packed_model(camera[:64, :32].ravel(), 12)) and first[4][0] == 1
+
+
+def test_all_of_them_in_one_process(values, capsys):
+    libraries = [debian_library(), *(wheel_library(p, "h5py") for p in PYTHONS), NETCDF4 and wheel_library(NETCDF4, "netcdf4")]
+    libraries = [p for p in libraries if p]
+    if len(libraries) < 3:
+        pytest.skip(f"three libhdf5 are wanted, and there are {libraries}")
+    answer = json.loads(run(sys.executable, HERE / "plugin_peer.py", "together", values, *libraries))
+    with capsys.disabled():
+        print(f"\nin process {answer['pid']}, served by {len(answer['plugins'])} plugin files: HDF5 {', '.join(answer['versions'])}")
+    assert answer["bad"] == [] and len(set(answer["versions"])) == len(libraries) == answer["libraries"] and len(answer["plugins"]) == 2, answer
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
+def test_the_filters_under_this_h5py(python):
+    run(python, ROOT / "tests/filter/test_h5py.py", PLUGINS, PACKBITS, BYTES)
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
+def test_the_judge_under_this_h5py(python):
+    if not JUDGE.exists():
+        pytest.skip(f"no {JUDGE}")
+    answer = json.loads(run(python, JUDGE, PLUGINS, "--other", DEBIAN_PYTHON).splitlines()[-1])
+    assert answer["fell_short"] == 0 and answer["crashed"] == 0 and json.loads(answer["other"])["bad"] == []
+
+
+NCZARR = """
+import ctypes, glob, json, os, sys, netCDF4, numpy as np
+library = ctypes.CDLL(glob.glob(os.path.join(os.path.dirname(netCDF4.__file__), "..", "netcdf4.libs", "libnetcdf-*"))[0])
+def define(dataset, variable, *values):
+    return library.nc_def_var_filter(dataset._grpid, variable._varid, 45429, ctypes.c_size_t(len(values)), (ctypes.c_uint * 3)(*values))
+mask = np.load(sys.argv[1])
+zarr = "file://" + sys.argv[2] + "#mode=zarr,file"
+with netCDF4.Dataset(zarr, "w") as d:
+    d.createDimension("y", mask.shape[0]); d.createDimension("x", mask.shape[1])
+    v = d.createVariable("mask", "u1", ("y", "x"), chunksizes=(16, 10), fill_value=0)
+    assert define(d, v) == 0
+    v[:] = mask
+refused = False
+try:
+    with netCDF4.Dataset(zarr.replace("m.zarr", "n.zarr"), "w") as d:   # twelve bits are nothing that Zarr version 2 could hold
+        d.createDimension("y", 5)
+        refused = define(d, d.createVariable("numbers", "i4", ("y",)), 12) != 0
+except RuntimeError as e:
+    refused = "Filter error" in str(e)
+with netCDF4.Dataset(zarr) as d:
+    d.set_auto_mask(False)
+    back = np.array_equal(d["mask"][:], mask)
+with netCDF4.Dataset(sys.argv[3], "w") as d:    # the same plugin file, the HDF5 way
+    d.createDimension("y", mask.shape[0]); d.createDimension("x", mask.shape[1])
+    v = d.createVariable("mask", "u1", ("y", "x"), chunksizes=(16, 10), fill_value=0)
+    assert define(d, v, 1) == 0
+    v[:] = mask
+with netCDF4.Dataset(sys.argv[3]) as d:
+    d.set_auto_mask(False)
+    back = back and np.array_equal(d["mask"][:], mask)
+print(json.dumps({"netcdf": netCDF4.__netcdf4libversion__, "hdf5": netCDF4.__hdf5libversion__, "back": back, "refused": refused}))
+"""
+
+
+def test_netcdf_writes_zarr_and_hdf5_with_the_one_plugin(tmp_path):
+    if not NETCDF4:
+        pytest.skip("ZARRBITS_NETCDF4 is not set")
+    import h5py
+    import numcodecs
+    mask = np.random.default_rng(8).integers(0, 2, (32, 30)).astype("u1")
+    np.save(tmp_path / "mask.npy", mask)
+    answer = json.loads(run(NETCDF4, "-c", NCZARR, tmp_path / "mask.npy", tmp_path / "m.zarr", tmp_path / "m.nc").splitlines()[-1])
+    assert answer["back"] and answer["refused"], answer
+    metadata = json.loads((tmp_path / "m.zarr/mask/.zarray").read_text())
+    assert metadata["compressor"] == {"id": "packbits"} and metadata["chunks"] == [16, 10]
+    # numcodecs reads and writes the same chunk
+    chunk = (tmp_path / "m.zarr/mask/1.2").read_bytes()
+    expected = np.ascontiguousarray(mask[16:32, 20:30])
+    assert chunk == bytes(numcodecs.PackBits().encode(expected.astype(bool)))
+    assert np.array_equal(np.frombuffer(numcodecs.PackBits().decode(chunk), bool).reshape(16, 10), expected.astype(bool))
+    with h5py.File(tmp_path / "m.nc") as f:
+        assert f["mask"].id.read_direct_chunk((16, 20)) == (0, packed_model(expected.ravel(), 1))
