@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The filters of zarrbits for h5py, in words:
+
+    import h5py, zarrbits
+    with h5py.File("camera.h5", "w") as f:
+        f.create_dataset("mask", data=mask, chunks=(256, 256), **zarrbits.packbits())
+        f.create_dataset("frames", data=frames, chunks=(1, 1024, 1024), **zarrbits.packbits(bits=12))
+
+HDF5 must find the plugins: set HDF5_PLUGIN_PATH before h5py is imported.
+"""
+import h5py
+
+__all__ = ["PACKBITS", "BYTES", "packbits", "byte_order"]
+
+PACKBITS, BYTES = 45429, 45438
+_PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
+_OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8}
+
+
+def _filter(number, plugin, values):
+    # h5py would take an optional filter that is not there, and store everything without it
+    if not h5py.h5z.filter_avail(number):
+        raise RuntimeError(f"zarrbits: HDF5 does not find {plugin} (filter {number}); set HDF5_PLUGIN_PATH to its folder before h5py is imported "
+                           "(`zarrbits doctor` tells more)")
+    return {"compression": number, "compression_opts": tuple(values)}
+
+
+def packbits(bits=0, *, first_bit=0, padding_encoding="none", out_of_range="raw", msb_first=False):
+    """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
+
+    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits.
+    """
+    for name, value, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
+        if value not in known:
+            raise ValueError(f"zarrbits: {name} is {value!r}, but must be one of {', '.join(known)}")
+    for name, value in (("bits", bits), ("first_bit", first_bit)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 64:
+            raise ValueError(f"zarrbits: {name} is {value!r}, but must be a whole number from 0 to 64")
+    options = _PADDING[padding_encoding] | _OUT_OF_RANGE[out_of_range] | (16 if msb_first else 0)
+    return _filter(PACKBITS, "libzarrbits_packbits.so", (bits, options, first_bit))
+
+
+def byte_order(order):
+    """Keyword arguments of create_dataset() for chunks in "little" or "big" endian, whatever the datatype's."""
+    if order not in ("little", "big"):
+        raise ValueError(f"zarrbits: the byte order is {order!r}, but must be little or big")
+    return _filter(BYTES, "libzarrbits_bytes.so", (int(order == "big"),))
