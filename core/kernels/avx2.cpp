@@ -18,12 +18,10 @@ ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, st
                                        : _mm256_set1_epi64x(0x0001020304050607);
   const __m256i halves = _mm256_setr_epi64x(0, 0x0808080808080808, 0, 0x0808080808080808);
   const __m256i index = _mm256_add_epi8(reversed, halves);
-  for (; n >= 128 / size; n -= 128 / size, in += 128, out += 128) {
-    if constexpr (prefetch) {
-      __builtin_prefetch(out + ahead, 1);
-      __builtin_prefetch(out + ahead + 64, 1);
-    }
-    for (int i = 0; i < 4; ++i) store(out + 32 * i, _mm256_shuffle_epi8(load(in + 32 * i), index));
+  // one cache line: twice as much is a quarter slower on Zen 5 when the loop begins at certain addresses
+  for (; n >= 64 / size; n -= 64 / size, in += 64, out += 64) {
+    if constexpr (prefetch) __builtin_prefetch(out + ahead, 1);
+    for (int i = 0; i < 2; ++i) store(out + 32 * i, _mm256_shuffle_epi8(load(in + 32 * i), index));
   }
   for (; n >= 32 / size; n -= 32 / size, in += 32, out += 32) store(out, _mm256_shuffle_epi8(load(in), index));
 }
