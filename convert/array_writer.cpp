@@ -123,8 +123,11 @@ void dataset_job::array_writer::plan_fill() {
     if (!is_utf8(text)) utf8_ = false;
     meta_.fill_value = utf8_ ? json(text) : json(base64(text));
   } else {
-    buffer unified(fill_.begin(), fill_.begin() + static_cast<std::ptrdiff_t>(leaf_.size));
-    meta_.fill_value = bool_as_integer_ ? json(std::to_integer<int>(fill_[0])) : fill_json(leaf_, unified.data());
+    meta_.fill_value = bool_as_integer_ ? json(std::to_integer<int>(fill_[0])) : fill_json(leaf_, fill_.data());
+  }
+  if (holds_references(leaf_)) {  // HDF5 allocated the strings; what was never written is not read back through them
+    release(fill_);
+    std::fill(fill_.begin(), fill_.end(), std::byte{0});
   }
 }
 
