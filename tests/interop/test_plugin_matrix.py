@@ -193,3 +193,12 @@ def test_netcdf_writes_zarr_and_hdf5_with_the_one_plugin(tmp_path):
     assert np.array_equal(np.frombuffer(numcodecs.PackBits().decode(chunk), bool).reshape(16, 10), expected.astype(bool))
     with h5py.File(tmp_path / "m.nc") as f:
         assert f["mask"].id.read_direct_chunk((16, 20)) == (0, packed_model(expected.ravel(), 1))
+
+
+def test_sixty_mutations_beside_the_peers(capsys):
+    if not NETCDF4:
+        pytest.skip("ZARRBITS_NETCDF4 is not set: its Python has the peers")
+    table = run(NETCDF4, HERE / "mutations.py")
+    with capsys.disabled():
+        print("\n" + "\n".join(l for l in table.splitlines() if l.startswith(("|", "h5py"))))
+    assert "| packbits, 12 bits | 30 |" in table
