@@ -71,10 +71,9 @@ double now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// noipa: whatever the compiler could learn of the other side of these calls, it must not use
-__attribute__((noipa)) bool call(const std::function<bool()>& f) { return f(); }
+ZARRBITS_BENCH_OPAQUE bool call(const std::function<bool()>& f) { return f(); }
 
-__attribute__((noipa)) bool copy(std::size_t bytes) {
+ZARRBITS_BENCH_OPAQUE bool copy(std::size_t bytes) {
   std::memcpy(other_buffer(), decoded_buffer(), bytes);
   asm volatile("" ::: "memory");
   return true;

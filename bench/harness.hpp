@@ -25,6 +25,14 @@
 #include <span>
 #include <string>
 
+// What the compiler could learn of the other side of a call to such a function, it must not use. (gcc drops results of a function that is
+// merely not inlined; clang has no more than this, and does not.)
+#ifdef __clang__
+#define ZARRBITS_BENCH_OPAQUE __attribute__((noinline))
+#else
+#define ZARRBITS_BENCH_OPAQUE __attribute__((noipa))
+#endif
+
 namespace zarrbits::bench {
 
 // One row of the JSON. Of `kernels` (a table of ours) and `peer` (another program's work) one is set.

@@ -11,7 +11,7 @@ INTRODUCTION = """# Performance
 
 Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}.
 
-    scripts/bench                      # all of this page: half an hour
+    scripts/bench                      # all of this page: a quarter of an hour
     scripts/bench --quick --json FILE  # a look, two minutes
 
 How to read it: every cell is **GB/s of decoded bytes (ratio to memcpy)**, one thread, buffers that are reused, CPU time of the thread. Each sample stands between two of
@@ -25,7 +25,7 @@ The machine may have been shared with others. All ratios are of one run. In anot
 COMPRESSORS = """## Where compressors do better
 
 Packing is not compression. It takes the same room whatever the values are, so on data with structure a compressor wins on size, often by far. The table has a mask of discs through HDF5, where deflate
-and LZ4 after bitshuffle store a third of what packbits stores, or less; deflate after packbits stores least, and is faster than deflate alone.
+and LZ4 after bitshuffle store about a third of what packbits stores; deflate after packbits stores least, and is faster than deflate alone.
 
 On noise, which the lower bits of most measured data are, nothing beats the number of bits that matter, and compressors come near it at best (the stored sizes in the table of 12 bits
 and of random bools).

@@ -21,20 +21,19 @@ using bench::decoded_buffer, bench::encoded_buffer, bench::other_buffer;
 
 using bitset = boost::dynamic_bitset<std::uint64_t>;
 
-// noipa, so that the compiler knows nothing of the buffers and keeps each call
-__attribute__((noipa)) void bits_from_bools(const std::byte* in, std::byte* out, std::size_t n, bitset& bits) {
+ZARRBITS_BENCH_OPAQUE void bits_from_bools(const std::byte* in, std::byte* out, std::size_t n, bitset& bits) {
   for (std::size_t i = 0; i < n; ++i) bits[i] = in[i] != std::byte{0};
   boost::to_block_range(bits, reinterpret_cast<std::uint64_t*>(out));
 }
 
-__attribute__((noipa)) void bools_from_bits(const std::byte* in, std::byte* out, std::size_t n, bitset& bits) {
+ZARRBITS_BENCH_OPAQUE void bools_from_bits(const std::byte* in, std::byte* out, std::size_t n, bitset& bits) {
   const auto* blocks = reinterpret_cast<const std::uint64_t*>(in);
   boost::from_block_range(blocks, blocks + n / 64, bits);
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<std::byte>(bits.test(i));
 }
 
 template <class T>
-__attribute__((noipa)) void reverse(const std::byte* in, std::byte* out, std::size_t bytes) {
+ZARRBITS_BENCH_OPAQUE void reverse(const std::byte* in, std::byte* out, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
     T v;
     std::memcpy(&v, in + at, sizeof v);
