@@ -18,8 +18,8 @@ How to read it: every cell is **GB/s of decoded bytes (ratio to memcpy)**, one t
 glibc's memcpy of as many decoded bytes, between 64-byte aligned buffers, and counts only if these two agree; cells are medians of samples and then of several processes. Data is noise in the
 bits that are kept, zero elsewhere. Encode is checked: an element that would lose something is found.
 
-The machine may have been shared with others. All ratios are of one run. In another, most come out within 5 % of these, and a few, of AVX2 kernels at 64 KiB and of anything at 64 MiB, up to
-30 % off; GB/s change with the clock. On other CPUs the ratios differ, mostly because memcpy does: here it copies {memcpy}.
+The machine may have been shared with others, and all ratios are of one run. Between two runs on a busy machine half of them moved by less than 2 %, nine of ten by less than 15 %, single ones by up to
+40 %; GB/s change with the clock too. On other CPUs the ratios differ, mostly because memcpy does: here it copies {memcpy}.
 """
 
 COMPRESSORS = """## Where compressors do better
