@@ -29,6 +29,10 @@
  *
  * A chunk that holds a value which does not fit is stored without the filter (HDF5's filter mask), if the filter is optional in the
  * pipeline; that is why the functions below set it so. In a mandatory filter such a value makes the write fail when the chunk is flushed.
+ *
+ * Errors are on HDF5's error stack. HDF5 1.14.5 to 2.1 lose those of reading and writing; each plugin also exports the last one of the thread:
+ *
+ *   const char* zarrbits_hdf5_last_error(void);     // for dlsym(); "" if there was none
  */
 #ifndef ZARRBITS_HDF5_H
 #define ZARRBITS_HDF5_H
