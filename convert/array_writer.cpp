@@ -133,7 +133,7 @@ void dataset_job::array_writer::plan_fill() {
 
 void dataset_job::array_writer::plan_packbits() {
   packbits_.reset();
-  if (context_.options.codec != "packbits" || text_ || opaque_ || bool_as_integer_ || packing_refused_) return;
+  if (context_.options.codec == "bytes" || text_ || opaque_ || bool_as_integer_ || packing_refused_) return;
   const pipeline& p = job_.pipeline_;
   const data_type type(meta_.data_type.is_string() ? meta_.data_type.get<std::string>() : meta_.data_type.dump());
   // chunks of our own filter are such chunks already
@@ -147,7 +147,7 @@ void dataset_job::array_writer::plan_packbits() {
       return;
     }
   }
-  if (!is_packable(leaf_)) return;
+  if (context_.options.codec != "packbits" || !is_packable(leaf_)) return;
   const unsigned width = type.component_bits();
   unsigned bits = width;
   if (leaf_.kind != type_class::boolean) {

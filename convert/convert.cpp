@@ -217,7 +217,7 @@ class converter {
 }  // namespace
 
 convert_result convert(const convert_options& options) {
-  if (options.codec != "bytes" && options.codec != "packbits") {
+  if (!options.codec.empty() && options.codec != "bytes" && options.codec != "packbits") {
     throw convert_error("\"" + options.codec + "\" is no codec that the converter writes; give \"bytes\" or \"packbits\"");
   }
   if (options.bits && (options.codec != "packbits" || *options.bits < 1 || *options.bits > 64)) {

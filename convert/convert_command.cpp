@@ -157,15 +157,15 @@ int convert_main(int argc, char** argv) {
   app.add_flag("--overwrite", options.overwrite, "Replace a Zarr store that exists");
   app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
-  app.add_option("--codec", options.codec, "Codec of the arrays: bytes, or packbits for bool and integers (not read by zarr-python)")
-      ->type_name("bytes|packbits")
-      ->capture_default_str();
+  app.add_option("--codec", options.codec, "bytes, or packbits for bool and integers (not read by zarr-python); without it, bytes, but chunks that the packbits "
+                                             "filter made are copied as packbits")
+      ->type_name("bytes|packbits");
   app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
   app.add_flag("--quiet,-q", quiet, "No progress bar, no table; only errors and what was left out");
   app.add_flag("--json", print_json, "Print the report on standard output");
   app.footer("Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
-  if (options.codec != "bytes" && options.codec != "packbits") {
+  if (!options.codec.empty() && options.codec != "bytes" && options.codec != "packbits") {
     throw usage_error("--codec " + quote(options.codec) + " is no codec that convert writes; give bytes or packbits");
   }
   if (!bits.empty()) {

@@ -72,7 +72,9 @@ struct convert_options {
   bool overwrite = false;   // replace a Zarr store that is there
   bool allow_lossy = false; // exit status 0 where something was skipped or lossy
   bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
-  std::string codec = "bytes";   // "packbits": bool and integers are packed; zarr-python does not read that
+  // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
+  // without packbits, such as zarr-python. "packbits": bool and integers are packed.
+  std::string codec;
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   std::function<void(const convert_progress&)> progress = {};
   bool measure_first = false;    // add up the stored bytes before, for a progress bar
