@@ -81,7 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::unique_ptr<unsigned[]> cd(new unsigned[n]);  // exactly n: one read too many is seen
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint8_t* p = data + 4 + 4 * i;
-    cd[i] = p[0] | p[1] << 8 | p[2] << 16 | static_cast<unsigned>(p[3]) << 24;
+    const auto byte = [p](int at) { return static_cast<unsigned>(p[at]) << (8 * at); };
+    cd[i] = byte(0) | byte(1) | byte(2) | byte(3);
   }
   const std::uint8_t* chunk = data + 4 + 4 * n;
   const std::size_t nbytes = size - 4 - 4 * n;
