@@ -74,7 +74,7 @@ struct convert_options {
   bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
   // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
   // without packbits, such as zarr-python. "packbits": bool and integers are packed.
-  std::string codec;
+  std::string codec = {};
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   std::function<void(const convert_progress&)> progress = {};
   bool measure_first = false;    // add up the stored bytes before, for a progress bar
