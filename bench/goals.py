@@ -79,10 +79,27 @@ class Rows:
             return None
         return min((r["ratio"], r["name"]) for r in found)
 
+    def bound(self, name, size=KIB64):
+        """The ratio that limit/read and limit/write allow the kernel of this name: it reads its input, and then writes its output."""
+        read, write = (self.get(f"limit/{what}", "plain loop", size) for what in ("read", "write"))
+        kind, *rest = name.split("/")
+        if not read or not write or kind not in ("encode", "decode", "swap"):
+            return None
+        encoded = 1.0 if kind == "swap" else 1 / 8 if rest[0] == "bool" else int(rest[1]) / int(rest[0])
+        into, out_of = (1.0, encoded) if kind != "decode" else (encoded, 1.0)
+        return 1 / (into / read["ratio"] + out_of / write["ratio"])
+
 
 def worst(values):
     values = list(values)
     return None if not values or None in values else min(values)
+
+
+def out_of_reach(rows, goal):
+    """The bound of a goal of a kernel at 64 KiB that this machine's memory does not allow, whatever the code is, or None."""
+    what, _, wanted, _, slowest = goal
+    bound = rows.bound(slowest) if slowest and not what.startswith("64 MiB") else None
+    return bound if bound and bound < wanted else None
 
 
 def evaluate(rows):

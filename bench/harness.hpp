@@ -57,7 +57,7 @@ struct subject {
 // Registers a case. `prepare` is called before its samples are taken, with all three buffers free to use; it may set row::stored.
 void add(row what, std::function<subject(row&)> prepare);
 
-// Shared by all cases, so that they lie on the same pages: 64-byte aligned, largest_size + 4096 bytes each, touched. memcpy goes from `decoded` to
+// Shared by all cases, so that they lie on the same pages: largest_size bytes and more, at a 2 MiB border, touched. memcpy goes from `decoded` to
 // `other`.
 inline constexpr std::size_t largest_size = std::size_t{64} << 20;
 std::byte* decoded_buffer();

@@ -8,11 +8,13 @@
 //   encode/16/10/first2                               ... from bit 2 on
 //   encode/16/12/truncate                             not checked; all others are
 //   checked/16/12                                     encode/16/12, its ratio is to encode/16/12/truncate
+//   limit/read  limit/write  limit/copy               not kernels, see limits.hpp
 //
 // The widths that the goals name are measured at all sizes, all others at 64 KiB.
 //
 #include "bench/data.hpp"
 #include "bench/harness.hpp"
+#include "bench/limits.hpp"
 #include "core/codec_state.hpp"
 #include "core/kernels/kernels.hpp"
 
@@ -92,6 +94,7 @@ codec fields(unsigned width, unsigned bits, bool is_signed = false, unsigned fir
 }
 
 void register_cases() {
+  bench::register_limits();
   const auto big = [](const char* type) { return bytes(type, {.endian = std::endian::native == std::endian::big ? endian::little : endian::big}); };
   add("swap/2", big("uint16"), direction::encode);
   add("swap/4", big("uint32"), direction::encode);

@@ -16,7 +16,6 @@ try:
     from numcodecs import blosc
 except ImportError:
     numcodecs = None
-    print("SKIPPED: numcodecs is not installed", file=sys.stderr)
 
 BATCH = 100e-6
 AGREEMENT, TOLERANCE = 0.12, 1.25
@@ -131,7 +130,7 @@ def numcodecs_blosc(bench, n, noise):
         bench.measure(f"decode/{name}", "blosc lz4 bitshuffle", n, lambda: codec.decode(encoded, out=out), **stored)
 
 
-def main():
+def main(measurements):
     library, target, *options = sys.argv[1:]
     sizes = [65536, 1 << 20, 64 << 20]
     for option in options:
@@ -141,14 +140,13 @@ def main():
     period = np.random.default_rng(1).integers(0, 256, 1 << 20, np.uint8)
     for n in sizes:
         bench.buffers(n)
-        noise = lambda count: np.resize(period, count)
-        numpy_bits(bench, n, noise)
-        numpy_swaps(bench, n, noise)
-        if numcodecs:
-            numcodecs_bits(bench, n, noise)
-            numcodecs_blosc(bench, n, noise)
+        for measure in measurements:
+            measure(bench, n, lambda count: np.resize(period, count))
     with open(target, "w") as f:
         json.dump(bench.rows, f, indent=1)
 
 
-main()
+if __name__ == "__main__":
+    if numcodecs is None:
+        print("SKIPPED: numcodecs is not installed", file=sys.stderr)
+    main([numpy_bits, numpy_swaps] + ([numcodecs_bits, numcodecs_blosc] if numcodecs else []))

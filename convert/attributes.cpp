@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/attributes.hpp"
 
-#include "convert/chunk_index.hpp"
+#include "convert/hdf5/chunk_index.hpp"
 #include "convert/dimensions.hpp"
 #include "convert/names.hpp"
 

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_ATTRIBUTES_HPP
 #define ZARRBITS_CONVERT_ATTRIBUTES_HPP
 
-#include "convert/h5.hpp"
+#include "convert/hdf5/h5.hpp"
 #include "convert/values_json.hpp"
 
 #include <zarrbits/convert.hpp>

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The whole file: walk it, convert each object, write the groups from the leaves to the root, account for everything.
+// The whole file: convert each dataset, write the metadata from the leaves to the root, account for everything.
 //
 #include <zarrbits/convert.hpp>
 
 #include "convert/attributes.hpp"
-#include "convert/dataset.hpp"
-#include "convert/decompressors.hpp"
+#include "convert/compression.hpp"
+#include "convert/conversion.hpp"
 #include "convert/dimensions.hpp"
-#include "convert/h5.hpp"
+#include "convert/selection.hpp"
 #include "convert/names.hpp"
-#include "convert/sink.hpp"
-#include "convert/source.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <new>
+#include <utility>
 
 namespace zarrbits {
 
@@ -34,21 +33,28 @@ converted_object entry_for(const source_object& o) {
   return e;
 }
 
-class converter {
+converted_object not_selected(converted_object e) {
+  e.outcome = outcome::skipped;
+  e.selected = false;
+  e.reason = "not selected";
+  return e;
+}
+
+// Writes the metadata of all objects, when the chunks are there, and the account of them.
+class finisher {
  public:
-  converter(const convert_options& options, source_file& source, sink& out)
-      : options_(options), source_(source), dimensions_(source),
-        context_{options, source, out, dimensions_, [this](std::uint64_t n) { bytes_done_ += n; tell(nullptr); }}, skipped_(source.objects().size()) {}
+  explicit finisher(conversion_run& all)
+      : all_(all), options_(all.options()), source_(all.source()), out_(all.out()), dimensions_(source_), skipped_(source_.objects().size()) {}
 
   std::vector<converted_object> run() {
-    measure();
     for (std::size_t i = 0; i < source_.objects().size(); ++i) {
       const source_object& o = source_.objects()[i];
-      tell(&o.path);
+      all_.at_hand(o.path);
       if (o.kind == source_object::kind_type::dataset) dataset(i);
       else if (o.kind == source_object::kind_type::datatype) datatype(i);
-      ++objects_done_;
+      if (o.kind != source_object::kind_type::dataset) all_.object_done();
     }
+    for (const source_object& o : source_.unselected()) report_.push_back(not_selected(entry_for(o)));
     // parents come before their children in the list, so that backwards every group is written after all that is in it
     for (std::size_t i = source_.objects().size(); i-- > 0;) {
       if (source_.objects()[i].kind == source_object::kind_type::group) group(i);
@@ -57,51 +63,36 @@ class converter {
   }
 
  private:
-  void tell(const std::string* path) {
-    if (path) at_hand_ = *path;
-    if (options_.progress) options_.progress({at_hand_, objects_done_, source_.objects().size(), bytes_done_, bytes_});
-  }
-
-  void measure() {
-    if (!options_.progress || !options_.measure_first) return;
-    for (const source_object& o : source_.objects()) {
-      if (o.kind != source_object::kind_type::dataset) continue;
-      const h5::handle d(H5Oopen_by_addr(source_.file(), o.address));
-      if (d) bytes_ += H5Dget_storage_size(d);
-    }
-    H5Eclear2(H5E_DEFAULT);
-  }
-
   void dataset(std::size_t index) {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
     std::vector<converted_object> attributes;
-    const std::uint64_t before = bytes_done_;
-    try {
-      dataset_job(context_, o).run(e, attributes);
-    } catch (const skip_dataset& reason) {
-      skip(index, e, attributes, reason.what());
-    } catch (const damaged_chunk& reason) {
-      skip(index, e, attributes, reason.what());
-    } catch (const h5::failure& reason) {
-      skip(index, e, attributes, reason.what());
-    } catch (const zarrbits::error& reason) {
-      skip(index, e, attributes, reason.what());
-    } catch (const std::bad_alloc&) {
-      skip(index, e, attributes, "it needs more memory than there is");
-    } catch (const std::length_error&) {
-      skip(index, e, attributes, "it needs more memory than there is");
-    }
+    const auto why = reason_to_skip([&] {
+      dataset_plan dataset(source_, o, options_);
+      e.source_bytes = dataset.data.stored_bytes;
+      json user;
+      if (unsupported_reason(dataset.data.type).empty()) {
+        user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), attributes);
+        if (json own = dataset.own_attributes(); !own.empty()) user[own_key] = std::move(own);
+      }
+      dataset.prepare();
+      const unit_result made = all_.take(index);
+      if (!made.skipped.empty()) throw skip_dataset(made.skipped);
+      dataset.finish(out_, dimensions_, std::move(user), made, e);
+    });
+    if (why) skip(index, e, attributes, *why);
     H5Eclear2(H5E_DEFAULT);
-    bytes_done_ = std::max(bytes_done_, before + e.source_bytes);
     report_.push_back(std::move(e));
     append(report_, attributes);
   }
 
   // What was written of it goes again.
   void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, const std::string& reason) {
+    if (index == 0) {  // nothing would be left
+      throw convert_error("dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason);
+    }
     skipped_[index] = true;
-    context_.out.remove(std::string_view(source_.objects()[index].store_path).substr(1));
+    out_.remove(std::string_view(source_.objects()[index].store_path).substr(1));
     e.store_bytes = 0;
     e.chunks = {};
     e.outcome = outcome::skipped;
@@ -128,7 +119,7 @@ class converter {
       json user = convert_attributes(type, o.path, source_, nullptr, attributes);
       if (!user.empty()) {
         user[own_key] = {{"datatype", description}};
-        context_.out.put(metadata_key(o.store_path), group_text(user));
+        out_.put(metadata_key(o.store_path), group_text(user));
       } else {
         e.zarr_path.clear();
       }
@@ -159,7 +150,19 @@ class converter {
     }
     json own = json::object();
     json recorded = json::object();
-    for (const extra_link& link : o.links) links.push_back(record(o, link, recorded));
+    if (index == 0 && !source_.selection_note().empty()) own["selection"] = source_.selection_note();
+    for (const extra_link& link : o.links) {
+      if (link.selected) {
+        links.push_back(record(o, link, recorded));
+        continue;
+      }
+      converted_object l;
+      l.path = join_path(o.path, shown(link.name));
+      l.kind = "link";
+      l.link = link.kind;
+      l.target = link.target;
+      links.push_back(not_selected(std::move(l)));
+    }
     if (!recorded.empty()) own["links"] = std::move(recorded);
     if (const auto types = named_types_.find(index); types != named_types_.end()) own["named_types"] = types->second;
     json names = json::object();
@@ -170,7 +173,7 @@ class converter {
     }
     if (!names.empty()) own["names"] = std::move(names);  // of children that are stored under another
     if (!own.empty()) user[own_key] = std::move(own);
-    context_.out.put(metadata_key(o.store_path), group_text(user));
+    out_.put(metadata_key(o.store_path), group_text(user));
     report_.push_back(std::move(e));
     append(report_, attributes);
     append(report_, links);
@@ -184,7 +187,7 @@ class converter {
     e.outcome = outcome::mapped;
     json note = {{"kind", link.kind}};
     if (link.kind == "hard") {
-      e.target = source_.objects()[link.object].path;
+      e.target = link.target;
       note["target"] = e.target;
     } else if (link.kind == "soft" || link.kind == "external") {
       e.target = link.target;
@@ -195,52 +198,119 @@ class converter {
       note["target"] = link.target;
       note["value"] = {{"base64", link.detail}};
     } else {
-      e.outcome = outcome::skipped;
       e.reason = link.detail;
-      return e;
+      if (link.left_out) {
+        e.outcome = outcome::skipped;
+        return e;
+      }
+      e.lossy = true;  // the name is kept; what it leads to nobody can open
+      note["reason"] = link.detail;
     }
     recorded[shown(link.name)] = std::move(note);
     return e;
   }
 
+  conversion_run& all_;
   const convert_options& options_;
   source_file& source_;
+  sink& out_;
   dimension_namer dimensions_;
-  conversion_context context_;
   std::vector<converted_object> report_;
   std::map<std::size_t, json> named_types_;  // by the group that they are in
   std::vector<bool> skipped_;
-  std::string at_hand_;
-  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
 };
 
 }  // namespace
 
-convert_result convert(const convert_options& options) {
+void check_options(const convert_options& options) {
   if (!options.codec.empty() && options.codec != "bytes" && options.codec != "packbits") {
     throw convert_error("\"" + options.codec + "\" is no codec that the converter writes; give \"bytes\" or \"packbits\"");
   }
   if (options.bits && (options.codec != "packbits" || *options.bits < 1 || *options.bits > 64)) {
     throw convert_error("the number of bits goes with the codec packbits, and is 1 to 64");
   }
-  const auto started = std::chrono::steady_clock::now();
-  const h5::silence quiet;
-  register_decoders();
+  const std::string profile = options.effective_profile();
+  if (profile != "portable" && profile != "native" && profile != "recode") {
+    throw convert_error("\"" + profile + "\" is no profile; give portable, native or recode");
+  }
+  if (!options.compress.empty()) parse_compression(options.compress);
+  if (!options.compress.empty() && profile != "recode") throw convert_error("compression goes with the profile recode, not " + profile);
+  selection(options.include, options.exclude);
+  if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
+    throw convert_error("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) +
+                        " does not exist; the first is 0");
+  }
+  if (options.overwrite && (options.resume || options.share)) {
+    throw convert_error("a store is either gone on with or begun anew; leave --overwrite out, or --resume and --partition");
+  }
+}
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+convert_result result_for(const convert_options& options) {
   convert_result result;
   result.source = options.source;
   result.store = options.store;
-  result.profile = "portable";
-  // the source is opened before anything is written or removed
-  source_file source(options.source);
-  directory_sink out(options.store, {.overwrite = options.overwrite, .source = options.source});
-  source.walk(out.tells_case_apart());
-  result.objects = converter(options, source, out).run();
-  out.finish();
-  result.store_objects = out.objects();
-  result.store_bytes = out.bytes();
-  result.exit_status = result.lost() && !options.allow_lossy ? 3 : 0;
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  result.profile = options.effective_profile();
   return result;
+}
+
+void count(convert_result& result, conversion_run& all, clock::time_point started) {
+  result.store_objects = all.out().objects();
+  result.store_bytes = all.out().bytes();
+  result.seconds = std::chrono::duration<double>(clock::now() - started).count();
+}
+
+convert_result finished(conversion_run& all, clock::time_point started) {
+  convert_result result = result_for(all.options());
+  result.objects = finisher(all).run();
+  all.out().finish();
+  result.exit_status = result.lost() && !all.options().allow_lossy ? 3 : 0;
+  count(result, all, started);
+  return result;
+}
+
+}  // namespace
+
+convert_result convert(const convert_options& options) {
+  check_options(options);
+  const auto started = clock::now();
+  const h5::silence quiet;
+  using mode = conversion_run::mode;
+  conversion_run all(options, options.resume || options.share ? mode::join : mode::all);
+  if (!options.share) {
+    all.run();
+    return finished(all, started);
+  }
+  all.run(conversion_run::share_of(all.units(), options.share->index, options.share->count));
+  convert_result result = result_for(options);
+  count(result, all, started);
+  return result;
+}
+
+convert_result finalize(const convert_options& options) {
+  check_options(options);
+  const auto started = clock::now();
+  const h5::silence quiet;
+  conversion_run all(options, conversion_run::mode::join);
+  const auto units = all.units();
+  const unsigned shares = std::max(1U, all.shares());
+  std::uint64_t missing = 0;
+  std::string whose;
+  for (unsigned i = 0; i < shares; ++i) {
+    std::uint64_t here = 0;
+    for (const planned_unit& u : conversion_run::share_of(units, i, shares)) here += all.done(u.id) ? 0U : 1U;
+    missing += here;
+    if (here > 0) whose += (whose.empty() ? "" : ", ") + std::to_string(i);
+  }
+  if (missing > 0) {
+    const std::string of = all.shares() ? ", of partition " + whose + " of " + std::to_string(shares) : "";
+    throw convert_error(std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + options.store + "\"" + of +
+                        "; run these partitions again, or all that is missing with convert --resume");
+  }
+  return finished(all, started);
 }
 
 }  // namespace zarrbits

@@ -31,9 +31,7 @@ void take_scales(const source_file& source, hid_t dataset, std::size_t rank, std
   for (std::size_t d = 0; d < rank; ++d) {
     const auto* references = static_cast<const hobj_ref_t*>(lists[d].p);
     for (std::size_t i = 0; i < lists[d].len && names[d].empty(); ++i) {
-      const source_object* scale = source.target_of(references + i, H5R_OBJECT);
-      if (!scale) continue;
-      const std::string name = leaf_of(scale->path);
+      const std::string name = leaf_of(source.target_of(references + i, H5R_OBJECT));
       if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses a name that an array has twice
     }
   }

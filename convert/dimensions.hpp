@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_DIMENSIONS_HPP
 #define ZARRBITS_CONVERT_DIMENSIONS_HPP
 
-#include "convert/source.hpp"
+#include "convert/hdf5/source.hpp"
 
 #include <map>
 #include <span>

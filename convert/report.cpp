@@ -20,7 +20,7 @@ const char* to_string(outcome o) noexcept {
 
 bool convert_result::lost() const noexcept {
   for (const converted_object& o : objects) {
-    if (o.lossy || o.outcome == outcome::skipped) return true;
+    if (o.lossy || (o.outcome == outcome::skipped && o.selected)) return true;
   }
   return false;
 }
@@ -37,6 +37,7 @@ std::string convert_result::report_json() const {
     if (o.kind == "link") e["link"] = o.link;
     if (!o.target.empty()) e["target"] = o.target;
     e["outcome"] = to_string(o.outcome);
+    if (!o.selected) e["selected"] = false;
     if (o.lossy) e["lossy"] = true;
     if (!o.reason.empty()) e["reason"] = o.reason;
     if (!o.zarr_path.empty() && o.zarr_path != o.path) e["zarr_path"] = o.zarr_path;

@@ -4,7 +4,7 @@
 // dataset, and in `offsets` where each begins (and, last, where the last one ends). For sequences of sequences, `offsets` counts
 // inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
 //
-#include "convert/dataset.hpp"
+#include "convert/sequences.hpp"
 
 #include "convert/attributes.hpp"
 #include "convert/names.hpp"
@@ -21,35 +21,32 @@ constexpr std::uint64_t chunk_bytes = 512U << 10;  // reading one sequence shoul
 // What all appenders of one array share: counting, cutting into chunks, metadata at the end.
 class array_appender : public value_appender {
  public:
-  array_appender(conversion_context& context, std::string store_path, converted_object& entry)
-      : context_(context), store_path_(std::move(store_path)), entry_(entry) {}
+  array_appender(const appending& context, std::string store_path) : context_(context), store_path_(std::move(store_path)) {}
 
  protected:
   void put_chunk(const buffer& bytes) {
     const hsize_t at[] = {chunks_++};
     context_.out.put(chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
-    entry_.store_bytes += bytes.size();
+    context_.result.store_bytes += bytes.size();
   }
   // shape[0] is the number of values, of which `per_chunk` are in a chunk; one chunk alone is as long as the array
   void put_metadata(std::uint64_t count, std::uint64_t per_chunk) {
     if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
     meta_.shape[0] = count;
     meta_.chunk[0] = std::max<std::uint64_t>(1, chunks_ <= 1 ? count : per_chunk);
-    meta_.dimension_names = context_.dimensions.phony(store_path_.substr(0, store_path_.rfind('/')), meta_.shape);
-    context_.out.put(metadata_key(store_path_), array_text(meta_));
+    context_.made.push_back({store_path_, meta_});
   }
 
-  conversion_context& context_;
+  const appending& context_;
   std::string store_path_;
-  converted_object& entry_;
   array_metadata meta_;
   hsize_t chunks_ = 0;
 };
 
 class fixed_appender final : public array_appender {
  public:
-  fixed_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
-      : array_appender(context, std::move(store_path), entry), type_(type), leaf_(&type) {
+  fixed_appender(const appending& context, const type_tree& type, std::string store_path)
+      : array_appender(context, std::move(store_path)), type_(type), leaf_(&type) {
     meta_.shape = {0};
     for (; leaf_->kind == type_class::array; leaf_ = &leaf_->element()) {
       meta_.shape.insert(meta_.shape.end(), leaf_->dims.begin(), leaf_->dims.end());
@@ -61,7 +58,7 @@ class fixed_appender final : public array_appender {
     const buffer zeros(leaf_->size);
     meta_.data_type = opaque ? json("uint8") : zarr_data_type(*leaf_);
     meta_.fill_value = opaque ? json(0) : fill_json(*leaf_, zeros.data());
-    meta_.codecs = bytes_codecs(meta_.data_type, !opaque && has_byte_order(*leaf_), big_, 0);
+    meta_.codecs = bytes_codecs(!opaque && has_byte_order(*leaf_), big_);
     if (leaf_->kind == type_class::enumeration) meta_.attributes[own_key] = {{"enum", enumeration_members(*leaf_)}};
     per_chunk_ = std::max<std::uint64_t>(1, chunk_bytes / type.size);
   }
@@ -101,8 +98,8 @@ class fixed_appender final : public array_appender {
 
 class text_appender final : public array_appender {
  public:
-  text_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
-      : array_appender(context, std::move(store_path), entry), type_(type) {}
+  text_appender(const appending& context, const type_tree& type, std::string store_path)
+      : array_appender(context, std::move(store_path)), type_(type) {}
 
   // Strings wait in memory until all are known: only then is it clear whether they are text.
   void append(const std::byte* values, std::size_t count) override {
@@ -112,7 +109,7 @@ class text_appender final : public array_appender {
   void finish() override {
     meta_.data_type = utf8_ ? "string" : "variable_length_bytes";
     meta_.fill_value = "";
-    meta_.codecs = text_codecs(utf8_, 0);
+    meta_.codecs = text_codecs(utf8_);
     text_chunk chunk;
     for (std::size_t i = 0; i < all_.size(); ++i) {
       chunk.add(all_[i]);
@@ -136,8 +133,7 @@ class text_appender final : public array_appender {
     }
     const json target = type_.kind == type_class::object_reference ? context_.source.object(p) : context_.source.region(p);
     if (target.is_null()) {
-      entry_.lossy = true;
-      entry_.reason = "a reference that points nowhere";
+      context_.result.dangling = true;
     }
     all_.push_back(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : target.dump());
   }
@@ -150,14 +146,14 @@ class text_appender final : public array_appender {
 class sequence_appender final : public value_appender {
  public:
   // `level`: how many sequences this one is inside of, in the same group.
-  sequence_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry, unsigned level = 0)
+  sequence_appender(const appending& context, const type_tree& type, std::string store_path, unsigned level = 0)
       : context_(context), store_path_(std::move(store_path)),
         offset_type_(describe_type(H5T_STD_I64LE)),
-        offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level)), entry) {
+        offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level))) {
     if (type.element().kind == type_class::sequence) {
-      values_ = std::make_unique<sequence_appender>(context, type.element(), store_path_, entry, level + 1);
+      values_ = std::make_unique<sequence_appender>(context, type.element(), store_path_, level + 1);
     } else {
-      values_ = make(context, type.element(), join_path(store_path_, "values"), entry);
+      values_ = make(context, type.element(), join_path(store_path_, "values"));
     }
     own_group_ = level == 0;
     put_offset();
@@ -175,12 +171,11 @@ class sequence_appender final : public value_appender {
     }
   }
 
-  void finish_with(const json& attributes) {
+  void finish() override {
     values_->finish();
     offsets_.finish();
-    if (own_group_) context_.out.put(metadata_key(store_path_), group_text(attributes));
+    if (own_group_) context_.made.push_back({store_path_, {}});
   }
-  void finish() override { finish_with(json::object()); }
 
  private:
   void put_offset() {
@@ -189,7 +184,7 @@ class sequence_appender final : public value_appender {
     offsets_.append(little, 1);
   }
 
-  conversion_context& context_;
+  const appending& context_;
   std::string store_path_;
   type_tree offset_type_;
   fixed_appender offsets_;
@@ -201,9 +196,9 @@ class sequence_appender final : public value_appender {
 // Compounds that Zarr's struct cannot hold: a group with one array for each member.
 class members_appender final : public value_appender {
  public:
-  members_appender(conversion_context& context, const type_tree& type, std::string store_path, converted_object& entry)
+  members_appender(const appending& context, const type_tree& type, std::string store_path)
       : context_(context), type_(type), store_path_(std::move(store_path)) {
-    for (const type_tree& m : type.parts) members_.push_back(make(context, m, join_path(store_path_, node_name(m.name)), entry));
+    for (const type_tree& m : type.parts) members_.push_back(make(context, m, join_path(store_path_, node_name(m.name))));
   }
   void append(const std::byte* values, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) {
@@ -212,11 +207,11 @@ class members_appender final : public value_appender {
   }
   void finish() override {
     for (const auto& m : members_) m->finish();
-    context_.out.put(metadata_key(store_path_), group_text(json::object()));
+    context_.made.push_back({store_path_, {}});
   }
 
  private:
-  conversion_context& context_;
+  const appending& context_;
   const type_tree& type_;
   std::string store_path_;
   std::vector<std::unique_ptr<value_appender>> members_;
@@ -224,49 +219,43 @@ class members_appender final : public value_appender {
 
 }  // namespace
 
-std::unique_ptr<value_appender> value_appender::make(conversion_context& context, const type_tree& type, const std::string& store_path,
-                                                     converted_object& entry) {
+std::unique_ptr<value_appender> value_appender::make(const appending& context, const type_tree& type, const std::string& store_path) {
   const type_tree* leaf = &type;
   while (leaf->kind == type_class::array) leaf = &leaf->element();
   const bool array = leaf != &type;
   switch (leaf->kind) {
     case type_class::sequence:
       if (array) throw skip_dataset("sequences of arrays of sequences are not supported");
-      return std::make_unique<sequence_appender>(context, type, store_path, entry);
+      return std::make_unique<sequence_appender>(context, type, store_path);
     case type_class::text:
     case type_class::object_reference:
     case type_class::region_reference:
       if (array) throw skip_dataset("sequences of arrays of strings or references are not supported");
-      return std::make_unique<text_appender>(context, type, store_path, entry);
+      return std::make_unique<text_appender>(context, type, store_path);
     case type_class::compound:
       if (zarr_data_type(*leaf).is_null()) {
         if (array) throw skip_dataset("sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
-        return std::make_unique<members_appender>(context, type, store_path, entry);
+        return std::make_unique<members_appender>(context, type, store_path);
       }
       break;
     default: break;
   }
-  return std::make_unique<fixed_appender>(context, type, store_path, entry);
+  return std::make_unique<fixed_appender>(context, type, store_path);
 }
 
-void dataset_job::write_sequences(const value_view& view, const std::string& store_path, json attributes) {
-  json& own = attributes[own_key];
-  if (!own.is_object()) own = json::object();
-  json shape = dims_;
-  for (const hsize_t e : view.extra) shape.push_back(e);
-  own["shape"] = std::move(shape);  // of the array of sequences
-  sequence_appender sequences(context_, *view.leaf, store_path, *entry_);
+void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path, const appending& context) {
+  sequence_appender sequences(context, *view.leaf, store_path);
 
   // rows in C order: blocks that are whole runs of the dataset
-  chunk_grid blocks{dims_, chunk_shape_for(dims_, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
-  const std::string missing = H5Dget_storage_size(dataset_) > 0 ? pipeline_.missing(type_) : "";
+  chunk_grid blocks{data.dims, chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
+  const std::string missing = data.stored_bytes > 0 ? data.filters.missing(data.type) : "";
   if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
   if (blocks.chunks() > 0) {
-    std::vector<hsize_t> at(dims_.size(), 0);
+    std::vector<hsize_t> at(data.dims.size(), 0);
     do {
       const std::vector<hsize_t> first = blocks.start(at), count = blocks.inside(at);
       buffer rows(static_cast<std::size_t>(product(count)) * view.size);
-      read_block(view.memory, view.size, first, count, count, rows);
+      data.read_block(view.memory, view.size, first, count, count, rows);
       const hsize_t n = product(count);
       const h5::handle space(H5Screate_simple(1, &n, nullptr), "make a dataspace");
       try {
@@ -277,10 +266,8 @@ void dataset_job::write_sequences(const value_view& view, const std::string& sto
       }
       H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, rows.data());
     } while (blocks.next(at));
-    ++entry_->chunks.recoded;
   }
-  sequences.finish_with(attributes);
-  entry_->chunks = {};  // the source's chunks have no counterpart
+  sequences.finish();
 }
 
 }  // namespace zarrbits::conversion

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -71,6 +72,35 @@ json array_json(const type_tree& t, std::size_t level, const std::byte*& p, refe
   return list;
 }
 
+// The decimal digits of an integer of any length.
+std::string digits(std::span<const std::byte> bytes, bool big_endian, bool is_signed) {
+  std::vector<unsigned> magnitude;  // the most significant first
+  for (std::size_t i = 0; i < bytes.size(); ++i) magnitude.push_back(std::to_integer<unsigned>(bytes[big_endian ? i : bytes.size() - 1 - i]));
+  const bool negative = is_signed && magnitude.front() >= 128;
+  if (negative) {
+    unsigned carry = 1;
+    for (std::size_t i = magnitude.size(); i-- > 0;) {
+      carry += 255 - magnitude[i];
+      magnitude[i] = carry & 255;
+      carry >>= 8;
+    }
+  }
+  std::string text;
+  bool left = true;
+  while (left) {
+    unsigned rest = 0;
+    left = false;
+    for (unsigned& b : magnitude) {
+      const unsigned v = 256 * rest + b;
+      b = v / 10;
+      rest = v % 10;
+      left = left || b != 0;
+    }
+    text.insert(text.begin(), static_cast<char>('0' + rest));
+  }
+  return negative ? "-" + text : text;
+}
+
 json bytes_json(std::span<const std::byte> bytes) { return {{"base64", base64(bytes)}}; }
 
 }  // namespace
@@ -111,7 +141,7 @@ json value_json(const type_tree& t, const std::byte* p, reference_reader& refere
       const std::string_view s = text_of(t, p);
       return is_utf8(s) ? json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size())));
     }
-    case type_class::opaque: return bytes_json({p, t.size});
+    case type_class::opaque: return t.wide_integer ? json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
     case type_class::compound: {
       json object = json::object();
       for (const type_tree& m : t.parts) object[shown(m.name)] = value_json(m, p + m.offset, references);

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_VALUES_JSON_HPP
 #define ZARRBITS_CONVERT_VALUES_JSON_HPP
 
-#include "convert/type_tree.hpp"
+#include "convert/hdf5/type_tree.hpp"
 
 #include <functional>
 #include <string>

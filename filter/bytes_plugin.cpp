@@ -2,7 +2,7 @@
 #include "filter/bytes_plugin.hpp"
 
 #include "filter/bytes.hpp"
-#include "filter/creation.hpp"
+#include "filter/callbacks.hpp"
 
 #define ZARRBITS_HDF5_CONSTANTS_ONLY
 #include <zarrbits/hdf5.h>
@@ -11,62 +11,29 @@ namespace zarrbits::filter {
 
 namespace {
 
-bool incomplete(sentence& why) noexcept {
-  return why.set(minor::cant_filter,
-                 "zarrbits: bytes: the functions of the libhdf5 that calls cannot be found; a program that links libhdf5 statically must "
-                 "export its symbols (-rdynamic)");
-}
+struct bytes_codec {
+  using chunk = bytes_chunk;
+  static constexpr int id = ZARRBITS_HDF5_BYTES_ID;
+  static constexpr const char* name = "bytes";
+  static constexpr unsigned stored = bytes_stored;
 
-bool prepare(const library& h5, hid dcpl, hid type, hid space, creation& c, bytes_chunk& chunk, sentence& why) noexcept {
-  bool big_endian = false;
-  return (h5.complete || incomplete(why)) && examine(h5, dcpl, type, space, ZARRBITS_HDF5_BYTES_ID, "bytes", c, why) &&
-         read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) && resolve(big_endian, c.what, c.elements, chunk, why);
-}
+  static bool resolve(const creation& c, chunk& out, sentence& why) noexcept {
+    bool big_endian = false;
+    return read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) && filter::resolve(big_endian, c.what, c.elements, out, why);
+  }
+  static void store(const chunk& c, unsigned cd[bytes_stored]) noexcept { filter::store(c, cd); }
+  static void created(const creation&, const chunk&) noexcept {}
+  static bool load(std::size_t n, const unsigned cd[], chunk& out, sentence& why) noexcept { return filter::load(n, cd, out, why); }
+  // a swap is its own reverse
+  static std::size_t run(const library&, unsigned, const chunk& c, std::size_t nbytes, std::size_t*, void** buf, sentence& why) noexcept {
+    return convert(c, nbytes, *buf, why);
+  }
+  static bool expected(unsigned, const chunk&) noexcept { return false; }
+};
 
 }  // namespace
 
-extern "C" {
-
-// Negative, never 0: see packbits_plugin.cpp
-static htri bytes_can_apply(hid dcpl, hid type, hid space) noexcept {
-  library scratch;
-  const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
-  creation c;
-  bytes_chunk chunk;
-  sentence why;
-  if (prepare(h5, dcpl, type, space, c, chunk, why)) return 1;
-  report(h5, "can_apply", why);
-  return -1;
-}
-
-static herr bytes_set_local(hid dcpl, hid type, hid space) noexcept {
-  library scratch;
-  const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
-  creation c;
-  bytes_chunk chunk;
-  sentence why;
-  if (prepare(h5, dcpl, type, space, c, chunk, why)) {
-    unsigned stored[bytes_stored];
-    store(chunk, stored);
-    if (h5.call.plist_modify_filter(c.dcpl, ZARRBITS_HDF5_BYTES_ID, c.flags, bytes_stored, stored) >= 0) return 0;
-    why.set(minor::cant_filter, "zarrbits: bytes: HDF5 does not take the filter's resolved parameters");
-  }
-  report(h5, "set_local", why);
-  return -1;
-}
-
-static std::size_t bytes_filter(unsigned, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes, std::size_t*,
-                                void** buf) noexcept {
-  bytes_chunk chunk;
-  sentence why;
-  if (load(cd_nelmts, cd_values, chunk, why) && convert(chunk, nbytes, *buf, why) != 0) return nbytes;
-  library scratch;
-  report(*find_library(ZARRBITS_FILTER_CALLER(), scratch), "filter", why);
-  return 0;
-}
-
-}  // extern "C"
-
-const filter_class bytes_class = {class_version, ZARRBITS_HDF5_BYTES_ID, 1, 1, "bytes (zarrbits)", bytes_can_apply, bytes_set_local, bytes_filter};
+const filter_class bytes_class = {
+    class_version, bytes_codec::id, 1, 1, "bytes (zarrbits)", can_apply_callback<bytes_codec>, set_local_callback<bytes_codec>, filter_callback<bytes_codec>};
 
 }  // namespace zarrbits::filter

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "filter/caller.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -47,40 +44,14 @@ constexpr symbol symbols[] = {
     {"H5free_memory", offsetof(functions, free_memory), false},
 };
 
-struct module {
-  std::uintptr_t address;
-  std::uintptr_t low, high;
-  const char* path;  // "" for the main program; lives as long as the module, which is on the call stack
-};
-
-// dladdr() would do, but reads libhdf5's whole symbol table at each call.
-int match_module(dl_phdr_info* info, std::size_t, void* data) noexcept {
-  auto& m = *static_cast<module*>(data);
-  std::uintptr_t low = UINTPTR_MAX, high = 0;
-  bool inside = false;
-  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD) continue;
-    const std::uintptr_t from = info->dlpi_addr + segment.p_vaddr, to = from + segment.p_memsz;
-    if (from < low) low = from;
-    if (to > high) high = to;
-    inside = inside || (m.address >= from && m.address < to);
-  }
-  if (!inside) return 0;
-  m.low = low;
-  m.high = high;
-  m.path = info->dlpi_name;
-  return 1;
-}
-
 void resolve(library& l) noexcept {
   l.complete = true;
   for (const symbol& s : symbols) {
-    void* found = l.handle ? dlsym(l.handle, s.name) : nullptr;
-    // A handle also finds symbols of the module's dependencies. Those are another library's: when libnetcdf calls a filter itself, its
+    void* found = find_symbol(l.where, s.name);
+    // This may also have looked in the module's dependencies. Those are another library's: when libnetcdf calls a filter itself, its
     // buffers are malloc's although the libhdf5 that it links has H5free_memory.
     const auto address = reinterpret_cast<std::uintptr_t>(found);
-    if (address < l.low || address >= l.high) found = nullptr;
+    if (address < l.where.low || address >= l.where.high) found = nullptr;
     if (!found && s.required) l.complete = false;
     std::memcpy(reinterpret_cast<char*>(&l.call) + s.place, &found, sizeof found);
   }
@@ -106,7 +77,7 @@ __attribute__((destructor)) void release_modules() noexcept {
   for (auto& slot : cache) {
     auto* l = const_cast<library*>(slot.exchange(nullptr));
     if (!l) continue;
-    if (l->handle) dlclose(l->handle);
+    release_module(l->where);
     std::free(l);
   }
 }
@@ -115,7 +86,7 @@ const library* cached(std::uintptr_t address) noexcept {
   for (auto& slot : cache) {
     const library* l = slot.load(std::memory_order_acquire);
     if (!l) return nullptr;
-    if (address >= l->low && address < l->high) return l;
+    if (address >= l->where.low && address < l->where.high) return l;
   }
   return nullptr;
 }
@@ -136,12 +107,7 @@ const library* find_library(void* return_address, library& scratch) noexcept {
   if (const library* l = cached(address)) return l;
 
   scratch = library{};
-  module m{address, 0, 0, nullptr};
-  if (!dl_iterate_phdr(match_module, &m)) return &scratch;
-  scratch.low = m.low;
-  scratch.high = m.high;
-  // a libhdf5 linked statically into the program: found if the program exports its symbols (-rdynamic)
-  scratch.handle = m.path && *m.path ? dlopen(m.path, RTLD_LAZY | RTLD_NOLOAD) : dlopen(nullptr, RTLD_LAZY);
+  if (!find_module(address, scratch.where)) return &scratch;
   resolve(scratch);
 
   if (auto* copy = static_cast<library*>(std::malloc(sizeof(library)))) {
@@ -149,7 +115,7 @@ const library* find_library(void* return_address, library& scratch) noexcept {
     if (append(copy)) return copy;
     std::free(copy);
   }
-  if (scratch.handle) dlclose(scratch.handle);  // the module is on the call stack: it stays
+  release_module(scratch.where);  // it is on the call stack, and stays
   return &scratch;
 }
 
@@ -171,9 +137,9 @@ hid library::error_id(const char* name) const noexcept {
     return hid{*static_cast<const std::int32_t*>(variable)};
   };
   // read at every use: the ids change when HDF5 is closed and opened again
-  hid id = value(handle ? dlsym(handle, name) : nullptr);
+  hid id = value(find_symbol(where, name));
   // a program that was linked with a copy relocation of this variable holds the one that the library uses
-  if (id <= 0) id = value(dlsym(RTLD_DEFAULT, name));
+  if (id <= 0) id = value(find_global_symbol(name));
   return id > 0 ? id : -1;
 }
 

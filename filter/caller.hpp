@@ -14,6 +14,7 @@
 #define ZARRBITS_FILTER_CALLER_HPP
 
 #include "filter/h5_abi.hpp"
+#include "filter/module.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +25,10 @@
 namespace zarrbits::filter {
 
 struct library {
-  std::uintptr_t low = 0, high = 0;  // the module's addresses
-  void* handle = nullptr;            // from dlopen: pins the module while it is cached
+  module where;  // kept loaded while this is cached
   functions call{};
-  bool complete = false;    // everything was found, but for what `functions` says may be missing
-  bool narrow_ids = false;  // HDF5 1.8: hid_t has 32 bits
+  bool complete = false;             // everything was found, but for what `functions` says may be missing
+  bool narrow_ids = false;           // HDF5 1.8: hid_t has 32 bits
   bool loses_filter_errors = false;  // HDF5 1.14.5 to 2.1: what filter() puts on the error stack is thrown away
 
   // An id as it came from this library, as an argument, a result or a variable.

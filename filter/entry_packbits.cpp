@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What HDF5 looks for in libzarrbits_packbits.so: the only symbols that it exports.
+#include "filter/export.hpp"
 #include "filter/message.hpp"
 #include "filter/netcdf_codec.hpp"
 #include "filter/packbits_plugin.hpp"
 
 extern "C" {
-__attribute__((visibility("default"))) int H5PLget_plugin_type() { return zarrbits::filter::plugin_type_filter; }
-__attribute__((visibility("default"))) const void* H5PLget_plugin_info() { return &zarrbits::filter::packbits_class; }
-__attribute__((visibility("default"))) const char* zarrbits_hdf5_last_error() { return zarrbits::filter::last_error(); }
+ZARRBITS_FILTER_EXPORT int H5PLget_plugin_type() { return zarrbits::filter::plugin_type_filter; }
+ZARRBITS_FILTER_EXPORT const void* H5PLget_plugin_info() { return &zarrbits::filter::packbits_class; }
+ZARRBITS_FILTER_EXPORT const char* zarrbits_hdf5_last_error() { return zarrbits::filter::last_error(); }
 // netCDF looks for this one
-__attribute__((visibility("default"))) const void* NCZ_get_codec_info() { return &zarrbits::filter::packbits_codec; }
+ZARRBITS_FILTER_EXPORT const void* NCZ_get_codec_info() { return &zarrbits::filter::packbits_codec; }
 }

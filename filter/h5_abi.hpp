@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The part of HDF5's binary interface that a filter plugin touches, written down here so that the plugins need no hdf5.h to build and
-// serve every libhdf5 from 1.8 on. tests/filter/abi.cpp holds it against a real hdf5.h.
+// serve every libhdf5 from 1.8 on. tests/filter/filter_abi.cpp holds it against a real hdf5.h.
 //
 #ifndef ZARRBITS_FILTER_H5_ABI_HPP
 #define ZARRBITS_FILTER_H5_ABI_HPP

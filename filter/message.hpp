@@ -7,6 +7,13 @@
 
 #include "filter/caller.hpp"
 
+// MinGW's headers give C++ programs a standard printf; the compiler means Windows' by "printf".
+#ifdef __MINGW32__
+#define ZARRBITS_FILTER_PRINTF gnu_printf
+#else
+#define ZARRBITS_FILTER_PRINTF printf
+#endif
+
 namespace zarrbits::filter {
 
 // HDF5's minor error numbers that we use.
@@ -17,7 +24,7 @@ struct sentence {
   minor kind = minor::bad_value;
 
   // Sets the text, printf-like, and returns false, so that a check can end in `return why.set(...)`.
-  bool set(minor m, const char* format, ...) noexcept __attribute__((format(printf, 3, 4)));
+  bool set(minor m, const char* format, ...) noexcept __attribute__((format(ZARRBITS_FILTER_PRINTF, 3, 4)));
 };
 
 // Puts the sentence on the error stack of the library that called: h5py raises it as an exception, the tools print it with

@@ -8,8 +8,6 @@
 #define ZARRBITS_HDF5_CONSTANTS_ONLY
 #include <zarrbits/hdf5.h>
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <cstring>
 
@@ -62,7 +60,7 @@ struct netcdf {
   int (*var_chunking)(int, int, int*, std::size_t*);
   bool find(const library& caller) noexcept {
     const auto get = [&caller](auto& function, const char* name) noexcept {
-      void* found = caller.handle ? dlsym(caller.handle, name) : nullptr;
+      void* found = find_symbol(caller.where, name);
       std::memcpy(&function, &found, sizeof found);
       return found != nullptr;
     };

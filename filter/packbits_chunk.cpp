@@ -8,8 +8,8 @@ namespace zarrbits::filter {
 
 namespace {
 
-// encode_elements() and decode_elements() of the core report through std::error_code, which lives in the C++ runtime that the plugins do
-// without. All components of an HDF5 element are packed alike, so that the functions for components do.
+// The core's functions for components are used, and not those for elements: these report through std::error_code, which lives in the C++
+// runtime that the plugins do without. All components of an HDF5 element are packed alike.
 
 bool no_memory(std::uint64_t size, sentence& why) noexcept {
   return why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %llu bytes", static_cast<unsigned long long>(size));
@@ -28,6 +28,29 @@ void expand_in_place(const detail::kernel_table& k, const detail::packing& how, 
   }
 }
 
+// Encodes from `in` to `out`, which may be the same place. Returns how many components that were: `n`, or the index of the first one that is
+// refused, and then `in` is as it was: HDF5 stores it when an optional filter fails. Each tile is looked at and then encoded while it
+// is in the first-level cache; where one is refused, those before it are decoded again.
+std::size_t pack(const detail::kernel_table& k, const detail::packing& how, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  detail::packing unchecked = how;
+  unchecked.truncate = true;
+  unchecked.nonzero_is_true = how.is_bool;
+  std::size_t tile = 8192 / how.size;
+  // HDF5 has two forms of such negative numbers, and decoding would not know which it was: all are looked at before one is encoded
+  if (how.is_signed && how.type_bits < 8u * how.size) tile = n;
+  for (std::size_t at = 0; at < n; at += tile) {
+    const std::size_t m = n - at < tile ? n - at : tile;
+    const std::byte* from = in + at * how.size;
+    const std::size_t good = detail::first_refused(k, how, from, m);
+    if (good != m) {
+      if (in == out) expand_in_place(k, how, out, at);
+      return at + good;
+    }
+    detail::encode_components(k, unchecked, from, out + at / 8 * how.bits, m);
+  }
+  return n;
+}
+
 }  // namespace
 
 std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
@@ -39,10 +62,19 @@ std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbyte
   const detail::kernel_table& k = detail::kernels();
   auto* in = static_cast<std::byte*>(*buf);
   const std::size_t n = c.count();
-
-  // all values are looked at before one byte is written: HDF5 stores the buffer as it is when an optional filter fails
-  const std::size_t refused = detail::first_refused(k, c.how, in, n);
+  const bool first = c.count_byte == padding::first_byte;
+  const auto packed = static_cast<std::size_t>(c.encoded_size);
+  std::byte* out = in;
+  if (packed > *buf_size) {  // as many bits as before, or nearly, and a count byte
+    out = static_cast<std::byte*>(h5.allocate(packed));
+    if (!out) {
+      no_memory(packed, why);
+      return 0;
+    }
+  }
+  const std::size_t refused = pack(k, c.how, in, out, n);
   if (refused != n) {
+    if (out != in) h5.release(out);
     const std::uint64_t value = detail::load_component(c.how, in + refused * c.how.size);
     if (c.how.is_bool)
       why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; correct the data",
@@ -54,21 +86,6 @@ std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbyte
               refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit});
     return 0;
   }
-  detail::packing how = c.how;
-  how.truncate = true;  // checked above
-  how.nonzero_is_true = how.is_bool;
-
-  const bool first = c.count_byte == padding::first_byte;
-  const auto packed = static_cast<std::size_t>(c.encoded_size);
-  std::byte* out = in;
-  if (packed > *buf_size) {  // all bits kept, and a count byte
-    out = static_cast<std::byte*>(h5.allocate(packed));
-    if (!out) {
-      no_memory(packed, why);
-      return 0;
-    }
-  }
-  detail::encode_components(k, how, in, out, n);
   const auto count = static_cast<std::byte>(detail::padding_bits(c.layout(), c.elements));
   if (c.count_byte == padding::last_byte) out[packed - 1] = count;
   if (first) {

@@ -10,8 +10,13 @@ namespace zarrbits::detail::avx2 {
 
 namespace {
 
+// How results go to memory. `past_caches`: where they fit in no cache, the lines that they replace need not be read before.
+// Measured with 64 MiB on Zen 5: 1.3 times as fast; with 4 MiB 0.6 times.
+enum class write { plainly, prefetched, past_caches };
+inline constexpr std::size_t no_cache_holds = std::size_t{32} << 20;
+
 // The bytes of each component of a vector reversed, by vpshufb.
-template <unsigned size, bool prefetch>
+template <unsigned size, write how>
 ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, std::size_t& n) noexcept {
   const __m256i reversed = size == 2   ? _mm256_set1_epi64x(0x0607040502030001)
                            : size == 4 ? _mm256_set1_epi64x(0x0405060700010203)
@@ -20,18 +25,33 @@ ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, st
   const __m256i index = _mm256_add_epi8(reversed, halves);
   // one cache line: twice as much is a quarter slower on Zen 5 when the loop begins at certain addresses
   for (; n >= 64 / size; n -= 64 / size, in += 64, out += 64) {
-    if constexpr (prefetch) __builtin_prefetch(out + ahead, 1);
-    for (int i = 0; i < 2; ++i) store(out + 32 * i, _mm256_shuffle_epi8(load(in + 32 * i), index));
+    if constexpr (how == write::prefetched) __builtin_prefetch(out + ahead, 1);
+    for (int i = 0; i < 2; ++i) {
+      const __m256i x = _mm256_shuffle_epi8(load(in + 32 * i), index);
+      if constexpr (how == write::past_caches)
+        _mm256_stream_si256(reinterpret_cast<__m256i*>(out + 32 * i), x);
+      else
+        store(out + 32 * i, x);
+    }
   }
+  if constexpr (how == write::past_caches) _mm_sfence();
   for (; n >= 32 / size; n -= 32 / size, in += 32, out += 32) store(out, _mm256_shuffle_epi8(load(in), index));
 }
 
 template <unsigned size>
 ZARRBITS_AVX2 void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (in == out || !prefetch_pays())
-    swap_vectors<size, false>(in, out, n);
-  else
-    swap_vectors<size, true>(in, out, n);
+  const std::size_t to_a_line = -reinterpret_cast<std::uintptr_t>(out) % 64;
+  if (in != out && n >= no_cache_holds / size && to_a_line % size == 0) {
+    portable_kernels.swap[log2_size(size)](in, out, to_a_line / size);
+    in += to_a_line;
+    out += to_a_line;
+    n -= to_a_line / size;
+    swap_vectors<size, write::past_caches>(in, out, n);
+  } else if (in != out && prefetch_pays()) {
+    swap_vectors<size, write::prefetched>(in, out, n);
+  } else {
+    swap_vectors<size, write::plainly>(in, out, n);
+  }
   portable_kernels.swap[log2_size(size)](in, out, n);
 }
 
@@ -115,10 +135,14 @@ bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept {
 bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept {
   return check<64>(p, in, n);
 }
-void copy(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n != 0 && in != out) std::memmove(out, in, n);
-}
-void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+ZARRBITS_AVX2 void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const __m256i kept = broadcast<8>(low_bits(p.bits)), zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1);
+  const __m256i sign = broadcast<8>(p.is_signed ? 1u << (p.bits - 1) : 0);
+  for (; n >= 32; n -= 32, in += 32, out += 32) {
+    const __m256i x = load(in);
+    store(out, p.is_bool ? _mm256_andnot_si256(_mm256_cmpeq_epi8(x, zero), one)
+                         : _mm256_sub_epi8(_mm256_xor_si256(_mm256_and_si256(x, kept), sign), sign));
+  }
   portable_kernels.extend(p, in, out, n);
 }
 
@@ -128,7 +152,7 @@ namespace zarrbits::detail {
 
 const kernel_table avx2_kernels = {
     "avx2",
-    {avx2::copy, avx2::swap16, avx2::swap32, avx2::swap64},
+    {portable::swap<std::uint8_t>, avx2::swap16, avx2::swap32, avx2::swap64},
     {avx2::encode8, avx2::encode16, avx2::encode32, avx2::encode64},
     {avx2::decode8, avx2::decode16, avx2::decode32, avx2::decode64},
     avx2::encode_bool,

@@ -30,11 +30,11 @@ using encode_function = bool(const packing& p, const std::byte* in, std::byte* o
 using decode_function = void(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 using check_function = bool(const packing& p, const std::byte* in, std::size_t n) noexcept;
 using swap_function = void(const std::byte* in, std::byte* out, std::size_t n) noexcept;
-swap_function copy, swap16, swap32, swap64;
+swap_function swap16, swap32, swap64;
 encode_function encode8, encode16, encode32, encode64, encode_bool;
 decode_function decode8, decode16, decode32, decode64, decode_bool;
-check_function check8, check16, check32, check64;
 decode_function extend;
+check_function check8, check16, check32, check64;
 
 // Fewer components than these go to the portable kernels, which have nothing to prepare.
 inline constexpr std::size_t few = 32;
@@ -49,8 +49,8 @@ inline bool prefetch_pays() noexcept {
 ZARRBITS_AVX2_INLINE __m256i load(const void* at) noexcept {
   return _mm256_loadu_si256(static_cast<const __m256i*>(at));
 }
-// The vpermd index for the same with a single load: the upper half begins at dword `high` of it. Measured a quarter faster on Zen
-// 5 for components of 32 and 64 bits.
+
+// The vpermd index that takes the lower half from the beginning of a vector and the upper half from its dword `high` on.
 ZARRBITS_AVX2_INLINE __m256i dwords_from(unsigned high) noexcept {
   return _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3),
                           _mm256_inserti128_si256(_mm256_setzero_si256(), _mm_set1_epi32(static_cast<int>(high)), 1));
@@ -64,6 +64,12 @@ ZARRBITS_AVX2_INLINE __m256i load_once(const void* at) noexcept {
 }
 ZARRBITS_AVX2_INLINE void store(void* at, __m256i v) noexcept {
   _mm256_storeu_si256(static_cast<__m256i*>(at), v);
+}
+
+// Zeros; std::memset() becomes a string instruction, which takes longer than everything else about a short call.
+template <std::size_t bytes>
+ZARRBITS_AVX2_INLINE void zeros(std::byte* at) noexcept {
+  for (std::size_t i = 0; i < bytes; i += 32) store(at + i, _mm256_setzero_si256());
 }
 
 ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept {
@@ -99,49 +105,73 @@ struct stretch {
   std::size_t steps;
 };
 
+// How many of the first steps stay inside `size` bytes if each begins `apart` bytes behind the one before and reaches so far.
+// There are few that do not; a division would take longer.
+inline std::size_t steps_inside(std::size_t steps, std::size_t apart, std::size_t reach, std::size_t size) noexcept {
+  for (std::size_t left = size - steps * apart; steps != 0 && left + apart < reach; left += apart) --steps;
+  return steps;
+}
+
 // Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes),
-// bytes_in(), bytes_out(), reach (bytes from out on that it stores, at most 64), and collects in `seen` what lossless() decides
-// upon. `out` may be `in`: a step stores nothing behind what it has loaded.
+// vectors (that they are), bytes_in(), bytes_out(), reach (bytes from out on that it stores, at most 64); upon what it returns,
+// or-ed over all steps, lossless() decides. `out` may be `in`: a step stores nothing behind what it has loaded.
 template <class Step>
 ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
   __m256i seen = _mm256_setzero_si256();
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;
-  const std::size_t inside = size < Step::reach ? 0 : std::min(steps, (size - Step::reach) / o + 1);
+  const std::size_t inside = steps_inside(steps, o, Step::reach, size);
   // what is stored behind the last steps, and loaded behind the last components, must not be the caller's
   std::byte end[256], last[Step::components * 8];
-  std::memset(last, 0, i);
-  std::memcpy(last, in + steps * i, rest * p.size);
+  if (rest != 0) {
+    for (std::size_t at = 0; at < i; at += 32) zeros<32>(last + at);
+    std::memcpy(last, in + steps * i, rest * p.size);
+  }
   const stretch stretches[] = {
       {in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
   for (stretch t : stretches) {
-    // four at a time: a body of one vector is bound by the loop itself
-    for (; t.steps >= 4; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
-      s(t.in, t.out, seen);
-      s(t.in + i, t.out + o, seen);
-      s(t.in + 2 * i, t.out + 2 * o, seen);
-      s(t.in + 3 * i, t.out + 3 * o, seen);
+    // four vectors at a time: a body of one is bound by the loop itself, and a chain of sums is too (2 cycles each on Zen 5)
+    for (; t.steps >= 4 && Step::vectors == 1; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
+      const __m256i a = s(t.in, t.out), b = s(t.in + i, t.out + o);
+      const __m256i c = s(t.in + 2 * i, t.out + 2 * o), d = s(t.in + 3 * i, t.out + 3 * o);
+      seen = _mm256_or_si256(seen, _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d)));
     }
-    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) s(t.in, t.out, seen);
+    for (; t.steps >= 2 && Step::vectors <= 2; t.steps -= 2, t.in += 2 * i, t.out += 2 * o) {
+      const __m256i a = s(t.in, t.out), b = s(t.in + i, t.out + o);
+      seen = _mm256_or_si256(seen, _mm256_or_si256(a, b));
+    }
+    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) seen = _mm256_or_si256(seen, s(t.in, t.out));
   }
   std::memcpy(out + inside * o, end, size - inside * o);
   return s.lossless(seen);
 }
 
-// Decodes n components. A step has: components, bytes_in(), bytes_out(), reach() (bytes from in on that it loads, at most 128),
-// prefetch (lines of output of 4 steps that are asked for in advance).
+// Decodes n components. A step has: components, bytes_in(), bytes_out(), lead() and reach() (it loads bytes in - lead() to
+// in + reach(), at most 16 and 128), prefetch (lines of output of 4 steps that are asked for in advance).
 template <class Step>
 ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;
-  const std::size_t inside = size < s.reach() ? 0 : std::min(steps, (size - s.reach()) / i + 1);
-  std::byte end[384], last[Step::components * 8];
-  std::memcpy(end, in + inside * i, size - inside * i);
-  std::memset(end + (size - inside * i), 0, 128);
-  const stretch stretches[] = {
-      {in, out, inside}, {end, out + inside * o, steps - inside}, {end + (steps - inside) * i, last, rest != 0}};
+  // steps before `first` would load from before the caller's memory, those from `after` on from behind it
+  std::size_t first = 0;
+  while (first != steps && first * i < s.lead()) ++first;
+  const std::size_t after = std::max(first, steps_inside(steps, i, s.reach(), size));
+  std::byte begin[32 + 256], end[32 + 384], last[Step::components * 8];
+  if (first != 0) {
+    const std::size_t copied = std::min(size, first * i + s.reach());
+    zeros<32>(begin);
+    std::memcpy(begin + 32, in, copied);
+    if (copied == size) zeros<64>(begin + 32 + size);
+  }
+  zeros<32>(end);
+  std::memcpy(end + 32, in + after * i, size - after * i);
+  zeros<128>(end + 32 + (size - after * i));
+  const stretch stretches[] = {{begin + 32, out, first},
+                               {in + first * i, out + first * o, after - first},
+                               {end + 32, out + after * o, steps - after},
+                               {end + 32 + (steps - after) * i, last, rest != 0}};
   const bool prefetch = Step::prefetch != 0 && prefetch_pays();
   for (stretch t : stretches) {
     for (; t.steps >= 4; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
@@ -154,7 +184,7 @@ ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte
     }
     for (; t.steps != 0; --t.steps, t.in += i, t.out += o) s(t.in, t.out);
   }
-  std::memcpy(out + steps * o, last, rest * p.size);
+  if (rest != 0) std::memcpy(out + steps * o, last, rest * p.size);
 }
 
 }  // namespace zarrbits::detail::avx2

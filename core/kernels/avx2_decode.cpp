@@ -17,52 +17,81 @@
 #ifdef ZARRBITS_X86_KERNELS
 
 #include <array>
+#include <type_traits>
 
 namespace zarrbits::detail::avx2 {
 
 namespace {
 
-// Windows for 4 halves of vectors. A byte of a vpshufb index that is 0x80 gives zero.
+// How a vector gets the bytes of its two halves, of 16 bytes each; one load is faster than two.
+enum class halves {
+  split,   // the halves' bytes are apart: a load such that the upper half's begin with its byte 16 (and so before the lower
+           // half's)
+  joined,  // they share a byte: a load from where the lower half's begin; vpermd then takes the upper half from a dword of it
+  apart,   // and no such dword will do: a load for each
+};
+
+// Where the bytes of a vector are.
+struct place {
+  std::int8_t start;     // byte of the step that is loaded first
+  std::uint8_t upper;    // joined: the dword from there on with which the upper half begins. apart: the byte of the step
+  std::uint8_t skip[2];  // bytes before each half's first in its 16
+};
+
+// The bytes of halves of so many bits, the lower one from bit `from` of the step on.
+struct extent {
+  unsigned low, high, end;
+  constexpr extent(unsigned bits, unsigned from) : low(from / 8), high((from + bits) / 8), end((from + 2 * bits + 7) / 8) {}
+  constexpr unsigned dword() const { return (high - low) / 4; }
+};
+
+constexpr halves halves_of(unsigned bits) {
+  if (bits % 8 == 0) return halves::split;
+  for (unsigned from = 0; from < 4 * bits; from += 2 * bits)
+    if (const extent e(bits, from); e.end - (e.low + 4 * e.dword()) > 16) return halves::apart;
+  return halves::joined;
+}
+
+constexpr place make_place(unsigned bits, unsigned from) {
+  const extent e(bits, from);
+  const auto narrow = [](unsigned v) { return static_cast<std::uint8_t>(v); };
+  const auto low = static_cast<std::int8_t>(e.low);
+  switch (halves_of(bits)) {
+    case halves::split:
+      return {static_cast<std::int8_t>(static_cast<int>(e.high) - 16), 0, {narrow(16 - (e.high - e.low)), 0}};
+    case halves::joined:
+      return {low, narrow(e.dword()), {0, narrow((e.high - e.low) % 4)}};
+    default:
+      return {low, narrow(e.high), {0, 0}};
+  }
+}
+
+// Windows of up to two vectors. A byte of a vpshufb index that is 0x80 gives zero.
 template <class Lane>
 struct plan {
   alignas(32) std::uint8_t index[64];
-  alignas(32) Lane up[64 / sizeof(Lane)];  // what moves a field to the top of its lane: a count, for 16 bits a factor
-  std::uint8_t start[4];                   // where each half's bytes begin
-  std::uint8_t dword[2];                   // the same of the upper half of each vector, from the lower half on
-  bool joined;                             // the index takes halves from such dwords, not from where they begin
+  alignas(32) Lane up[64 / sizeof(Lane)];    // what moves a field to the top of its lane: a count, for 16 bits a factor
+  alignas(32) Lane down[64 / sizeof(Lane)];  // what moves it to the bottom
+  place at[2];
 };
 
-// Are all bytes of each upper half in the 16 bytes from the dword in which it begins?
-constexpr bool can_be_joined(unsigned bits_of_a_half) {
-  for (unsigned half = 1; half < 4; half += 2) {
-    const unsigned low = (half - 1) * bits_of_a_half / 8, begin = half * bits_of_a_half / 8,
-                   end = ((half + 1) * bits_of_a_half + 7) / 8;
-    if (end - (low + (begin - low) / 4 * 4) > 16) return false;
-  }
-  return true;
-}
-
 template <class Lane>
-constexpr plan<Lane> make_plan(unsigned bits, bool may_join = true) {
+constexpr plan<Lane> make_plan(unsigned bits) {
   constexpr unsigned size = sizeof(Lane), lanes = 16 / size;
   plan<Lane> p{};
-  p.joined = may_join && can_be_joined(lanes * bits);
-  for (unsigned half = 0; half < 4; ++half) {
-    const unsigned begin = half * lanes * bits;
-    p.start[half] = static_cast<std::uint8_t>(begin / 8);
-    unsigned skip = 0;
-    if (half % 2 != 0) {
-      p.dword[half / 2] = static_cast<std::uint8_t>((p.start[half] - p.start[half - 1]) / 4);
-      if (p.joined) skip = (p.start[half] - p.start[half - 1]) % 4u;
-    }
-    for (unsigned i = 0; i < lanes; ++i) {
-      const unsigned at = begin % 8 + i * bits, byte = skip + at / 8, below = at % 8;
-      for (unsigned b = 0; b < size; ++b)
-        p.index[16 * half + size * i + b] = static_cast<std::uint8_t>(byte + b < 16 ? byte + b : 0x80);
-      const unsigned up =
-          8 * size < bits + below ? 0 : 8 * size - bits - below;  // plans in which a field does not fit are not used
-      p.up[half * lanes + i] = static_cast<Lane>(size == 2 ? std::uint64_t{1} << up : up);
-    }
+  for (unsigned v = 0; v < 2; ++v) {
+    const unsigned of_half = lanes * bits;
+    p.at[v] = make_place(of_half, 2 * v * of_half);
+    for (unsigned half = 2 * v; half < 2 * v + 2; ++half)
+      for (unsigned i = 0; i < lanes; ++i) {
+        const unsigned at = half * of_half % 8 + i * bits, byte = p.at[v].skip[half % 2] + at / 8, below = at % 8;
+        for (unsigned b = 0; b < size; ++b)
+          p.index[16 * half + size * i + b] = static_cast<std::uint8_t>(byte + b < 16 ? byte + b : 0x80);
+        const unsigned up =
+            8 * size < bits + below ? 0 : 8 * size - bits - below;  // plans in which a field does not fit are not used
+        p.up[half * lanes + i] = static_cast<Lane>(size == 2 ? std::uint64_t{1} << up : up);
+        p.down[half * lanes + i] = static_cast<Lane>(below);
+      }
   }
   return p;
 }
@@ -74,14 +103,10 @@ constexpr auto make_plans() {
   return plans;
 }
 
-constexpr auto plans16 = make_plans<std::uint16_t>();
-constexpr auto plans32 = make_plans<std::uint32_t>();
-constexpr auto plans64 = make_plans<std::uint64_t>();
-
-// Bits that decoded components can have: none below first_bit, with zero_above none above the type.
-constexpr std::uint64_t possible_bits(const packing& p) noexcept {
-  return low_bits(p.zero_above ? p.type_bits : 8u * p.size) & ~low_bits(p.first_bit);
-}
+template <unsigned width>
+using lane = std::conditional_t<width == 16, std::uint16_t, std::conditional_t<width == 32, std::uint32_t, std::uint64_t>>;
+template <unsigned width>
+constexpr auto plans = make_plans<lane<width>>();
 
 template <bool is_signed>
 ZARRBITS_AVX2_INLINE __m256i shift_right16(__m256i x, __m128i by) noexcept {
@@ -98,33 +123,121 @@ ZARRBITS_AVX2_INLINE __m256i kept(__m256i x, __m256i possible) noexcept {
   return masked ? _mm256_and_si256(x, possible) : x;
 }
 
-// 16-bit components whose field and the bits below it in its first byte fit in 16 bits: up to 10 bits, and 12.
-template <bool is_signed, bool masked>
-class unpack_16 {
+// The windows of a vector.
+template <halves how>
+class window {
  public:
-  static constexpr std::size_t components = 16, prefetch = 2;
-  std::size_t bytes_in() const noexcept { return bytes_in_; }
-  std::size_t bytes_out() const noexcept { return 32; }
-  std::size_t reach() const noexcept { return 32; }
-
-  ZARRBITS_AVX2 explicit unpack_16(const packing& p) noexcept {
-    const plan<std::uint16_t>& l = plans16[p.bits];
-    index_ = load(l.index);
-    up_ = load(l.up);
-    halves_ = dwords_from(l.dword[0]);
-    bytes_in_ = 2u * p.bits;
-    down_ = count(16u - p.bits - p.first_bit);
-    keep_ = broadcast<16>(possible_bits(p));
+  template <class Lane>
+  ZARRBITS_AVX2_INLINE void prepare(const plan<Lane>& l, unsigned v) noexcept {
+    index_ = load(l.index + 32 * v);
+    at_ = l.at[v];
+    upper_ = dwords_from(at_.upper);
   }
+  std::size_t lead() const noexcept { return at_.start < 0 ? static_cast<std::size_t>(-at_.start) : 0; }
+  std::size_t reach() const noexcept { return how == halves::apart ? at_.upper + 16u : static_cast<std::size_t>(at_.start + 32); }
 
-  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
-    const __m256i x = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(load(in), halves_), index_);
-    store(out, kept<masked>(shift_right16<is_signed>(_mm256_mullo_epi16(x, up_), down_), keep_));
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in) const noexcept {
+    __m256i x;
+    if constexpr (how == halves::split) x = load(in + at_.start);
+    if constexpr (how == halves::joined) x = _mm256_permutevar8x32_epi32(load(in + at_.start), upper_);
+    if constexpr (how == halves::apart) x = load_halves(in + at_.start, in + at_.upper);
+    return _mm256_shuffle_epi8(x, index_);
   }
 
  private:
-  __m256i index_, up_, keep_, halves_;
+  __m256i index_, upper_;
+  place at_;
+};
+
+// Components of 16 to 64 bits whose field and the bits below it in its first byte fit in the component: of 16 bits up to 10 and
+// 12, of 32 up to 25, 26 and 28, of 64 up to 57, 58 and 60. Unsigned fields of wide lanes need only go down and be masked, where
+// first_bit is 0: a mask takes any port, shifts have two. There is no arithmetic shift of 64 bits; (x ^ s) - s extends the sign
+// s.
+template <unsigned width, halves how, bool is_signed, bool masked>
+class unpacker {
+ public:
+  static constexpr unsigned vectors = width == 64 ? 2 : 1;
+  static constexpr std::size_t components = vectors * 256 / width, prefetch = 2 * vectors;
+  std::size_t bytes_in() const noexcept { return bytes_in_; }
+  std::size_t bytes_out() const noexcept { return 32 * vectors; }
+  std::size_t lead() const noexcept { return window_[0].lead(); }
+  std::size_t reach() const noexcept { return window_[vectors - 1].reach(); }
+
+  ZARRBITS_AVX2 explicit unpacker(const packing& p) noexcept {
+    const plan<lane<width>>& l = plans<width>[p.bits];
+    for (unsigned v = 0; v < vectors; ++v) {
+      window_[v].prepare(l, v);
+      shift_[v] = load((just_down ? l.down : l.up) + 256 / width * v);
+    }
+    bytes_in_ = components * p.bits / 8;
+    down_ = count(width - p.bits - p.first_bit);
+    keep_ = broadcast<width>(just_down ? low_bits(p.bits) : width == 64 ? ~low_bits(p.first_bit) : possible_bits(p));
+    sign_ = broadcast<width>(std::uint64_t{1} << (p.first_bit + p.bits - 1));
+    possible_ = broadcast<width>(possible_bits(p));
+  }
+
+  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
+    for (unsigned v = 0; v < vectors; ++v) store(out + 32 * v, fields(window_[v](in), shift_[v]));
+  }
+
+ private:
+  static constexpr bool just_down = width != 16 && !is_signed && !masked;
+
+  ZARRBITS_AVX2_INLINE __m256i fields(__m256i x, __m256i shift) const noexcept {
+    if constexpr (width == 16) return kept<masked>(shift_right16<is_signed>(_mm256_mullo_epi16(x, shift), down_), keep_);
+    if constexpr (just_down)
+      return _mm256_and_si256(width == 32 ? _mm256_srlv_epi32(x, shift) : _mm256_srlv_epi64(x, shift), keep_);
+    if constexpr (width == 32) return kept<masked>(shift_right32<is_signed>(_mm256_sllv_epi32(x, shift), down_), keep_);
+    x = kept<masked>(_mm256_srl_epi64(_mm256_sllv_epi64(x, shift), down_), keep_);
+    return is_signed ? kept<masked>(_mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_), possible_) : x;
+  }
+
+  window<how> window_[vectors];
+  __m256i shift_[vectors], keep_, sign_, possible_;
   __m128i down_;
+  std::size_t bytes_in_;
+};
+
+// Whole bytes, first_bit 0: vpshufb puts them where they belong, with zeros above; signed ones of 16 and 32 bits at the top of
+// the component, from where they are shifted.
+template <unsigned width, bool is_signed>
+class unpacker_of_bytes {
+ public:
+  static constexpr unsigned vectors = width == 64 ? 2 : 1;
+  static constexpr std::size_t components = vectors * 256 / width, prefetch = 2 * vectors;
+  std::size_t bytes_in() const noexcept { return bytes_in_; }
+  std::size_t bytes_out() const noexcept { return 32 * vectors; }
+  std::size_t lead() const noexcept { return static_cast<std::size_t>(-start_[0]); }
+  std::size_t reach() const noexcept { return static_cast<std::size_t>(start_[vectors - 1] + 32); }
+
+  ZARRBITS_AVX2 explicit unpacker_of_bytes(const packing& p) noexcept {
+    const unsigned size = width / 8, kept = p.bits / 8, above = is_signed && width != 64 ? size - kept : 0;
+    alignas(32) std::uint8_t index[32];
+    for (unsigned i = 0; i < 32; ++i) {
+      const unsigned b = i % size - above, first = i < 16 ? 16 - 16 / size * kept : 0;
+      index[i] = static_cast<std::uint8_t>(b < kept ? first + i % 16 / size * kept + b : 0x80);
+    }
+    index_ = load(index);
+    bytes_in_ = components * kept;
+    for (unsigned v = 0; v < vectors; ++v) start_[v] = static_cast<std::ptrdiff_t>((2 * v + 1) * (16 / size) * kept) - 16;
+    down_ = count(width - p.bits);
+    sign_ = broadcast<width>(std::uint64_t{1} << (p.bits - 1));
+  }
+
+  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
+    for (unsigned v = 0; v < vectors; ++v) {
+      __m256i x = _mm256_shuffle_epi8(load(in + start_[v]), index_);
+      if constexpr (is_signed && width == 16) x = _mm256_sra_epi16(x, down_);
+      if constexpr (is_signed && width == 32) x = _mm256_sra_epi32(x, down_);
+      if constexpr (is_signed && width == 64) x = _mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_);
+      store(out + 32 * v, x);
+    }
+  }
+
+ private:
+  __m256i index_, sign_;
+  __m128i down_;
+  std::ptrdiff_t start_[vectors];
   std::size_t bytes_in_;
 };
 
@@ -133,34 +246,41 @@ class unpack_16 {
 //   |bbbbbbbbbbbaaaaaaaaaaa|..........|     the pair at the top (11 bits)
 //   |.....bbbbbbbbbbb|aaaaaaaaaaa.....|     shifted by 16 - 11: taken for the lower lane
 //   |bbbbbbbbbbb.....|aaaaaaaaaaa.....|     blended
+// The last step is a product's high half where it can be: shifts have two ports, and two of them are taken.
 template <bool is_signed, bool masked>
 class unpack_16_pairs {
  public:
   static constexpr std::size_t components = 16, prefetch = 2;
   std::size_t bytes_in() const noexcept { return bytes_in_; }
   std::size_t bytes_out() const noexcept { return 32; }
-  std::size_t reach() const noexcept { return 32; }
+  std::size_t lead() const noexcept { return window_.lead(); }
+  std::size_t reach() const noexcept { return window_.reach(); }
 
   ZARRBITS_AVX2 explicit unpack_16_pairs(const packing& p) noexcept {
-    const plan<std::uint32_t>& l = plans32[2u * p.bits];
-    index_ = load(l.index);
+    const plan<std::uint32_t>& l = plans<32>[2u * p.bits];
+    window_.prepare(l, 0);
     up_ = load(l.up);
-    halves_ = dwords_from(l.dword[0]);
     bytes_in_ = 2u * p.bits;
     apart_ = count(16u - p.bits);
     down_ = count(16u - p.bits - p.first_bit);
+    factor_ = broadcast<16>(1u << p.bits);
     keep_ = broadcast<16>(possible_bits(p));
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
-    __m256i x = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(load(in), halves_), index_);
-    x = _mm256_sllv_epi32(x, up_);
+    __m256i x = _mm256_sllv_epi32(window_(in), up_);
     x = _mm256_blend_epi16(_mm256_srl_epi32(x, apart_), x, 0xaa);
-    store(out, kept<masked>(shift_right16<is_signed>(x, down_), keep_));
+    if constexpr (masked) {
+      x = _mm256_and_si256(shift_right16<is_signed>(x, down_), keep_);
+    } else {
+      x = is_signed ? _mm256_mulhi_epi16(x, factor_) : _mm256_mulhi_epu16(x, factor_);
+    }
+    store(out, x);
   }
 
  private:
-  __m256i index_, up_, keep_, halves_;
+  window<halves::split> window_;
+  __m256i up_, keep_, factor_;
   __m128i apart_, down_;
   std::size_t bytes_in_;
 };
@@ -177,9 +297,10 @@ constexpr plan15 make_plan15() {
   for (unsigned i = 0; i < 16; ++i) {
     // a field that begins with a byte is taken as the second byte of its window; before the first one there is nothing
     const unsigned at = i % 8 * 15, below = at % 8 == 0 ? 8 : at % 8;
+    const int skip = i < 8 ? 1 : 0;  // the load begins a byte before the lower half's
     const int byte = static_cast<int>(at - below) / 8;
     const int bytes[3] = {at < below ? -1 : byte, at < below ? 0 : byte + 1, at < below ? 1 : byte + 2};
-    const auto index = [](int b) { return static_cast<std::uint8_t>(b < 0 || b > 15 ? 0x80 : b); };
+    const auto index = [&](int b) { return static_cast<std::uint8_t>(b < 0 || b > 14 ? 0x80 : b + skip); };
     p.low[2 * i] = index(bytes[0]);
     p.low[2 * i + 1] = index(bytes[1]);
     p.high[2 * i] = index(bytes[2]);
@@ -197,7 +318,8 @@ class unpack_16_from_15 {
   static constexpr std::size_t components = 16, prefetch = 2;
   std::size_t bytes_in() const noexcept { return 30; }
   std::size_t bytes_out() const noexcept { return 32; }
-  std::size_t reach() const noexcept { return 15 + 16; }
+  std::size_t lead() const noexcept { return 1; }
+  std::size_t reach() const noexcept { return 31; }
 
   ZARRBITS_AVX2 explicit unpack_16_from_15(const packing& p) noexcept {
     down_ = count(1u - p.first_bit);
@@ -205,7 +327,7 @@ class unpack_16_from_15 {
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
-    const __m256i x = load_halves(in, in + 15), factor = load(the_plan15.factor);
+    const __m256i x = load(in - 1), factor = load(the_plan15.factor);
     const __m256i low = _mm256_mulhi_epu16(_mm256_shuffle_epi8(x, load(the_plan15.low)), factor);
     const __m256i high = _mm256_mullo_epi16(_mm256_shuffle_epi8(x, load(the_plan15.high)), factor);
     const __m256i top = _mm256_slli_epi16(_mm256_or_si256(low, high), 1);
@@ -217,40 +339,6 @@ class unpack_16_from_15 {
   __m128i down_;
 };
 
-// 32-bit components whose window fits in 32 bits: up to 25 bits, 26 and 28.
-template <bool is_signed, bool masked>
-class unpack_32 {
- public:
-  static constexpr std::size_t components = 8, prefetch = 2;
-  std::size_t bytes_in() const noexcept { return bytes_in_; }
-  std::size_t bytes_out() const noexcept { return 32; }
-  std::size_t reach() const noexcept { return 32; }
-
-  ZARRBITS_AVX2 explicit unpack_32(const packing& p) noexcept {
-    const plan<std::uint32_t>& l = plans32[p.bits];
-    index_ = load(l.index);
-    up_ = load(l.up);
-    halves_ = dwords_from(l.dword[0]);
-    bytes_in_ = p.bits;
-    down_ = count(32u - p.bits - p.first_bit);
-    keep_ = broadcast<32>(possible_bits(p));
-  }
-
-  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
-    const __m256i x = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(load(in), halves_), index_);
-    store(out, kept<masked>(shift_right32<is_signed>(_mm256_sllv_epi32(x, up_), down_), keep_));
-  }
-
- private:
-  __m256i index_, up_, keep_, halves_;
-  __m128i down_;
-  std::size_t bytes_in_;
-};
-
-constexpr plan<std::uint64_t> plans_wide[] = {make_plan<std::uint64_t>(27, false), make_plan<std::uint64_t>(28, false),
-                                              make_plan<std::uint64_t>(29, false), make_plan<std::uint64_t>(30, false),
-                                              make_plan<std::uint64_t>(31, false)};
-
 // 32-bit components of 27, 29, 30 and 31 bits: windows of 64 bits, and of these the upper 32.
 template <bool is_signed, bool masked>
 class unpack_32_wide {
@@ -258,18 +346,26 @@ class unpack_32_wide {
   static constexpr std::size_t components = 8, prefetch = 2;
   std::size_t bytes_in() const noexcept { return bytes_in_; }
   std::size_t bytes_out() const noexcept { return 32; }
+  std::size_t lead() const noexcept { return 0; }
   std::size_t reach() const noexcept { return start_[3] + 16; }
 
   ZARRBITS_AVX2 explicit unpack_32_wide(const packing& p) noexcept {
-    const plan<std::uint64_t>& l = plans_wide[p.bits - 27];
-    const auto* index = reinterpret_cast<const std::byte*>(l.index);
-    const auto* up = reinterpret_cast<const std::byte*>(l.up);
+    alignas(32) std::uint8_t index[2][32];
+    alignas(32) std::uint64_t up[2][4];
     // components 0 1 4 5, and 2 3 6 7
-    for (int v = 0; v < 2; ++v) {
-      index_[v] = load_halves(index + 16 * v, index + 32 + 16 * v);
-      up_[v] = load_halves(up + 16 * v, up + 32 + 16 * v);
+    for (unsigned half = 0; half < 4; ++half) {
+      const unsigned v = half % 2, upper = half / 2, begin = 2 * half * p.bits;
+      start_[half] = begin / 8;
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned at = begin % 8 + i * p.bits;
+        for (unsigned b = 0; b < 8; ++b) index[v][16 * upper + 8 * i + b] = static_cast<std::uint8_t>(at / 8 + b);
+        up[v][2 * upper + i] = 64 - p.bits - at % 8;
+      }
     }
-    for (int i = 0; i < 4; ++i) start_[i] = l.start[i];
+    for (int v = 0; v < 2; ++v) {
+      index_[v] = load(index[v]);
+      up_[v] = load(up[v]);
+    }
     bytes_in_ = p.bits;
     down_ = count(32u - p.bits - p.first_bit);
     keep_ = broadcast<32>(possible_bits(p));
@@ -290,59 +386,6 @@ class unpack_32_wide {
   std::size_t start_[4], bytes_in_;
 };
 
-// 64-bit components whose window fits in 64 bits: up to 57 bits, 58 and 60. There is no arithmetic shift of 64 bits; (x ^ s) - s
-// extends the sign bit s.
-template <bool is_signed, bool masked, bool joined>
-class unpack_64_from {
- public:
-  static constexpr std::size_t components = 8, prefetch = 4;
-  std::size_t bytes_in() const noexcept { return bytes_in_; }
-  std::size_t bytes_out() const noexcept { return 64; }
-  std::size_t reach() const noexcept { return joined ? start_[2] + 32 : start_[3] + 16; }
-
-  ZARRBITS_AVX2 explicit unpack_64_from(const packing& p) noexcept {
-    const plan<std::uint64_t>& l = plans64[p.bits];
-    for (int v = 0; v < 2; ++v) {
-      index_[v] = load(l.index + 32 * v);
-      up_[v] = load(l.up + 4 * v);
-      halves_[v] = dwords_from(l.dword[v]);
-    }
-    for (int i = 0; i < 4; ++i) start_[i] = l.start[i];
-    bytes_in_ = p.bits;
-    down_ = count(64u - p.bits - p.first_bit);
-    keep_ = broadcast<64>(~low_bits(p.first_bit));
-    sign_ = broadcast<64>(std::uint64_t{1} << (p.first_bit + p.bits - 1));
-    possible_ = broadcast<64>(possible_bits(p));
-  }
-
-  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
-    if constexpr (joined) {
-      store(out, half(_mm256_permutevar8x32_epi32(load(in), halves_[0]), 0));
-      store(out + 32, half(_mm256_permutevar8x32_epi32(load(in + start_[2]), halves_[1]), 1));
-    } else {
-      store(out, half(load_halves(in, in + start_[1]), 0));
-      store(out + 32, half(load_halves(in + start_[2], in + start_[3]), 1));
-    }
-  }
-
- private:
-  ZARRBITS_AVX2_INLINE __m256i half(__m256i x, int v) const noexcept {
-    x = _mm256_srl_epi64(_mm256_sllv_epi64(_mm256_shuffle_epi8(x, index_[v]), up_[v]), down_);
-    x = kept<masked>(x, keep_);
-    if constexpr (is_signed) x = kept<masked>(_mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_), possible_);
-    return x;
-  }
-
-  __m256i index_[2], up_[2], halves_[2], keep_, sign_, possible_;
-  __m128i down_;
-  std::size_t start_[4], bytes_in_;
-};
-
-template <bool is_signed, bool masked>
-using unpack_64 = unpack_64_from<is_signed, masked, true>;
-template <bool is_signed, bool masked>
-using unpack_64_apart = unpack_64_from<is_signed, masked, false>;
-
 template <template <bool, bool> class Step>
 void unpack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (p.first_bit == 0 && !p.zero_above)
@@ -350,24 +393,42 @@ void unpack(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   return p.is_signed ? decode_steps<Step<true, true>>(p, in, out, n) : decode_steps<Step<false, true>>(p, in, out, n);
 }
 
+template <unsigned width, halves how>
+struct fitting {
+  template <bool is_signed, bool masked>
+  using step = unpacker<width, how, is_signed, masked>;
+};
+
+template <unsigned width>
+void unpack_fitting(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (p.bits % 8 == 0 && p.first_bit == 0 && !p.zero_above)
+    return p.is_signed ? decode_steps<unpacker_of_bytes<width, true>>(p, in, out, n)
+                       : decode_steps<unpacker_of_bytes<width, false>>(p, in, out, n);
+  const halves how = halves_of(128 / width * p.bits);
+  if (how == halves::split) return unpack<fitting<width, halves::split>::template step>(p, in, out, n);
+  if constexpr (width == 64)
+    if (how == halves::apart) return unpack<fitting<64, halves::apart>::step>(p, in, out, n);
+  if constexpr (width != 16) return unpack<fitting<width, halves::joined>::template step>(p, in, out, n);
+}
+
 }  // namespace
 
 void decode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.decode[1](p, in, out, n);
-  if (p.bits <= 10 || p.bits == 12) return unpack<unpack_16>(p, in, out, n);
+  if (p.bits <= 10 || p.bits == 12) return unpack_fitting<16>(p, in, out, n);
   if (p.bits <= 14) return unpack<unpack_16_pairs>(p, in, out, n);
   return unpack<unpack_16_from_15>(p, in, out, n);
 }
 
 void decode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.decode[2](p, in, out, n);
-  if (p.bits <= 26 || p.bits == 28) return unpack<unpack_32>(p, in, out, n);
+  if (p.bits <= 26 || p.bits == 28) return unpack_fitting<32>(p, in, out, n);
   return unpack<unpack_32_wide>(p, in, out, n);
 }
 
 void decode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few || p.bits == 59 || p.bits > 60) return portable_kernels.decode[3](p, in, out, n);
-  return plans64[p.bits].joined ? unpack<unpack_64>(p, in, out, n) : unpack<unpack_64_apart>(p, in, out, n);
+  return unpack_fitting<64>(p, in, out, n);
 }
 
 }  // namespace zarrbits::detail::avx2

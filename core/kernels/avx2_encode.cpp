@@ -80,21 +80,52 @@ enum class finish {
   carry,       // 64-bit lanes of any bits, two vectors
 };
 
-// What a component needs before it is joined. Checked unsigned components need no mask: any bit that it would take away is an
-// error, and found.
-enum class before { nothing, shift, mask, shift_and_mask };
+// What is done with a component before it is joined. Checked unsigned components need no mask: any bit that it would take away is
+// an error, and found.
+enum class before { look, look_and_shift, mask, shift_and_mask, look_signed, look_signed_and_shift };
 
 constexpr bool shifts(before b) noexcept {
-  return b == before::shift || b == before::shift_and_mask;
-}
-constexpr bool masks(before b) noexcept {
-  return b == before::mask || b == before::shift_and_mask;
+  return b == before::look_and_shift || b == before::shift_and_mask || b == before::look_signed_and_shift;
 }
 
-before needed(const packing& p) noexcept {
-  if (p.is_signed || !is_checked(p)) return p.first_bit != 0 ? before::shift_and_mask : before::mask;
-  return p.first_bit != 0 ? before::shift : before::nothing;
-}
+template <unsigned width, before what>
+class preparation {
+ public:
+  ZARRBITS_AVX2 explicit preparation(const packing& p) noexcept {
+    const loss l = what_is_lost(p);
+    bias_ = broadcast<width>(l.bias);
+    dropped_ = broadcast<width>(l.dropped);
+    mask_ = broadcast<width>(low_bits(p.bits));
+    first_ = count(p.first_bit);
+  }
+
+  // What lossless() will decide upon.
+  ZARRBITS_AVX2_INLINE __m256i seen(__m256i x) const noexcept {
+    if constexpr (!looks) return _mm256_setzero_si256();
+    if constexpr (!is_signed) return x;
+    if constexpr (width == 8) return _mm256_add_epi8(x, bias_);
+    if constexpr (width == 16) return _mm256_add_epi16(x, bias_);
+    if constexpr (width == 32) return _mm256_add_epi32(x, bias_);
+    return _mm256_add_epi64(x, bias_);
+  }
+  ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
+    if constexpr (shifts(what)) {
+      if constexpr (width <= 16) x = _mm256_srl_epi16(x, first_);
+      if constexpr (width == 32) x = _mm256_srl_epi32(x, first_);
+      if constexpr (width == 64) x = _mm256_srl_epi64(x, first_);
+    }
+    return !looks || is_signed ? _mm256_and_si256(x, mask_) : x;
+  }
+
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return !looks || _mm256_testz_si256(seen, dropped_); }
+
+ private:
+  static constexpr bool is_signed = what == before::look_signed || what == before::look_signed_and_shift;
+  static constexpr bool looks = what != before::mask && what != before::shift_and_mask;
+
+  __m256i bias_, dropped_, mask_;
+  __m128i first_;
+};
 
 template <unsigned width, finish how, before prepare, bool wide = false>
 class packer {
@@ -105,15 +136,10 @@ class packer {
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return bytes_out_; }
 
-  ZARRBITS_AVX2 explicit packer(const packing& p) noexcept {
+  ZARRBITS_AVX2 explicit packer(const packing& p) noexcept : prepared_(p) {
     const unsigned bits = p.bits;
     const plan& l = plans<width>[bits];
     bytes_out_ = components * bits / 8;
-    const loss what = what_is_lost(p);
-    bias_ = broadcast<width>(what.bias);
-    dropped_ = broadcast<width>(what.dropped);
-    first_ = count(p.first_bit);
-    mask_ = broadcast<width>(low_bits(bits));
     weights8_ = _mm256_set1_epi16(static_cast<short>(1 | 1 << (bits % 8 + 8)));
     const unsigned pair = width == 8 ? 2 * bits : bits;  // bits of a 16-bit lane
     weights16_ = _mm256_set1_epi32(1 | 1 << (pair % 16 + 16));
@@ -137,8 +163,9 @@ class packer {
     together_ = _mm256_add_epi32(i, _mm256_and_si256(upper, _mm256_set1_epi32(4 - n)));
   }
 
-  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    __m256i x = lanes(load_once(in), seen);
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out) const noexcept {
+    __m256i x = load_once(in), seen = prepared_.seen(x);
+    x = lanes(x);
     if constexpr (how == finish::one_store) {
       store(out, _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_));
     } else if constexpr (how == finish::two_stores) {
@@ -148,7 +175,9 @@ class packer {
       x = turned(x, 0);
       store_halves(out, out + start_[1], x);
     } else {
-      __m256i y = lanes(load_once(in + 32), seen);
+      __m256i y = load_once(in + 32);
+      seen = _mm256_or_si256(seen, prepared_.seen(y));
+      y = lanes(y);
       x = turned(x, 0);
       y = turned(y, 1);
       const __m256i from_x = _mm256_shuffle_epi8(x, carry_[0]), from_y = _mm256_shuffle_epi8(y, carry_[1]);
@@ -157,27 +186,15 @@ class packer {
       store_halves(out, out + start_[1], x);
       store_halves(out + start_[2], out + start_[3], y);
     }
+    return seen;
   }
 
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return prepared_.lossless(seen); }
 
  private:
-  ZARRBITS_AVX2_INLINE static __m256i add(__m256i a, __m256i b) noexcept {
-    if constexpr (width == 8) return _mm256_add_epi8(a, b);
-    if constexpr (width == 16) return _mm256_add_epi16(a, b);
-    if constexpr (width == 32) return _mm256_add_epi32(a, b);
-    return _mm256_add_epi64(a, b);
-  }
-
   // Components joined in lanes of 32 bits, or of 64 bits with `down_` bits of nothing below them.
-  ZARRBITS_AVX2_INLINE __m256i lanes(__m256i x, __m256i& seen) const noexcept {
-    seen = _mm256_or_si256(seen, masks(prepare) ? add(x, bias_) : x);
-    if constexpr (shifts(prepare)) {
-      if constexpr (width <= 16) x = _mm256_srl_epi16(x, first_);
-      if constexpr (width == 32) x = _mm256_srl_epi32(x, first_);
-      if constexpr (width == 64) x = _mm256_srl_epi64(x, first_);
-    }
-    if constexpr (masks(prepare)) x = _mm256_and_si256(x, mask_);
+  ZARRBITS_AVX2_INLINE __m256i lanes(__m256i x) const noexcept {
+    x = prepared_(x);
     if constexpr (width == 8) x = _mm256_maddubs_epi16(weights8_, x);
     if constexpr (width == 8 || (width == 16 && !wide)) x = _mm256_madd_epi16(x, weights16_);
     if constexpr (width == 16 && wide)  // 15 bits: the weight would be -2^15
@@ -198,111 +215,76 @@ class packer {
     return _mm256_or_si256(_mm256_shuffle_epi8(x, even_[v]), _mm256_shuffle_epi8(x, odd_[v]));
   }
 
-  __m256i bias_, dropped_, mask_, weights8_, weights16_, up_, together_;
+  preparation<width, prepare> prepared_;
+  __m256i weights8_, weights16_, up_, together_;
   __m256i turn_[2], even_[2], odd_[2], carry_[2];
-  __m128i first_, down_;
+  __m128i down_;
   std::size_t bytes_out_, start_[4];
 };
 
 // 8-bit components, 4 bits kept: two vectors make one.
 //   |....dddd|....cccc|....bbbb|....aaaa|    vpmaddubsw by (1, 16)
 //   |........ddddcccc|........bbbbaaaa|      vpackuswb with the next vector, which leaves quarters in the order 0 2 1 3: vpermq
-template <before prepare>
-class packer_8_to_4 {
+// 2 bits: the same twice, with (1, 4) and (1, 16), four vectors make one.
+template <unsigned bits, before prepare>
+class packer_8 {
  public:
-  static constexpr std::size_t components = 64, reach = 32;
-  std::size_t bytes_in() const noexcept { return 64; }
+  static constexpr std::size_t vectors = 8 / bits, components = 32 * vectors, reach = 32;
+  std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return 32; }
 
-  ZARRBITS_AVX2 explicit packer_8_to_4(const packing& p) noexcept {
-    const loss what = what_is_lost(p);
-    bias_ = broadcast<8>(what.bias);
-    dropped_ = broadcast<8>(what.dropped);
-    first_ = count(p.first_bit);
+  ZARRBITS_AVX2 explicit packer_8(const packing& p) noexcept : prepared_(p) {}
+
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out) const noexcept {
+    const __m256i a = load_once(in), b = load_once(in + 32), seen = _mm256_or_si256(prepared_.seen(a), prepared_.seen(b));
+    if constexpr (bits == 4) {
+      store(out, _mm256_permute4x64_epi64(joined(a, b), 0xd8));
+      return seen;
+    } else {
+      const __m256i c = load_once(in + 64), d = load_once(in + 96), weights = _mm256_set1_epi16(0x1001);
+      const __m256i x =
+          _mm256_packus_epi16(_mm256_maddubs_epi16(weights, joined(a, b)), _mm256_maddubs_epi16(weights, joined(c, d)));
+      store(out, _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+      return _mm256_or_si256(seen, _mm256_or_si256(prepared_.seen(c), prepared_.seen(d)));
+    }
   }
 
-  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    const __m256i a = pairs(load_once(in), seen), b = pairs(load_once(in + 32), seen);
-    store(out, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
-  }
-
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return prepared_.lossless(seen); }
 
  private:
-  ZARRBITS_AVX2_INLINE __m256i pairs(__m256i x, __m256i& seen) const noexcept {
-    seen = _mm256_or_si256(seen, masks(prepare) ? _mm256_add_epi8(x, bias_) : x);
-    if constexpr (shifts(prepare)) x = _mm256_srl_epi16(x, first_);
-    if constexpr (masks(prepare)) x = _mm256_and_si256(x, _mm256_set1_epi8(0x0f));
-    return _mm256_maddubs_epi16(_mm256_set1_epi16(0x1001), x);
+  ZARRBITS_AVX2_INLINE __m256i joined(__m256i a, __m256i b) const noexcept {
+    const __m256i weights = _mm256_set1_epi16(1 | 1 << (bits + 8));
+    return _mm256_packus_epi16(_mm256_maddubs_epi16(weights, prepared_(a)), _mm256_maddubs_epi16(weights, prepared_(b)));
   }
 
-  __m256i bias_, dropped_;
-  __m128i first_;
+  preparation<8, prepare> prepared_;
 };
 
-// 8-bit components, 2 bits kept: the same twice, four vectors make one.
-template <before prepare>
-class packer_8_to_2 {
- public:
-  static constexpr std::size_t components = 128, reach = 32;
-  std::size_t bytes_in() const noexcept { return 128; }
-  std::size_t bytes_out() const noexcept { return 32; }
+template <template <before> class Step>
+bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const bool shift = p.first_bit != 0;
+  if (!is_checked(p))
+    return shift ? encode_steps<Step<before::shift_and_mask>>(p, in, out, n) : encode_steps<Step<before::mask>>(p, in, out, n);
+  if (p.is_signed)
+    return shift ? encode_steps<Step<before::look_signed_and_shift>>(p, in, out, n)
+                 : encode_steps<Step<before::look_signed>>(p, in, out, n);
+  return shift ? encode_steps<Step<before::look_and_shift>>(p, in, out, n) : encode_steps<Step<before::look>>(p, in, out, n);
+}
 
-  ZARRBITS_AVX2 explicit packer_8_to_2(const packing& p) noexcept {
-    const loss what = what_is_lost(p);
-    bias_ = broadcast<8>(what.bias);
-    dropped_ = broadcast<8>(what.dropped);
-    first_ = count(p.first_bit);
-  }
-
-  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out, __m256i& seen) const noexcept {
-    const __m256i a = _mm256_packus_epi16(pairs(load_once(in), seen), pairs(load_once(in + 32), seen));
-    const __m256i b = _mm256_packus_epi16(pairs(load_once(in + 64), seen), pairs(load_once(in + 96), seen));
-    const __m256i weights = _mm256_set1_epi16(0x1001);
-    const __m256i c = _mm256_packus_epi16(_mm256_maddubs_epi16(weights, a), _mm256_maddubs_epi16(weights, b));
-    store(out, _mm256_permutevar8x32_epi32(c, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-  }
-
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
-
- private:
-  ZARRBITS_AVX2_INLINE __m256i pairs(__m256i x, __m256i& seen) const noexcept {
-    seen = _mm256_or_si256(seen, masks(prepare) ? _mm256_add_epi8(x, bias_) : x);
-    if constexpr (shifts(prepare)) x = _mm256_srl_epi16(x, first_);
-    if constexpr (masks(prepare)) x = _mm256_and_si256(x, _mm256_set1_epi8(0x03));
-    return _mm256_maddubs_epi16(_mm256_set1_epi16(0x0401), x);
-  }
-
-  __m256i bias_, dropped_;
-  __m128i first_;
+template <unsigned width, finish how, bool wide>
+struct laned {
+  template <before prepare>
+  using step = packer<width, how, prepare, wide>;
+};
+template <unsigned bits>
+struct of_8 {
+  template <before prepare>
+  using step = packer_8<bits, prepare>;
 };
 
 template <unsigned width, finish how, bool wide = false>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  switch (needed(p)) {
-    case before::nothing:
-      return encode_steps<packer<width, how, before::nothing, wide>>(p, in, out, n);
-    case before::shift:
-      return encode_steps<packer<width, how, before::shift, wide>>(p, in, out, n);
-    case before::mask:
-      return encode_steps<packer<width, how, before::mask, wide>>(p, in, out, n);
-    default:
-      return encode_steps<packer<width, how, before::shift_and_mask, wide>>(p, in, out, n);
-  }
-}
-
-template <template <before> class Step>
-bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  switch (needed(p)) {
-    case before::nothing:
-      return encode_steps<Step<before::nothing>>(p, in, out, n);
-    case before::shift:
-      return encode_steps<Step<before::shift>>(p, in, out, n);
-    case before::mask:
-      return encode_steps<Step<before::mask>>(p, in, out, n);
-    default:
-      return encode_steps<Step<before::shift_and_mask>>(p, in, out, n);
-  }
+  return pack<laned<width, how, wide>::template step>(p, in, out, n);
 }
 
 }  // namespace
@@ -313,9 +295,9 @@ bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t 
     case 1:
       return encode_bool(p, in, out, n);
     case 2:
-      return pack<packer_8_to_2>(p, in, out, n);
+      return pack<of_8<2>::step>(p, in, out, n);
     case 4:
-      return pack<packer_8_to_4>(p, in, out, n);
+      return pack<of_8<4>::step>(p, in, out, n);
     case 6:
       return pack<8, finish::one_store>(p, in, out, n);
     default:

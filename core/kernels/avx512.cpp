@@ -11,7 +11,7 @@ namespace zarrbits::detail {
 
 const kernel_table avx512_kernels = {
     "avx512",
-    {avx2::copy, avx2::swap16, avx2::swap32, avx2::swap64},
+    {portable::swap<std::uint8_t>, avx2::swap16, avx2::swap32, avx2::swap64},
     {avx512::encode8, avx512::encode16, avx512::encode32, avx512::encode64},
     {avx512::decode8, avx512::decode16, avx512::decode32, avx512::decode64},
     avx512::encode_bool,

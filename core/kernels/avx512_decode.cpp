@@ -3,7 +3,7 @@
 // Decoding with AVX-512. 11 bits to 16:
 //
 //   |ddddddddddd|ccccccccccc|bbbbbbbbbbb|aaaaaaaaaaa|                        44 bits
-//   |hhhhhhhhhgggggggggggddddddddddd ... bbbbbbbbbbbaaaaaaaaaaa|            vpermb: each lane of 64 bits gets the bytes they lie in
+//   |hhhhhhhhhgggggggggggddddddddddd ... bbbbbbbbbbbaaaaaaaaaaa|            vpermb: each lane of 64 bits gets their bytes
 //   |eeeeeddddddddddd|dddddccccccccccc|cccccbbbbbbbbbbb|bbbbbaaaaaaaaaaa|   vpmultishiftqb: bytes from bits 0, 8, 11, 19, 22 ...
 //   |.....ddddddddddd|.....ccccccccccc|.....bbbbbbbbbbb|.....aaaaaaaaaaa|   masked
 //
@@ -42,10 +42,6 @@ constexpr auto make_decode_plans() {
 
 template <unsigned width>
 constexpr auto decode_plans = make_decode_plans<width>();
-
-constexpr std::uint64_t possible_bits(const packing& p) noexcept {
-  return low_bits(p.zero_above ? p.type_bits : 8u * p.size) & ~low_bits(p.first_bit);
-}
 
 template <unsigned width, bool is_signed>
 class unpacker {
@@ -138,7 +134,7 @@ template <class Step>
 ZARRBITS_AVX512 void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
   const std::size_t i = Step::components * p.bits / 8, size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
-  std::size_t inside = size < 64 ? 0 : std::min(n / Step::components, (size - 64) / i + 1);
+  std::size_t inside = avx2::steps_inside(n / Step::components, i, 64, size);
   n -= inside * Step::components;
   std::size_t left = size - inside * i;
   const bool prefetch = avx2::prefetch_pays();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace zarrbits::detail {
 
@@ -20,9 +21,12 @@ constexpr const kernel_table* tables[] = {
     &avx2_kernels,
     &avx512_kernels,
 #endif
+#ifdef ZARRBITS_NEON_KERNELS
+    &neon_kernels,
+#endif
 };
 
-constexpr const char* names[] = {"portable", "avx2", "avx512"};
+constexpr const char* names[] = {"portable", "avx2", "avx512", "neon"};
 
 std::size_t available() noexcept {
 #ifdef ZARRBITS_X86_KERNELS
@@ -33,7 +37,7 @@ std::size_t available() noexcept {
                       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
   return avx512 ? 3 : 2;
 #else
-  return 1;
+  return std::size(tables);  // 64-bit ARM always has NEON
 #endif
 }
 

@@ -48,10 +48,26 @@ struct kernel_table {
 // The portable table: 64-bit words, any CPU, any byte order.
 extern const kernel_table portable_kernels;
 
+// Its functions one by one, for tables that replace only some of them. T is the unsigned integer of a component's size.
+namespace portable {
+template <class T>
+void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept;
+template <class T>
+bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+template <class T>
+void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+template <class T>
+bool check(const packing& p, const std::byte* in, std::size_t n) noexcept;
+void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+}  // namespace portable
+
 #if defined(__x86_64__)
 #define ZARRBITS_X86_KERNELS 1
 extern const kernel_table avx2_kernels;
 extern const kernel_table avx512_kernels;
+#elif defined(__aarch64__) && !defined(__AARCH64EB__)
+#define ZARRBITS_NEON_KERNELS 1
+extern const kernel_table neon_kernels;
 #endif
 
 // The table for this machine, chosen at the first call: the best one, or the one that the environment variable ZARRBITS_KERNELS
@@ -81,6 +97,11 @@ constexpr std::uint64_t low_bits(unsigned n) noexcept {
 // Does encode look at what it drops? Where all bits are kept nothing can be lost.
 constexpr bool is_checked(const packing& p) noexcept {
   return p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate;
+}
+
+// Bits that decoded components can have: none below first_bit, with zero_above none above the type.
+constexpr std::uint64_t possible_bits(const packing& p) noexcept {
+  return low_bits(p.zero_above ? p.type_bits : 8u * p.size) & ~low_bits(p.first_bit);
 }
 
 // How encode sees that something of a component x is lost: (x + bias) & dropped is not zero. Since the test is the same for all

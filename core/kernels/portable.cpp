@@ -20,7 +20,7 @@
 
 namespace zarrbits::detail {
 
-namespace {
+namespace portable {
 
 using word = std::uint64_t;
 
@@ -91,6 +91,22 @@ void store_lanes(std::byte* out, word w) noexcept {
   }
 }
 
+// Two words in a register of 128 bits, which every 64-bit CPU has; compilers make two of one where it has not. What is done with
+// single words can be written so that it is done with these too.
+using word_pair = word __attribute__((vector_size(16)));
+
+template <class T>
+word_pair load_lanes_pair(const std::byte* in) noexcept {
+  if constexpr (little) return load<word_pair>(in);
+  return word_pair{load_lanes<T>(in), load_lanes<T>(in + 8)};
+}
+
+template <class T>
+void store_lanes_pair(std::byte* out, word_pair w) noexcept {
+  store_lanes<T>(out, w[0]);
+  store_lanes<T>(out + 8, w[1]);
+}
+
 template <class T>
 void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if constexpr (sizeof(T) == 1) {
@@ -140,32 +156,66 @@ bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
 }
 
 // Lanes of two words added; no carry goes from one lane to the next.
-template <class T>
-word add_lanes(word a, word b) noexcept {
+template <class T, class Words>
+Words add_lanes(Words a, word b) noexcept {
+  if constexpr (sizeof(T) == 8) return a + b;
   constexpr word top = repeat(word{1} << (8 * sizeof(T) - 1), 8 * sizeof(T));
   return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
 }
 
-// Blocks of 16 words, in two passes: one that compilers can vectorise, since all words are treated alike, and one that moves
-// words of `m` bits together or apart. Word i of a block lies at bit i * m of the encoded block, which is whole bytes long.
+// Blocks of 16 words of 64 bits as they are in memory, in two passes: one that compilers can vectorise, since all words are
+// treated alike, and one that moves words of `m` bits together or apart. Word i of a block lies at bit i * m of the encoded block,
+// which is whole bytes long. Words of less than a byte are joined before (or parted after), neighbour with neighbour.
 struct block {
-  static constexpr unsigned words = 16;
-  unsigned m;
-  std::uint8_t byte[words], turn[words];  // where a word begins: i * m / 8 and i * m % 8
-  bool fits;                              // every word, moved up by its turn, in 64 bits, and no byte is made of three words
+  static constexpr unsigned unjoined = 16;
+  unsigned m, words = unjoined;
+  std::uint8_t byte[unjoined], turn[unjoined];  // where a word begins: i * m / 8 and i * m % 8
+  bool wide = false;                            // a word may be in 9 bytes
 
-  explicit block(unsigned bits_of_a_word) noexcept : m(bits_of_a_word), fits(bits_of_a_word >= 8) {
+  explicit block(unsigned bits_of_a_word) noexcept : m(bits_of_a_word) {
+    for (; m < 8; m *= 2) words /= 2;
     for (unsigned i = 0; i < words; ++i) {
       byte[i] = static_cast<std::uint8_t>(i * m / 8);
       turn[i] = i * m % 8;
-      fits = fits && turn[i] + m <= 64;
+      wide = wide || turn[i] + m > 64;
     }
   }
   std::size_t bytes() const noexcept { return std::size_t{m} * words / 8; }
-  std::size_t reach() const noexcept { return byte[words - 1] + 8u; }
+  std::size_t reach() const noexcept { return byte[words - 1] + 8u + wide; }
+
+  // The words one after the other; up to 7 bytes behind the block are written too.
+  void store(word (&w)[unjoined], std::byte* out) const noexcept {
+    for (unsigned n = unjoined, bits = m * words / unjoined; n != words; n /= 2, bits *= 2)
+      for (unsigned i = 0; i < n / 2; ++i) w[i] = w[2 * i] | w[2 * i + 1] << bits;
+    // the bits of a word that lie in the byte where the next one begins are stored once more with that
+    store_le(out, w[0]);
+    for (unsigned i = 1; i < words; ++i) store_le(out + byte[i], w[i] << turn[i] | w[i - 1] >> (m - turn[i]));
+  }
+
+  // Calls `take` with words i and i + 1 for all even i; above their bits is whatever comes there.
+  template <class Take>
+  void load(const std::byte* in, Take take) const noexcept {
+    if (m % 8 == 0 && words == unjoined) {
+      for (unsigned i = 0; i < unjoined; i += 2) take(i, word_pair{load_le(in + i * (m / 8)), load_le(in + (i + 1) * (m / 8))});
+    } else if (wide) {
+      const auto at = [&](unsigned i) noexcept {
+        return load_le(in + byte[i]) >> turn[i] | load_le(in + byte[i] + 1) << (8 - turn[i]);
+      };
+      for (unsigned i = 0; i < unjoined; i += 2) take(i, word_pair{at(i), at(i + 1)});
+    } else if (words == unjoined) {
+      const auto at = [&](unsigned i) noexcept { return load_le(in + byte[i]) >> turn[i]; };
+      for (unsigned i = 0; i < unjoined; i += 2) take(i, word_pair{at(i), at(i + 1)});
+    } else {
+      const unsigned of = unjoined / words, bits = m / of;
+      for (unsigned i = 0; i < words; ++i) {
+        word w = load_le(in + byte[i]) >> turn[i];
+        for (unsigned j = 0; j < of; j += 2, w >>= 2 * bits) take(i * of + j, word_pair{w, w >> bits});
+      }
+    }
+  }
 };
 
-template <class T>
+template <class T, bool is_signed>
 bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   constexpr unsigned width = 8 * sizeof(T), lanes = 8 / sizeof(T);
   const unsigned first = p.first_bit, bits = p.bits;
@@ -173,7 +223,11 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   const word bias = repeat(l.bias, width), mask = repeat(low_bits(bits), width);
   const unsigned group = lanes * bits;  // at most 63 here
   word sums = 0;
-  const auto closed = [&](word w) noexcept {
+  const auto biased = [=](auto w) noexcept {
+    if constexpr (is_signed) return add_lanes<T>(w, bias);
+    else return w;
+  };
+  const auto closed = [=](auto w) noexcept {
     w = w >> first & mask;
     if constexpr (width == 8) w = (w & 0x00ff00ff00ff00ff) | (w & 0xff00ff00ff00ff00) >> (8 - bits);
     if constexpr (width <= 16) {
@@ -187,21 +241,21 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     return w;
   };
 
-  std::size_t i = 0;
-  if (const block b(group); b.fits) {
-    std::size_t room = n / 8 * bits;
-    for (; i + block::words * lanes <= n && room >= b.reach(); i += block::words * lanes, out += b.bytes(), room -= b.bytes()) {
-      word w[block::words];
-      for (unsigned j = 0; j < block::words; ++j) {
-        w[j] = load_lanes<T>(in + i * sizeof(T) + 8 * j);
-        sums |= add_lanes<T>(w[j], bias);
-        w[j] = closed(w[j]);
-      }
-      // the bits of a word that lie in the byte where the next one begins are stored once more with that
-      store_le(out, w[0]);
-      for (unsigned j = 1; j < block::words; ++j) store_le(out + b.byte[j], w[j] << b.turn[j] | w[j - 1] >> (group - b.turn[j]));
+  std::size_t i = 0, room = n / 8 * bits;
+  constexpr std::size_t components = block::unjoined * lanes;
+  const block b(group);
+  word_pair pair_sums{};
+  for (; i + components <= n && room >= b.reach(); i += components, out += b.bytes(), room -= b.bytes()) {
+    word w[block::unjoined];
+    for (unsigned j = 0; j < block::unjoined; j += 2) {
+      word_pair x = load_lanes_pair<T>(in + i * sizeof(T) + 8 * j);
+      pair_sums |= biased(x);
+      x = closed(x);
+      std::memcpy(w + j, &x, sizeof x);
     }
+    b.store(w, out);
   }
+  sums |= pair_sums[0] | pair_sums[1];
   word acc = 0;
   unsigned fill = 0;
   const auto append = [&](word w, unsigned count) noexcept {
@@ -216,7 +270,7 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   };
   for (; i + lanes <= n; i += lanes) {
     const word w = load_lanes<T>(in + i * sizeof(T));
-    sums |= add_lanes<T>(w, bias);
+    sums |= biased(w);
     append(closed(w), group);
   }
   for (; i < n; ++i) {
@@ -229,6 +283,12 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
 }
 
 template <class T>
+bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  return p.is_signed ? encode<T, true>(p, in, out, n) : encode<T, false>(p, in, out, n);
+}
+
+// `plain`: unsigned and first_bit 0, so that fields at the bottom of their lanes are components.
+template <class T, bool plain>
 void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   constexpr unsigned width = 8 * sizeof(T), lanes = 8 / sizeof(T);
   const unsigned first = p.first_bit, bits = p.bits;
@@ -247,32 +307,32 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     if (skip + count > 64) w |= std::to_integer<word>(in[byte + 8]) << (64 - skip);
     return w & low_bits(count);
   };
-  // the lower half of each lane of 64, 32, 16 bits, whose bits are together, and how far the upper half goes
+  // the lower and the upper half of each lane of 64, 32, 16 bits, whose bits are together, and how far the upper half goes
   constexpr unsigned per16 = width <= 16 ? 16 / width : 1, per32 = width <= 32 ? 32 / width : 1;
   const unsigned half64 = per32 * bits % 64, half32 = per16 * bits % 32, half16 = bits % 16;
   const word low64 = low_bits(half64), low32 = repeat(low_bits(half32), 32), low16 = repeat(low_bits(half16), 16);
-  const word high32 = low32 << half32, high16 = low16 << half16;
-  const auto opened = [=](word w) noexcept {
-    if constexpr (width <= 32) w = (w & low64) | (w & ~low64) << (32 - half64);
+  const word high64 = low64 << half64, high32 = low32 << half32, high16 = low16 << half16;
+  const auto opened = [=](auto w) noexcept {
+    if constexpr (width == 64) w &= low_bits(bits);
+    if constexpr (width <= 32) w = (w & low64) | (w & high64) << (32 - half64);
     if constexpr (width <= 16) w = (w & low32) | (w & high32) << (16 - half32);
     if constexpr (width == 8) w = (w & low16) | (w & high16) << (8 - half16);
     return w;
   };
   // fields at the bottom of their lanes -> components. The sign: (x ^ s) - s, with the lanes' top bits set so that none borrows.
-  const auto finish = [=](word w) noexcept {
-    w = (((w ^ sign) | top) - sign) ^ top;
-    return w << first & keep;
+  const auto finish = [=](auto w) noexcept {
+    if constexpr (!plain) w = ((((w ^ sign) | top) - sign) ^ top) << first & keep;
+    return w;
   };
 
   std::size_t i = 0, at = 0;
   const unsigned group = lanes * bits;
-  if (const block b(group); b.fits) {
-    const word whole = low_bits(group);
-    for (; i + block::words * lanes <= n && size - at / 8 >= b.reach(); i += block::words * lanes, at += 8 * b.bytes()) {
-      word w[block::words];
-      for (unsigned j = 0; j < block::words; ++j) w[j] = load_le(in + at / 8 + b.byte[j]) >> b.turn[j];
-      for (unsigned j = 0; j < block::words; ++j) store_lanes<T>(out + i * sizeof(T) + 8 * j, finish(opened(w[j] & whole)));
-    }
+  const block b(group);
+  constexpr std::size_t components = block::unjoined * lanes;
+  for (; i + components <= n && size - at / 8 >= b.reach(); i += components, at += 8 * b.bytes()) {
+    b.load(in + at / 8, [&](unsigned j, word_pair w) noexcept {
+      store_lanes_pair<T>(out + i * sizeof(T) + 8 * j, finish(opened(w)));
+    });
   }
   for (; i + lanes <= n; i += lanes, at += group) store_lanes<T>(out + i * sizeof(T), finish(opened(read(at, group))));
   for (; i < n; ++i, at += bits) {
@@ -281,39 +341,83 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   }
 }
 
+template <class T>
+void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  return !p.is_signed && p.first_bit == 0 ? decode<T, true>(p, in, out, n) : decode<T, false>(p, in, out, n);
+}
+
 constexpr word ones = 0x0101010101010101;
 
 // Eight bytes 0 or 1 -> eight bits: the product moves byte i to bit 56 + i (or 63 - i); no two terms meet, so nothing carries.
 constexpr word gather_lsb = 0x0102040810204080, gather_msb = 0x8040201008040201;
 
 // 1 where a byte is not 0.
-constexpr word nonzero(word w) noexcept {
+template <class Words>
+Words nonzero(Words w) noexcept {
   return (((w & ~(ones << 7)) + (ones * 0x7f)) | w) >> 7 & ones;
 }
 
-bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  const word gather = p.msb_first ? gather_msb : gather_lsb;
-  const word dropped = p.nonzero_is_true ? 0 : ~ones;
-  word seen = 0;
-  const auto bits = [&](word w) noexcept {
-    seen |= w;
-    return static_cast<std::byte>((dropped != 0 ? w & ones : nonzero(w)) * gather >> 56);
+// A word as a matrix of 8 x 8 bits, byte i being row i, mirrored: quarters of 4 x 4 bits change places, then quarters of these.
+//   msb_first false: bit j of byte i <-> bit i of byte j;  true: bit 7 - j of byte i <-> bit 7 - i of byte j
+template <bool msb_first>
+word_pair mirrored(word_pair x) noexcept {
+  const auto exchanged = [](word_pair w, unsigned distance, word rows) noexcept {
+    const word_pair differ = (w ^ w >> distance) & rows;
+    return w ^ differ ^ differ << distance;
   };
-  std::size_t i = 0;
-  for (; i + 8 <= n; i += 8) *out++ = bits(load_le(in + i));
-  if (i < n) *out = bits(load_le(in + i, n - i));
-  return (seen & dropped) == 0;
+  x = exchanged(x, msb_first ? 9 : 7, msb_first ? 0x0055005500550055 : 0x00aa00aa00aa00aa);
+  x = exchanged(x, msb_first ? 18 : 14, msb_first ? 0x0000333300003333 : 0x0000cccc0000cccc);
+  return exchanged(x, msb_first ? 36 : 28, msb_first ? 0x000000000f0f0f0f : 0x00000000f0f0f0f0);
 }
 
-void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  // the other constant: byte i of it has the one bit that belongs to element i
-  const word select = p.msb_first ? gather_lsb : gather_msb;
+template <bool msb_first, bool nonzero_is_true>
+bool encode_bools(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   std::size_t i = 0;
-  const auto spread = [&](std::byte b) noexcept {
-    return ((std::to_integer<word>(b) * ones & select) + ones * 0x7f) >> 7 & ones;
-  };
-  for (; i + 8 <= n; i += 8) store_le(out + i, spread(*in++));
-  if (i < n) store_le(out + i, spread(*in), n - i);
+  word_pair pair_seen{};
+  // Eight words make one, word i giving bit i of each byte; mirrored, byte i is what word i becomes. No mask for bools that are
+  // checked: where it would change one, the answer is false.
+  for (; i + 128 <= n; i += 128, out += 16) {
+    word_pair x{};
+    for (unsigned j = 0; j < 8; ++j) {
+      const word_pair w{load_le(in + i + 8 * j), load_le(in + i + 8 * j + 64)};
+      pair_seen |= w;
+      x |= (nonzero_is_true ? nonzero(w) : w) << (msb_first ? 7 - j : j);
+    }
+    x = mirrored<msb_first>(x);
+    store_le(out, x[0]);
+    store_le(out + 8, x[1]);
+  }
+  word seen = pair_seen[0] | pair_seen[1];
+  for (; i < n; i += 8) {
+    const word w = n - i >= 8 ? load_le(in + i) : load_le(in + i, n - i);
+    seen |= w;
+    *out++ = static_cast<std::byte>((nonzero_is_true ? nonzero(w) : w) * (msb_first ? gather_msb : gather_lsb) >> 56);
+  }
+  return nonzero_is_true || (seen & ~ones) == 0;
+}
+
+bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (p.nonzero_is_true) return p.msb_first ? encode_bools<true, true>(in, out, n) : encode_bools<false, true>(in, out, n);
+  return p.msb_first ? encode_bools<true, false>(in, out, n) : encode_bools<false, false>(in, out, n);
+}
+
+// What each byte of 8 bits becomes: faster than computing it, and 2 KiB do not crowd the first-level cache.
+struct spread_bits {
+  word of[256];
+  explicit constexpr spread_bits(bool msb_first) : of{} {
+    for (unsigned b = 0; b < 256; ++b)
+      for (unsigned i = 0; i < 8; ++i) of[b] |= word{b >> (msb_first ? 7 - i : i) & 1} << (8 * i);
+  }
+};
+constexpr spread_bits spread_lsb(false), spread_msb(true);
+
+void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const spread_bits& spread = p.msb_first ? spread_msb : spread_lsb;
+  std::size_t i = 0;
+  for (; i + 32 <= n; i += 32, in += 4)
+    for (unsigned j = 0; j < 4; ++j) store_le(out + i + 8 * j, spread.of[std::to_integer<unsigned>(in[j])]);
+  for (; i + 8 <= n; i += 8) store_le(out + i, spread.of[std::to_integer<unsigned>(*in++)]);
+  if (i < n) store_le(out + i, spread.of[std::to_integer<unsigned>(*in)], n - i);
 }
 
 void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
@@ -327,17 +431,17 @@ void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     out[i] = static_cast<std::byte>(round_trip(std::to_integer<std::uint8_t>(in[i]), 0, bits, is_signed));
 }
 
-}  // namespace
+}  // namespace portable
 
 const kernel_table portable_kernels = {
     "portable",
-    {swap<std::uint8_t>, swap<std::uint16_t>, swap<std::uint32_t>, swap<std::uint64_t>},
-    {encode<std::uint8_t>, encode<std::uint16_t>, encode<std::uint32_t>, encode<std::uint64_t>},
-    {decode<std::uint8_t>, decode<std::uint16_t>, decode<std::uint32_t>, decode<std::uint64_t>},
-    encode_bool,
-    decode_bool,
-    {check<std::uint8_t>, check<std::uint16_t>, check<std::uint32_t>, check<std::uint64_t>},
-    extend,
+    {portable::swap<std::uint8_t>, portable::swap<std::uint16_t>, portable::swap<std::uint32_t>, portable::swap<std::uint64_t>},
+    {portable::encode<std::uint8_t>, portable::encode<std::uint16_t>, portable::encode<std::uint32_t>, portable::encode<std::uint64_t>},
+    {portable::decode<std::uint8_t>, portable::decode<std::uint16_t>, portable::decode<std::uint32_t>, portable::decode<std::uint64_t>},
+    portable::encode_bool,
+    portable::decode_bool,
+    {portable::check<std::uint8_t>, portable::check<std::uint16_t>, portable::check<std::uint32_t>, portable::check<std::uint64_t>},
+    portable::extend,
 };
 
 }  // namespace zarrbits::detail

@@ -51,6 +51,7 @@ struct converted_object {
   std::string target;     // of the link
   zarrbits::outcome outcome = zarrbits::outcome::mapped;
   bool lossy = false;     // something cannot be rebuilt from the store
+  bool selected = true;   // false: skipped because it was not asked for, with all below it; no loss
   std::string reason;     // why skipped, lossy or unusual
   std::string zarr_path;  // where it is in the store, if not at `path`
   std::string zarr_name;  // the attribute's name in the store, if another
@@ -67,16 +68,37 @@ struct convert_progress {
 };
 
 struct convert_options {
-  std::string source = {};  // an HDF5 file
-  std::string store = {};   // a directory that does not exist yet
+  std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
+  std::string store = {};   // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
+  std::string endpoint = {};  // URL of an S3 server; "" asks the environment (AWS_ENDPOINT_URL), and is Amazon's otherwise
   bool overwrite = false;   // replace a Zarr store that is there
+  bool consolidate = false;  // the metadata of all nodes once more in the root's, for readers of remote stores
+  // Patterns of paths in the source: what is included (nothing given: everything) and not excluded is converted, with the groups above it. `*`
+  // any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without "/" in front they begin in any group; a
+  // group stands for all below it. A pattern that matches nothing is an error.
+  std::vector<std::string> include = {}, exclude = {};
   bool allow_lossy = false; // exit status 0 where something was skipped or lossy
   bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
+  // "portable" (the default): codecs that all Zarr readers have. "native": stored chunks are copied where numcodecs has the filters as codecs
+  // ("numcodecs.shuffle", ...); zarr-python and zarrs read those. "recode": all is encoded anew, with `compress`.
+  std::string profile = {};
+  std::string compress = {};  // recode: "none", "gzip:6", "zstd:3", "blosc:zstd:5:shuffle"; "": as portable does for compressed sources
   // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
   // without packbits, such as zarr-python. "packbits": bool and integers are packed.
   std::string codec = {};
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
-  std::function<void(const convert_progress&)> progress = {};
+  // The profile, or what the other options imply.
+  std::string effective_profile() const { return !profile.empty() ? profile : compress.empty() ? "portable" : "recode"; }
+  unsigned threads = 0;      // that make chunks; 0: as many as the processors that the process may use
+  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
+  bool sync = false;         // all is on the disk before it counts as done
+  bool resume = false;       // go on with a store that is unfinished, or begin one; what is done stays, even if this run fails
+  // Only this share of the work, and no metadata: finalize() writes them when all shares are done. Several processes may do so at once.
+  struct share_type {
+    unsigned index = 0, count = 1;
+  };
+  std::optional<share_type> share = {};
+  std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
   bool measure_first = false;    // add up the stored bytes before, for a progress bar
 };
 
@@ -94,11 +116,41 @@ struct convert_result {
   std::string report_json() const;
 };
 
-// Removes what a conversion left that was killed: a directory that is marked as unfinished. True where there was one.
-bool remove_unfinished_store(const std::string& store) noexcept;
+// Removes what a conversion left that was killed: a store that is marked as unfinished. True where there was one.
+bool remove_unfinished_store(const std::string& store, const std::string& endpoint = {}) noexcept;
+
+// Throws convert_error where an option, or two together, mean nothing. convert() does so before anything else.
+void check_options(const convert_options& options);
 
 // Converts. Throws convert_error; what cannot be converted but does not stand in the way of the rest is in the result.
 convert_result convert(const convert_options& options);
+
+// What convert() would do with one dataset, as far as can be told without reading its values.
+struct planned_dataset {
+  std::string path;
+  // The costliest way that its chunks are expected to need; single ones, with a filter left out or damaged, may need another.
+  zarrbits::outcome outcome = zarrbits::outcome::mapped;
+  std::string how;           // that way in words, or why it is skipped
+  std::string codecs;        // JSON, of its array; "" where it becomes a group
+  std::uint64_t objects = 0;       // files or objects to be written, at most: chunks that are stored, and metadata
+  std::uint64_t source_bytes = 0;  // stored in the source
+  // To be written for its chunks; the same as in the source where they are copied, at most their size without compression where not.
+  std::uint64_t store_bytes = 0;
+  struct unit {
+    std::uint64_t first = 0, count = 0, bytes = 0;  // chunks, in C order of the grid, and bytes in the source, roughly
+  };
+  std::vector<unit> units;  // what processes share between them
+};
+struct convert_plan {
+  std::vector<planned_dataset> datasets;
+  std::uint64_t groups = 0;
+  std::string json() const;  // strict JSON
+};
+// Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.
+convert_plan plan(const convert_options& options);
+
+// The metadata of a store whose chunks were made in shares. Throws convert_error where some are missing, and says whose.
+convert_result finalize(const convert_options& options);
 
 }  // namespace zarrbits
 

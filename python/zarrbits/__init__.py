@@ -1,23 +1,33 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The filters of zarrbits for h5py, in words:
+"""The filters of zarrbits for h5py, in words, and Zarr's packbits codec for zarr-python:
 
     import h5py, zarrbits
     with h5py.File("camera.h5", "w") as f:
         f.create_dataset("mask", data=mask, chunks=(256, 256), **zarrbits.packbits())
         f.create_dataset("frames", data=frames, chunks=(1, 1024, 1024), **zarrbits.packbits(bits=12))
 
-HDF5 must find the plugins: set HDF5_PLUGIN_PATH before h5py is imported.
-"""
-import h5py
+    import zarr, zarrbits
+    zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
-__all__ = ["PACKBITS", "BYTES", "packbits", "byte_order"]
+HDF5 must find the plugins: set HDF5_PLUGIN_PATH before h5py is imported. zarr-python finds the codec by itself. Each half needs its own library alone.
+"""
+__all__ = ["PACKBITS", "BYTES", "packbits", "byte_order", "PackbitsCodec"]
 
 PACKBITS, BYTES = 45429, 45438
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
 _OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8}
 
 
+def __getattr__(name):
+    # not before it is asked for: the filters are for people without zarr-python, too
+    if name == "PackbitsCodec":
+        from .zarr_codec import PackbitsCodec
+        return PackbitsCodec
+    raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
+
+
 def _filter(number, plugin, values):
+    import h5py
     # h5py would take an optional filter that is not there, and store everything without it
     if not h5py.h5z.filter_avail(number):
         raise RuntimeError(f"zarrbits: HDF5 does not find {plugin} (filter {number}); set HDF5_PLUGIN_PATH to its folder before h5py is imported "

@@ -188,7 +188,7 @@ DAMAGE = {
     "a dataset that is a group": (lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum"), "/enum", "differs", None),
     "a null dataspace with elements": (lambda s: shutil.rmtree(s + "/null") or shutil.copytree(s + "/enum", s + "/null"), "/null", "differs", None),
     "a name": (lambda s: os.rename(s + "/a%25b%5Cc", s + "/a%25b%2Fc"), "/a%b\\c", "missing", None),
-    "a codec that this reader does not know": (lambda s: edit(s, "enum", codecs=[BYTES, {"name": "blosc", "configuration": {}}]),
+    "a codec that this reader does not know": (lambda s: edit(s, "enum", codecs=[BYTES, {"name": "zfp", "configuration": {}}]),
                                                "/enum", "unchecked", None),
 }
 

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_TESTS_CONVERT_SUPPORT_HPP
 #define ZARRBITS_TESTS_CONVERT_SUPPORT_HPP
 
-#include "convert/h5.hpp"
+#include "convert/hdf5/h5.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -20,7 +20,9 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+#include <blosc.h>
 #include <zlib.h>
+#include <zstd.h>
 
 namespace support {
 
@@ -70,6 +72,18 @@ inline std::string gunzip(const std::string& bytes, std::size_t size) {
   return out;
 }
 
+// A chunk's elements, of the codecs bytes and at most one of gzip, zstd and blosc.
+inline std::string elements(const json& codecs, const std::string& chunk, std::size_t size) {
+  if (codecs.size() == 1) return chunk;
+  const std::string name = codecs.at(1).at("name");
+  if (name == "gzip") return gunzip(chunk, size);
+  std::string out(size, '\0');
+  const std::size_t n = name == "zstd" ? ZSTD_decompress(out.data(), size, chunk.data(), chunk.size())
+                      : name == "blosc" ? static_cast<std::size_t>(blosc_decompress_ctx(chunk.data(), out.data(), size, 1)) : 0;
+  if (n != size || codecs.size() > 2) throw std::runtime_error("no chunk of " + codecs.dump());
+  return out;
+}
+
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
@@ -98,6 +112,13 @@ class conversion {
     return d;
   }
 
+  // Not converted: to see what libhdf5 makes of chunks.
+  handle dataset_of_another_file(const std::string& name, hid_t type, const dims& shape, hid_t dcpl) {
+    other_ = handle(H5Fcreate((folder_ / name).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), "make a file");
+    const handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), "make a space");
+    return handle(H5Dcreate2(other_, "x", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT), "make a dataset");
+  }
+
   void close() { file_ = handle(); }
 
   zarrbits::convert_result& run(zarrbits::convert_options options = {}) {
@@ -121,7 +142,7 @@ class conversion {
 
  private:
   support::folder folder_;
-  handle file_;
+  handle file_, other_;
   zarrbits::convert_result result_;
 };
 

@@ -58,6 +58,69 @@ def test_failures_are_1_and_leave_nothing(folder):
     assert Store(target).chunk("x/c/0") == before
 
 
+def selected(source, target, *args):
+    """Converts and verifies; the datasets that are in the store, and the report's paths of what was not selected."""
+    run = convert(source, target, "--overwrite", "--quiet", "--json", *args)
+    assert run.stderr == ""
+    verify = subprocess.run([COMMAND, "verify", source, target], capture_output=True, text=True)
+    assert verify.returncode == 0, verify.stdout + verify.stderr
+    objects = strict(run.stdout)["objects"]
+    assert all(o["outcome"] == "skipped" for o in objects if o.get("selected") is False)
+    nodes = {"/" + os.path.relpath(where, target) for where, _, files in os.walk(target) if "zarr.json" in files}
+    return ({n for n in nodes if strict(open(target + n + "/zarr.json").read())["node_type"] == "array"},
+            {o["path"] for o in objects if o.get("selected") is False})
+
+
+def test_selection_by_patterns(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        for name in ("a/run0/t", "a/run0/raw", "a/run1/t", "a/run1/raw", "b/t", "b/raw", "t"):
+            f[name] = np.arange(4)
+        f["b/again"] = f["a/run1"]
+        f["refs"] = np.array([f["b/raw"].ref, f["t"].ref], h5py.ref_dtype)
+        f["time"] = np.arange(4)
+        f["time"].make_scale()
+        f["t"].dims[0].attach_scale(f["time"])
+    assert selected(source, target, "--include", "t") == (
+        {"/a/run0/t", "/a/run1/t", "/b/t", "/t"}, {"/a/run0/raw", "/a/run1/raw", "/b/raw", "/b/again", "/refs", "/time"})
+    assert Store(target).meta("t")["dimension_names"] == ["time"]      # its scale is left out, the name stays
+    assert selected(source, target, "--include", "/a", "--exclude", "**/raw") == (
+        {"/a/run0/t", "/a/run1/t"}, {"/a/run0/raw", "/a/run1/raw", "/b", "/refs", "/t", "/time"})
+    assert selected(source, target, "--include=/refs") == ({"/refs"}, {"/a", "/b", "/t", "/time"})
+    assert list(Store(target).read("refs")) == ["/b/raw", "/t"]
+    # a further hard link brings its object, under the path that the report knows it by
+    assert selected(source, target, "--include", "/b/again") == (
+        {"/a/run1/t", "/a/run1/raw"}, {"/a/run0", "/b/t", "/b/raw", "/refs", "/t", "/time"})
+    assert selected(source, target, "--exclude", "/a", "--exclude", "raw") == ({"/b/t", "/t", "/refs", "/time"}, {"/a", "/b/raw"})
+
+
+def test_one_object_as_source(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f["a/b"] = np.arange(4)
+        f["a/c/d"] = np.arange(5)
+        f["again"] = f["a/b"]
+    assert selected(source + ":/a/b", target) == ({"/."}, {"/"})
+    assert Store(target).meta("")["shape"] == [4] and Store(target).chunk("c/0")
+    assert selected(source + ":/a", target) == ({"/b", "/c/d"}, {"/"})
+    assert selected(source + ":/a", target, "--exclude", "/a/c") == ({"/b"}, {"/", "/a/c"})
+    with h5py.File(source + ":", "w") as f:
+        f["x"] = 1
+    os.mkdir(source + ":x")
+    os.rename(source + ":", source + ":x/b")                       # a file with that very name wins
+    assert selected(source + ":x/b", target) == ({"/x"}, set())
+
+
+def test_a_selection_of_nothing_is_an_error_and_leaves_what_was_there(folder):
+    source, target = example(folder)
+    convert(source, target, "--quiet")
+    assert "/nothing" in sentence(convert(source, target, "--overwrite", "--include", "/nothing", status=1))
+    assert "**/y" in sentence(convert(source, target, "--overwrite", "--exclude", "**/y", status=1))
+    assert "/y" in sentence(convert(source + ":/y", target, "--overwrite", status=1))
+    assert "pattern" in sentence(convert(source, target, "--overwrite", "--include", "[x", status=2))
+    assert Store(target).has("x")
+
+
 def test_json_is_the_report(folder):
     source, target = example(folder)
     report = os.path.join(folder, "r.json")
@@ -81,6 +144,23 @@ def test_a_value_that_does_not_fit_is_named(folder):
     assert "/camera" in text and "0x1388" in text and "index [2]" in text, text
 
 
+def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f["x"] = np.array(["one", "two"], h5py.string_dtype())
+    with open(source, "r+b") as f:
+        heap = f.read().index(b"GCOL")
+        f.seek(heap + 16)
+        f.write(bytes(16))  # free space of no length, after which libhdf5 looks at the same place again
+    os.environ["ZARRBITS_STALLED_AFTER"] = "1"
+    try:
+        text = sentence(convert(source, target, "--quiet", status=1))
+    finally:
+        del os.environ["ZARRBITS_STALLED_AFTER"]
+    assert "does not come to an end" in text and "/x" in text, text
+    assert not os.path.exists(target)
+
+
 def test_a_killed_run_leaves_no_store(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:
@@ -94,6 +174,35 @@ def test_a_killed_run_leaves_no_store(folder):
     assert not os.path.exists(os.path.join(target, "zarr.json")) and not os.path.exists(os.path.join(target, "x", "zarr.json"))
     convert(source, target, "--overwrite", "--quiet")
     assert Store(target).has("x")
+
+
+def test_a_plan_tells_what_convert_then_does(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("plain", data=np.arange(1000), chunks=(100,))
+        f.create_dataset("deflate", data=np.arange(1000), chunks=(100,), compression="gzip")
+        f.create_dataset("shuffled", data=np.arange(1000), chunks=(100,), compression="gzip", shuffle=True)
+        f.create_dataset("sparse", (1000,), "i4", chunks=(10,))[500] = 1
+        f.create_dataset("g/rows", (3,), h5py.vlen_dtype("i4"))
+    run = subprocess.run([COMMAND, "plan", source, "--json"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    planned = {d["path"]: d for d in strict(run.stdout)["datasets"]}
+    assert not os.path.exists(target)
+    convert(source, target, "--report", os.path.join(folder, "r.json"))
+    with open(os.path.join(folder, "r.json")) as f:
+        done = {o["path"]: o for o in strict(f.read())["objects"] if o["kind"] == "dataset"}
+    assert planned.keys() == done.keys()
+    for path, d in planned.items():
+        assert d["outcome"] == done[path]["outcome"], path
+        if "codecs" in d:
+            with open(target + path + "/zarr.json") as f:
+                assert d["codecs"] == json.load(f)["codecs"], path
+            files = sum(len(names) for _, _, names in os.walk(target + path))
+            assert d["objects"] == files, path
+            assert sum(u["count"] for u in d["units"]) == {"/sparse": 100}.get(path, 10), path
+    assert planned["/plain"]["store_bytes"] == 8000
+    table = subprocess.run([COMMAND, "plan", source], capture_output=True, text=True)
+    assert table.returncode == 0 and "/shuffled" in table.stdout and "recoded" in table.stdout
 
 
 if __name__ == "__main__":

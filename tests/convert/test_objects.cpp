@@ -125,6 +125,9 @@ BOOST_AUTO_TEST_CASE(objects_that_cannot_be_opened_are_named) {
   }
   BOOST_TEST(c.run().exit_status == 3);
   BOOST_TEST(c.entry("/x").kind == "link");
-  BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::skipped));
+  BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::mapped));  // the name is kept
+  BOOST_TEST(c.entry("/x").lossy);
   BOOST_TEST(!c.entry("/x").reason.empty());
+  BOOST_TEST(c.meta("")["attributes"]["zarrbits"]["links"]["x"]["kind"] == "broken");
+  BOOST_TEST(!c.has("x/zarr.json"));
 }

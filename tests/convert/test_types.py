@@ -130,6 +130,43 @@ def test_integers_of_reduced_precision(folder):
         assert "12 bits" in json.dumps(store.attributes(name))
 
 
+def test_numbers_that_no_zarr_type_holds_keep_their_bytes(folder):
+    numbers = [0, 1, 10 ** 20, (1 << 128) - 1, 1 << 127]
+
+    def fill(f):
+        for name, order, sign in (("little", "little", h5py.h5t.SGN_NONE), ("big", "big", h5py.h5t.SGN_2)):
+            t = (h5py.h5t.STD_U64LE if order == "little" else h5py.h5t.STD_U64BE).copy()
+            t.set_size(16)
+            t.set_precision(128)
+            t.set_sign(sign)
+            values = np.array([n.to_bytes(16, order) for n in numbers], "V16")
+            space = h5py.h5s.create_simple((5,))
+            h5py.h5d.create(f.id, name.encode(), t, space).write(h5py.h5s.ALL, h5py.h5s.ALL, values, t)
+            h5py.h5a.create(f.id, name.encode(), t, space).write(values, t)
+    store, report = made(folder, fill)
+    for name in ("little", "big"):
+        assert store.meta(name)["data_type"] == "uint8" and store.meta(name)["shape"] == [5, 16]
+        assert [int.from_bytes(v.tobytes(), name) for v in store.read(name)] == numbers
+        assert "128 bits" in json.dumps(store.attributes(name)["zarrbits"]["hdf5_type"])
+        assert ("big endian" in json.dumps(store.attributes(name)["zarrbits"]["hdf5_type"])) == (name == "big")
+    assert store.attributes()["little"] == ["0", "1", "100000000000000000000", "340282366920938463463374607431768211455", "170141183460469231731687303715884105728"]
+    assert store.attributes()["big"] == ["0", "1", "100000000000000000000", "-1", "-170141183460469231731687303715884105728"]
+    assert report["/little", None]["outcome"] == "raw"
+
+
+def test_chunks_stored_without_a_filter_that_nobody_has(folder):
+    values = np.arange(24, dtype="<i4").reshape(4, 6)
+
+    def fill(f):
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((2, 3))
+        dcpl.set_filter(32002, h5py.h5z.FLAG_OPTIONAL, (1,))  # not there when it is written, and so left out of each chunk
+        d = h5py.h5d.create(f.id, b"x", h5py.h5t.STD_I32LE, h5py.h5s.create_simple(values.shape), dcpl)
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    store, _ = made(folder, fill)
+    assert np.array_equal(store.read("x"), values)
+
+
 def test_odd_floats_are_exact_or_said_to_be_rounded(folder):
     values = np.array([1.5, -0.25, np.inf, 0])
 

@@ -36,6 +36,20 @@ static hid_t create(hid_t file, const char* name, hid_t type, hid_t dcpl, hsize_
   return d;
 }
 
+/* the functions of <zarrbits/hdf5.h> set the filters as optional, and so they are in the file */
+static int is_optional(hid_t dcpl, H5Z_filter_t id) {
+  unsigned flags = 99;
+  size_t n = 0;
+  return H5Pget_filter_by_id2(dcpl, id, &flags, &n, NULL, 0, NULL, NULL) >= 0 && flags == H5Z_FLAG_OPTIONAL;
+}
+
+static int is_optional_in_the_file(hid_t d, H5Z_filter_t id) {
+  const hid_t dcpl = H5Dget_create_plist(d);
+  const int optional = is_optional(dcpl, id);
+  H5Pclose(dcpl);
+  return optional;
+}
+
 static void packs_twelve_bits(hid_t file) {
   const hsize_t chunk = 4, origin[1] = {0};
   const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
@@ -51,6 +65,7 @@ static void packs_twelve_bits(hid_t file) {
 
   CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
   CHECK(H5Pset_zarrbits_packbits(dcpl, 12, ZARRBITS_HDF5_PADDING_NONE | ZARRBITS_HDF5_RANGE_RAW, 0) >= 0);
+  CHECK(is_optional(dcpl, ZARRBITS_HDF5_PACKBITS_ID));
   d = create(file, "camera", H5T_STD_U16LE, dcpl, 8);
   CHECK(d >= 0);
   CHECK(H5Dwrite(d, H5T_NATIVE_USHORT, H5S_ALL, H5S_ALL, H5P_DEFAULT, written) >= 0);
@@ -62,6 +77,7 @@ static void packs_twelve_bits(hid_t file) {
   CHECK(H5Dread_chunk(d, H5P_DEFAULT, second, &mask, stored) >= 0 && mask == 1 && memcmp(stored, written + 4, 8) == 0);
   CHECK(H5Dclose(d) >= 0);
   d = H5Dopen2(file, "camera", H5P_DEFAULT);
+  CHECK(is_optional_in_the_file(d, ZARRBITS_HDF5_PACKBITS_ID));
   CHECK(H5Dread(d, H5T_NATIVE_USHORT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
   CHECK(memcmp(back, written, sizeof written) == 0);
   CHECK(H5Dclose(d) >= 0);
@@ -103,11 +119,13 @@ static void writes_big_endian_bytes(hid_t file) {
   hid_t d;
   CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
   CHECK(H5Pset_zarrbits_bytes(dcpl, 1) >= 0);
+  CHECK(is_optional(dcpl, ZARRBITS_HDF5_BYTES_ID));
   d = create(file, "bytes", H5T_STD_U32LE, dcpl, 2);
   CHECK(d >= 0);
   CHECK(H5Dwrite(d, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, written) >= 0);
   CHECK(H5Dclose(d) >= 0);
   d = H5Dopen2(file, "bytes", H5P_DEFAULT);
+  CHECK(is_optional_in_the_file(d, ZARRBITS_HDF5_BYTES_ID));
   CHECK(H5Dread_chunk(d, H5P_DEFAULT, origin, &mask, stored) >= 0 && mask == 0 && memcmp(stored, wanted, 8) == 0);
   CHECK(H5Dread(d, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0 && memcmp(back, written, 8) == 0);
   CHECK(H5Dclose(d) >= 0);

@@ -180,6 +180,38 @@ BOOST_AUTO_TEST_CASE(a_value_that_does_not_fit_leaves_the_buffer_as_it_was) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_late_refusal_in_a_long_chunk_leaves_the_buffer_as_it_was) {
+  constexpr std::uint64_t elements = 50000;
+  for (const unsigned size : {1u, 2u, 4u, 8u})
+    for (const bool is_signed : {false, true})
+      for (const padding p : {padding::none, padding::first_byte}) {
+        example x = make(size, 8 * size - 3, 1, p, is_signed, size == 4, 1, elements);
+        x.decoded[(elements - 5) * size + (size == 4 ? size - 1 : 0)] |= 1;  // the lowest bit is not kept
+        refuses_untouched(encode, x.chunk, x.decoded, x.decoded.size());
+      }
+  // booleans
+  element boolean = number(1);
+  boolean.what = kind::boolean;
+  packbits_chunk c;
+  sentence why;
+  BOOST_REQUIRE(resolve({}, boolean, elements, c, why));
+  bytes_of values(elements);
+  for (auto& v : values) v = static_cast<unsigned char>(below(2));
+  values[elements - 3] = 2;
+  refuses_untouched(encode, c, values, values.size());
+  // 12 bits with a sign in 16: -1 is 0x0fff or 0xffff
+  element narrow = number(2, true);
+  narrow.precision = 12;
+  BOOST_REQUIRE(resolve({}, narrow, elements, c, why));
+  bytes_of two_forms;
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    two_forms.push_back(0xff);
+    two_forms.push_back(i % 2 ? 0x0f : 0xff);
+  }
+  two_forms[2 * (elements - 1) + 1] = 0x1f;
+  refuses_untouched(encode, c, two_forms, two_forms.size());
+}
+
 BOOST_AUTO_TEST_CASE(wrong_lengths_and_count_bytes_are_refused) {
   for (int i = 0; i < 40; ++i) {
     const example x = any_example();

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits doctor and zarrbits suggest, with every fault that they tell planted: test_doctor.py PLUGIN_DIR PACKBITS_ID BYTES_ID"""
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 PLUGINS, PACKBITS, BYTES = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 if os.environ.get("HDF5_PLUGIN_PATH") != PLUGINS:
@@ -265,6 +268,33 @@ def what_packbits_would_do():
 
 
 @test
+def the_lines_name_datasets_as_h5repack_does():
+    source = here / "links.h5"
+    with h5py.File(source, "w") as f:
+        f["b"] = np.arange(100, dtype="u2")
+        f["a/inner/x"] = f["b"]  # the same dataset: h5repack meets it here first
+        f["z"] = f["b"]
+    (found,) = json.loads(run("suggest", "--json", source))["datasets"]
+    assert "/a/inner/x:UD=" in found["h5repack"], found
+    subprocess.run(f"h5repack {found['h5repack']} links.h5 links_packed.h5", shell=True, check=True, cwd=here)
+    with h5py.File(here / "links_packed.h5") as f:
+        assert f["z"].id.get_storage_size() == found["packed_bytes"] and np.array_equal(f["b"][...], np.arange(100))
+
+
+@test
+def what_h5repack_cannot_read_is_warned_of():
+    source = here / "lzf.h5"
+    with h5py.File(source, "w") as f:
+        f.create_dataset("packed", data=np.zeros((100, 100), "u2"), compression="lzf")
+        f["plain"] = np.arange(100, dtype="u2")
+    report = json.loads(run("suggest", "--json", source))
+    assert [(u["path"], "lzf" in u["filter"]) for u in report["filter_not_found"]] == [("/packed", True)], report
+    text = run("suggest", source)
+    assert "WARNING: h5repack" in text and "/packed: lzf" in text, text
+    assert "WARNING" not in run("suggest", here / "links.h5")
+
+
+@test
 def suggestions_are_made_in_little_memory():
     big = here / "large.h5"
     with h5py.File(big, "w", libver="latest") as f:
@@ -289,7 +319,39 @@ def a_terminal_sees_progress_and_nothing_of_it_stays():
             except OSError:  # the other end is closed
                 pass
         os.close(ours)
-        assert p.returncode == 0 and b" %  packed.h5" in seen and seen.endswith(b"\r\x1b[K"), (p.returncode, seen)
+        assert p.returncode == 0 and b" %  " in seen and b"packed.h5" in seen and seen.endswith(b"\r\x1b[K"), (p.returncode, seen)
+
+
+def on_a_terminal(columns, *arguments):
+    """What it shows there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen([COMMAND, *map(str, arguments)], stdout=theirs, stderr=subprocess.DEVNULL) as p:
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(ours, 65536):
+                seen += piece
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    return seen.decode().replace("\r\n", "\n")
+
+
+@test
+def on_a_terminal_lines_are_broken_between_words_and_nothing_else_changes():
+    for arguments in (["doctor", packed], ["suggest", "--all", packed]):
+        piped = run(*arguments)
+        assert "\x1b" not in piped
+        for columns in (40, 80):
+            shown = on_a_terminal(columns, *arguments)
+            assert shown.split() == piped.split() and len(shown.splitlines()) > len(piped.splitlines()), (columns, shown)
+            for line in shown.splitlines():
+                copied = line.startswith(("  h5repack ", "  export "))
+                assert len(line) <= columns or copied or " " not in line.strip(), (columns, line)
+            # lines that people copy are whole
+            assert [l for l in shown.splitlines() if l.startswith("  h5repack ")] == [l for l in piped.splitlines() if l.startswith("  h5repack ")]
+        assert on_a_terminal(1000, *arguments) == piped
 
 
 @test

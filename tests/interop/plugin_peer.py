@@ -3,10 +3,11 @@
 
     plugin_peer.py write VALUES FILE             with this Python's h5py
     plugin_peer.py read VALUES FILE...
-    plugin_peer.py write|read VALUES --library LIBHDF5 FILE...      with the library itself, by ctypes
+    plugin_peer.py errors VALUES DAMAGED         what is said of impossible parameters, and of a file with a damaged chunk
+    plugin_peer.py write|read|errors VALUES --library LIBHDF5 FILE...      with the library itself, by ctypes
     plugin_peer.py together VALUES LIBHDF5...    all of them in one process, each writes a file that each reads
 
-VALUES is a folder with values.json and the values as they lie in the files. The last line is JSON.
+VALUES is a folder that plugin_values.py made. The last line is JSON.
 """
 import ctypes
 import glob
@@ -16,7 +17,7 @@ import sys
 import tempfile
 
 PACKBITS, BYTES = 45429, 45438
-hid, size = ctypes.c_int64, ctypes.c_size_t
+size = ctypes.c_size_t
 
 
 def wanted(folder):
@@ -44,14 +45,28 @@ class H5py:
         with self.h5py.File(path, "r") as f:
             return [c["name"] for c in cases if f[c["name"]][()].tobytes() != c["bytes"]]
 
+    def errors(self, damaged):
+        said = {}
+        with self.h5py.File("errors", "w", driver="core", backing_store=False) as f:
+            try:
+                f.create_dataset("d", (4,), "u2", chunks=(4,), compression=PACKBITS, compression_opts=(17,))
+            except Exception as e:  # ValueError or RuntimeError, as h5py pleases
+                said["create"] = [str(e)]
+        with self.h5py.File(damaged, "r") as f:
+            try:
+                f["d"][()]
+            except OSError as e:
+                said["read"] = [str(e)]
+        return said
+
 
 class Library:
-    """A libhdf5 of 1.10 or later."""
+    """A libhdf5 of 1.8 or later."""
 
     def __init__(self, path):
         # a wheel's library finds those beside it where the wheel's own modules loaded them before
         folder = os.path.dirname(path)
-        beside = [n for n in glob.glob(os.path.join(folder, "*.so*")) if "hdf5" not in n and "netcdf" not in n] if folder.endswith(".libs") else []
+        beside = [n for n in glob.glob(os.path.join(folder, "*.so*")) if not os.path.basename(n).startswith(("libhdf5", "libnetcdf"))] if folder.endswith(".libs") else []
         for _ in range(4):
             for n in beside:
                 try:
@@ -59,12 +74,20 @@ class Library:
                 except OSError:  # needs one that comes later
                     pass
         self.h5 = ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
-        for name in ("H5Fcreate", "H5Fopen", "H5Dcreate2", "H5Dopen2", "H5Dget_type", "H5Dget_space", "H5Screate_simple", "H5Pcreate", "H5Tenum_create"):
-            getattr(self.h5, name).restype = hid
         self.check(self.h5.H5open())
         numbers = [ctypes.c_uint() for _ in range(3)]
         self.check(self.h5.H5get_libversion(*map(ctypes.byref, numbers)))
         self.version = ".".join(str(n.value) for n in numbers)
+        # in such a build every block has a header, which begins so; what the library says of itself is not always true
+        self.h5.H5allocate_memory.restype = ctypes.c_void_p
+        block = self.h5.H5allocate_memory(size(8), 0)
+        if b"H5MM" in ctypes.string_at(block - 64, 64):
+            self.version += " with memory checks"
+        self.h5.H5free_memory(ctypes.c_void_p(block))
+        # hid_t had 32 bits in 1.8
+        self.hid = ctypes.c_int64 if [n.value for n in numbers] >= [1, 10, 0] else ctypes.c_int32
+        for name in ("H5Fcreate", "H5Fopen", "H5Dcreate2", "H5Dopen2", "H5Dget_type", "H5Dget_space", "H5Screate_simple", "H5Pcreate", "H5Tenum_create"):
+            getattr(self.h5, name).restype = self.hid
 
     def check(self, status):
         if status < 0:
@@ -73,39 +96,70 @@ class Library:
 
     def type_of(self, dtype):
         if dtype == "?":
-            t = self.check(self.h5.H5Tenum_create(hid(hid.in_dll(self.h5, "H5T_STD_I8LE_g").value)))
+            t = self.check(self.h5.H5Tenum_create(self.hid(self.hid.in_dll(self.h5, "H5T_STD_I8LE_g").value)))
             for i, name in enumerate((b"FALSE", b"TRUE")):
-                self.check(self.h5.H5Tenum_insert(hid(t), name, ctypes.byref(ctypes.c_int8(i))))
+                self.check(self.h5.H5Tenum_insert(self.hid(t), name, ctypes.byref(ctypes.c_int8(i))))
             return t
         kind = {"u": "STD_U", "i": "STD_I", "f": "IEEE_F"}[dtype[1]]
-        return hid.in_dll(self.h5, f"H5T_{kind}{8 * int(dtype[2:])}{'BE' if dtype[0] == '>' else 'LE'}_g").value
+        return self.hid.in_dll(self.h5, f"H5T_{kind}{8 * int(dtype[2:])}{'BE' if dtype[0] == '>' else 'LE'}_g").value
 
     def write(self, cases, path):
-        f = self.check(self.h5.H5Fcreate(path.encode(), 2, hid(0), hid(0)))
+        f = self.check(self.h5.H5Fcreate(path.encode(), 2, self.hid(0), self.hid(0)))
         for c in cases:
             rank = len(c["shape"])
             dims = ctypes.c_uint64 * rank
-            dcpl = self.check(self.h5.H5Pcreate(hid(hid.in_dll(self.h5, "H5P_CLS_DATASET_CREATE_ID_g").value)))
-            self.check(self.h5.H5Pset_chunk(hid(dcpl), rank, dims(*c["chunk"])))
+            dcpl = self.check(self.h5.H5Pcreate(self.hid(self.hid.in_dll(self.h5, "H5P_CLS_DATASET_CREATE_ID_g").value)))
+            self.check(self.h5.H5Pset_chunk(self.hid(dcpl), rank, dims(*c["chunk"])))
             n = len(c["values"])
-            self.check(self.h5.H5Pset_filter(hid(dcpl), c["filter"], 1, size(n), (ctypes.c_uint * max(n, 1))(*c["values"])))
+            self.check(self.h5.H5Pset_filter(self.hid(dcpl), c["filter"], 1, size(n), (ctypes.c_uint * max(n, 1))(*c["values"])))
             space, t = self.check(self.h5.H5Screate_simple(rank, dims(*c["shape"]), None)), self.type_of(c["dtype"])
-            d = self.check(self.h5.H5Dcreate2(hid(f), c["name"].encode(), hid(t), hid(space), hid(0), hid(dcpl), hid(0)))
-            self.check(self.h5.H5Dwrite(hid(d), hid(t), hid(0), hid(0), hid(0), c["bytes"]))
-            self.check(self.h5.H5Dclose(hid(d)))
-        self.check(self.h5.H5Fclose(hid(f)))
+            d = self.check(self.h5.H5Dcreate2(self.hid(f), c["name"].encode(), self.hid(t), self.hid(space), self.hid(0), self.hid(dcpl), self.hid(0)))
+            self.check(self.h5.H5Dwrite(self.hid(d), self.hid(t), self.hid(0), self.hid(0), self.hid(0), c["bytes"]))
+            self.check(self.h5.H5Dclose(self.hid(d)))
+        self.check(self.h5.H5Fclose(self.hid(f)))
 
     def read(self, cases, path):
-        f, bad = self.check(self.h5.H5Fopen(path.encode(), 0, hid(0))), []
+        f, bad = self.check(self.h5.H5Fopen(path.encode(), 0, self.hid(0))), []
         for c in cases:
-            d = self.check(self.h5.H5Dopen2(hid(f), c["name"].encode(), hid(0)))
-            t = self.check(self.h5.H5Dget_type(hid(d)))
+            d = self.check(self.h5.H5Dopen2(self.hid(f), c["name"].encode(), self.hid(0)))
+            t = self.check(self.h5.H5Dget_type(self.hid(d)))
             into = ctypes.create_string_buffer(len(c["bytes"]))
-            if self.h5.H5Dread(hid(d), hid(t), hid(0), hid(0), hid(0), into) < 0 or into.raw != c["bytes"]:
+            if self.h5.H5Dread(self.hid(d), self.hid(t), self.hid(0), self.hid(0), self.hid(0), into) < 0 or into.raw != c["bytes"]:
                 bad.append(c["name"])
-            self.h5.H5Dclose(hid(d))
-        self.check(self.h5.H5Fclose(hid(f)))
+            self.h5.H5Dclose(self.hid(d))
+        self.check(self.h5.H5Fclose(self.hid(f)))
         return bad
+
+    def error_stack(self):
+        class Entry(ctypes.Structure):
+            _fields_ = [("cls", self.hid), ("major", self.hid), ("minor", self.hid), ("line", ctypes.c_uint), ("function", ctypes.c_char_p),
+                        ("file", ctypes.c_char_p), ("text", ctypes.c_char_p)]
+        said = []
+        visit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.POINTER(Entry), ctypes.c_void_p)
+        keep = visit(lambda n, entry, data: said.append((entry.contents.text or b"").decode()) or 0)
+        self.h5.H5Ewalk2(self.hid(0), 0, keep, None)
+        return said
+
+    def errors(self, damaged):
+        said = {}
+        self.h5.H5Eset_auto2(self.hid(0), None, None)
+        access = self.check(self.h5.H5Pcreate(self.hid(self.hid.in_dll(self.h5, "H5P_CLS_FILE_ACCESS_ID_g").value)))
+        self.check(self.h5.H5Pset_fapl_core(self.hid(access), size(1 << 16), 0))
+        f = self.check(self.h5.H5Fcreate(b"errors", 2, self.hid(0), self.hid(access)))
+        one = (ctypes.c_uint64 * 1)(4)
+        dcpl = self.check(self.h5.H5Pcreate(self.hid(self.hid.in_dll(self.h5, "H5P_CLS_DATASET_CREATE_ID_g").value)))
+        self.check(self.h5.H5Pset_chunk(self.hid(dcpl), 1, one))
+        self.check(self.h5.H5Pset_filter(self.hid(dcpl), PACKBITS, 1, size(1), (ctypes.c_uint * 1)(17)))
+        space = self.check(self.h5.H5Screate_simple(1, one, None))
+        if self.h5.H5Dcreate2(self.hid(f), b"d", self.hid(self.type_of("<u2")), self.hid(space), self.hid(0), self.hid(dcpl), self.hid(0)) < 0:
+            said["create"] = self.error_stack()
+        self.check(self.h5.H5Fclose(self.hid(f)))
+        f = self.check(self.h5.H5Fopen(damaged.encode(), 0, self.hid(0)))
+        d = self.check(self.h5.H5Dopen2(self.hid(f), b"d", self.hid(0)))
+        into = ctypes.create_string_buffer(1 << 16)
+        if self.h5.H5Dread(self.hid(d), self.hid(self.check(self.h5.H5Dget_type(self.hid(d)))), self.hid(0), self.hid(0), self.hid(0), into) < 0:
+            said["read"] = self.error_stack()
+        return said
 
 
 def main():
@@ -121,11 +175,14 @@ def main():
         maps = [line.split()[-1] for line in open("/proc/self/maps")]
         print(json.dumps({"pid": os.getpid(), "versions": [l.version for l in libraries], "bad": bad,
                           "plugins": sorted({m for m in maps if "libzarrbits_" in m}), "libraries": len({m for m in maps if "libhdf5" in m})}))
-        return
+        sys.exit(1 if bad else 0)
     if rest[0] == "--library":
         peer, rest = Library(rest[1]), rest[2:]
     else:
         peer = H5py()
+    if what == "errors":
+        print(json.dumps({"version": peer.version, "said": peer.errors(rest[0])}))
+        return
     if what == "write":
         peer.write(cases, rest[0])
         print(json.dumps({"version": peer.version}))

@@ -4,7 +4,8 @@
 //!   {"ask": "encode", "data_type": "uint16", "codec": {"name": "packbits"}, "count": 3, "hex": "..."}
 //!   {"ask": "decode", ... as above}
 //!   {"ask": "slice", ..., "first": 1, "last": 2}      elements first .. last - 1, by zarrs' partial decoder
-//!   {"ask": "read", "path": "some.zarr"}              all elements of the array whose zarr.json is in that folder
+//!   {"ask": "read", "path": "some.zarr"}              all elements of the array whose zarr.json is in that folder; before each of
+//!                                                     variable length its length, 8 bytes, little endian
 //!   {"ask": "write", "path": "some.zarr", "hex": "..."}
 //!
 //! An answer is {"hex": ...} or {"refused": why}; a panic of zarrs counts as refused, and says so.
@@ -96,6 +97,10 @@ fn answer(request: &Value) -> Bytes {
         "read" => {
             let array = open(request)?;
             let elements: ArrayBytes = array.retrieve_array_subset(&array.subset_all()).map_err(sentence)?;
+            if let ArrayBytes::Variable(texts) = elements {
+                let ends = texts.offsets().windows(2);
+                return Ok(ends.flat_map(|e| [&((e[1] - e[0]) as u64).to_le_bytes(), &texts.bytes()[e[0]..e[1]]].concat()).collect());
+            }
             Ok(elements.into_fixed().map_err(sentence)?.into_owned())
         }
         "write" => {

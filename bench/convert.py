@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The converter beside its peers: CPU time (user + system, of the whole process and all its threads) of each way, the ways taking turns."""
+import argparse
+import json
+import pathlib
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+BEGIN, END = "<!-- scripts/bench-convert: begin -->", "<!-- scripts/bench-convert: end -->"
+PAGE = pathlib.Path(__file__).parent.parent / "docs/performance.md"
+
+
+def make_sources(folder, divisor):
+    """Measured values: a slow curve and noise in the lower bits. Three files: compressed, uncompressed, and of small chunks."""
+    rng = np.random.default_rng(1)
+
+    def curve(shape):
+        return (np.sin(np.arange(shape[0] * shape[1]) / 5000).astype("f4") * 100 + rng.normal(0, 0.01, shape[0] * shape[1]).astype("f4")).reshape(shape)
+
+    rows = 7680 // divisor  # 240 MB in 960 chunks of 256 kB
+    small = 512 // (2 if divisor > 1 else 1)  # a grid of 512 x 512 chunks
+    sources = {}
+    for name, shape, chunks, options in (("deflate", (rows, 8192), (64, 1024), {"compression": "gzip", "compression_opts": 4, "shuffle": True}),
+                                         ("uncompressed", (rows, 8192), (64, 1024), {}),
+                                         ("small chunks", (small * 16, small * 16), (16, 16), {})):
+        path = folder / (name.replace(" ", "-") + ".h5")
+        with h5py.File(path, "w", libver="latest") as f:
+            d = f.create_dataset("x", shape=shape, dtype="f4", chunks=chunks, **options)
+            data = curve(shape)
+            for i in range(0, shape[0], 1024):
+                d[i:i + 1024] = data[i:i + 1024]
+        sources[name] = path
+    return sources
+
+
+def cpu_of(command):
+    """User and system seconds of a process and of those that it waited for; None where it failed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        print(f"failed: {' '.join(map(str, command))}: {done.stderr.strip()[-300:]}")
+        return None
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def ways(name, arguments, options_known):
+    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most)."""
+    shard = 16  # chunks along each dimension: 4 x 16 MB of the first two, 256 KiB of small ones
+    edge = {"small chunks": "256,256"}.get(name, "1024,8192")
+    zarrbits = [arguments.command, "convert", "--quiet", "{in}", "{out}"]
+    loop = [arguments.python, str(pathlib.Path(__file__).parent / "convert_loop.py"), "{in}", "{out}"]
+    few = 1 if name == "small chunks" else 99
+    all_ways = {"zarrbits": (zarrbits, 99)}
+    if "--profile" in options_known:
+        all_ways["zarrbits native"] = (zarrbits + ["--profile", "native"], 99)
+    if "--shard" in options_known:
+        all_ways["zarrbits native, shards"] = (zarrbits + ["--profile", "native", "--shard", edge], 99)
+    if "--threads" in options_known and "--profile" in options_known and name == "deflate":
+        all_ways["zarrbits recode, 1 thread"] = (zarrbits + ["--profile", "recode", "--threads", "1"], 99)
+        all_ways["zarrbits recode, 2 threads"] = (zarrbits + ["--profile", "recode", "--threads", "2"], 99)
+    if arguments.python:
+        all_ways["loop, same codecs"] = (loop + ["same"], few)
+        all_ways["loop, encoded again"] = (loop + ["again"], few)
+        all_ways["loop, same codecs, shards"] = (loop + ["same", str(shard if name == "small chunks" else 8)], few)
+    return all_ways
+
+
+def measure(name, source, arguments, folder, options_known):
+    """Rounds in which every way has its turn; after each of ours `cp -r` of what it made."""
+    samples, stores = {}, {}
+
+    def run(way, command):
+        seconds = cpu_of(command)
+        if seconds is not None:
+            samples.setdefault(way, []).append(seconds)
+        return seconds is not None
+
+    for round_number in range(arguments.rounds):
+        for way, (command, most) in ways(name, arguments, options_known).items():
+            if round_number >= most:
+                continue
+            out, copy = folder / "out.zarr", folder / "copy"
+            command = [c.replace("{in}", str(source)).replace("{out}", str(out)) for c in command]
+            if run(way, command):
+                files = [p for p in out.rglob("*") if p.is_file()]
+                stores[way] = (len(files), sum(p.stat().st_size for p in files))
+                if way.startswith("zarrbits"):
+                    run("cp -r of " + way, ["cp", "-r", str(out), str(copy)])
+                    stores["cp -r of " + way] = stores[way]
+            for path in (out, copy):
+                shutil.rmtree(path, ignore_errors=True)
+    return [{"data": name, "way": way, "cpu": round(statistics.median(times), 4), "samples": len(times), "files": stores[way][0], "bytes": stores[way][1]}
+            for way, times in samples.items()]
+
+
+def goals(rows):
+    """(text, wanted, measured or None)"""
+    cpu = {(r["data"], r["way"]): r["cpu"] for r in rows}
+
+    def ratio(data, other, way):
+        a, b = cpu.get((data, other)), cpu.get((data, way))
+        return a / b if a and b else None
+
+    found = []
+    native, shards = "zarrbits native", "zarrbits native, shards"
+    for data, way in (("deflate", native), ("deflate", shards), ("uncompressed", "zarrbits"), ("uncompressed", native), ("uncompressed", shards)):
+        found.append((f"{data}: {way}, of `cp -r`", 0.8, ratio(data, "cp -r of " + way, way)))
+    found.append(("deflate: native over the loop with the same codecs", 60, ratio("deflate", "loop, same codecs", native)))
+    loops = [cpu[k] for k in cpu if k[0] == "small chunks" and k[1].startswith("loop")]
+    fastest = min(loops) if loops else None
+    ours = cpu.get(("small chunks", shards))
+    found.append(("small chunks: native with shards over the fastest loop", 20, fastest / ours if fastest and ours else None))
+    return found
+
+
+def table(rows):
+    lines = ["| data | way | CPU seconds | files | MB | as fast as `cp -r` of it |", "|---|---|---|---|---|---|"]
+    cpu = {(r["data"], r["way"]): r["cpu"] for r in rows}
+    for r in rows:
+        copy = cpu.get((r["data"], "cp -r of " + r["way"]))
+        times = f"{copy / r['cpu']:.2f}" if copy and r["cpu"] else "-"
+        lines.append(f"| {r['data']} | {r['way']} | {r['cpu']:.3g} | {r['files']} | {r['bytes'] / 1e6:.0f} | {times} |")
+    lines += ["", "| goal | wanted | measured | |", "|---|---|---|---|"]
+    for text, wanted, value in goals(rows):
+        lines.append(f"| {text} | {wanted} | " + ("- | not measured |" if value is None else f"{value:.3g} | {'met' if value >= wanted else '**missed**'} |"))
+    return "\n".join(lines)
+
+
+def write_page(text):
+    page = PAGE.read_text()
+    section = (f"{BEGIN}\n## Conversion\n\n`scripts/bench-convert`: CPU seconds (user and system, all threads; median) to make a Zarr store from an HDF5 file: "
+               "240 MB of float32 in 960 chunks, with shuffle and deflate and without, and 262,144 chunks of 1 KiB. The loops are h5py and zarr-python, "
+               f"with the codecs of the source or with zarr-python's own; in turns, in one run.\n\n{text}\n{END}\n")
+    pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END) + "\n", re.S)
+    PAGE.write_text(pattern.sub(lambda _: section, page) if pattern.search(page) else page.rstrip("\n") + "\n\n" + section)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--python")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json")
+    parser.add_argument("--folder")
+    parser.add_argument("--only", action="append", help="one of the three sources")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--no-page", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rounds = 1
+    usage = subprocess.run([arguments.command, "convert", "--help"], capture_output=True, text=True).stdout
+    options_known = {o for o in ("--profile", "--shard", "--threads") if o in usage}
+    for option in ("--profile", "--shard"):
+        if option not in options_known:
+            print(f"SKIPPED: {option}: this zarrbits has none")
+    if not arguments.python:
+        print("SKIPPED: the loops: there is no zarr-python")
+    rows = []
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
+        folder = pathlib.Path(temporary)
+        for name, source in make_sources(folder, 8 if arguments.quick else 1).items():
+            if not arguments.only or name in arguments.only:
+                rows += measure(name, source, arguments, folder, options_known)
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
+    text = table(rows)
+    print(text)
+    if not arguments.quick and not arguments.no_page and not arguments.only:
+        write_page(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

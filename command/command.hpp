@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The subcommands of `zarrbits`. Each is a main function of its own: argv[0] is the subcommand's name, the result is the exit status.
+// What they throw becomes one sentence on standard error (command_line.hpp).
+//
+#ifndef ZARRBITS_COMMAND_COMMAND_HPP
+#define ZARRBITS_COMMAND_COMMAND_HPP
+
+namespace zarrbits::cli {
+
+struct command {
+  const char* name;
+  const char* summary;
+  int (*run)(int argc, char** argv);
+};
+
+int convert_main(int argc, char** argv);
+int plan_main(int argc, char** argv);
+int finalize_main(int argc, char** argv);
+int encode_main(int argc, char** argv);
+int decode_main(int argc, char** argv);
+int inspect_main(int argc, char** argv);
+int verify_main(int argc, char** argv);
+int doctor_main(int argc, char** argv);
+int suggest_main(int argc, char** argv);
+
+}  // namespace zarrbits::cli
+
+#endif

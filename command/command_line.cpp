@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/command_line.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <poll.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+// Control characters would let a file's name or a file's contents write anything to the terminal, and break the one line.
+std::string printable(std::string_view text) {
+  static const char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// The temporary file that a signal has to remove. One at a time: a command writes one file. A plain array, because a signal handler
+// may use nothing else.
+char temporary_path[4096];
+volatile std::sig_atomic_t temporary_set = 0;
+
+extern "C" void remove_temporary(int signal_number) {
+  if (temporary_set) ::unlink(temporary_path);
+  // the handler was reset on entry (SA_RESETHAND): end as if it had never been there
+  ::raise(signal_number);
+}
+
+void watch_temporary(const std::string& path) {
+  if (path.size() >= sizeof temporary_path) return;
+  std::memcpy(temporary_path, path.c_str(), path.size() + 1);
+  temporary_set = 1;
+  for (const int s : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGQUIT}) {
+    struct sigaction old = {};
+    if (::sigaction(s, nullptr, &old) != 0 || old.sa_handler != SIG_DFL) continue;  // ignored (nohup) stays ignored
+    struct sigaction ours = {};
+    ours.sa_handler = remove_temporary;
+    ours.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    ::sigaction(s, &ours, nullptr);
+  }
+}
+
+void wait_for(int descriptor, short events) {
+  pollfd p = {descriptor, events, 0};
+  while (::poll(&p, 1, -1) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+std::string quote(std::string_view name) { return '"' + printable(name) + '"'; }
+
+void print_error(std::string_view sentence) noexcept {
+  try {
+    const std::string line = "zarrbits: " + printable(sentence) + "\n";
+    // one write: lines of several processes on the same terminal do not mix
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  } catch (...) {
+    static const char text[] = "zarrbits: out of memory\n";
+    if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
+  }
+}
+
+int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexcept {
+  try {
+    const int status = run(argc, argv);
+    errno = 0;
+    std::cout.flush();
+    if (!std::cout || std::fflush(stdout) != 0) {
+      if (errno == EPIPE) throw broken_pipe();
+      throw command_error("cannot write to standard output" + (errno ? ": " + reason(errno) : std::string()));
+    }
+    return status;
+  } catch (const broken_pipe&) {
+    return exit_failure;
+  } catch (const usage_error& e) {
+    print_error(e.what());
+    return exit_usage;
+  } catch (const zarrbits::error& e) {
+    print_error(e.what());
+    return exit_usage;
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+    return exit_failure;
+  } catch (const std::exception& e) {
+    print_error(e.what());
+    return exit_failure;
+  } catch (...) {
+    print_error("an unknown error stopped the command; please report it");
+    return exit_failure;
+  }
+}
+
+std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return exit_success;
+  } catch (const CLI::ParseError& e) {
+    throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + e.what() + "; see \"" + app.get_name() + " --help\"");
+  }
+  return std::nullopt;
+}
+
+std::uint64_t parse_count(const std::string& option, const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error == std::errc::invalid_argument || end != text.data() + text.size()) {
+    throw usage_error(option + " is " + quote(text) + ", which is no count; give decimal digits, such as 1000");
+  }
+  if (error == std::errc::result_out_of_range) {
+    throw usage_error(option + " is " + quote(text) + ", which does not fit in 64 bits; give a smaller count");
+  }
+  return value;
+}
+
+std::size_t read_some(int descriptor, char* data, std::size_t size, const std::string& name) {
+  for (;;) {
+    const ssize_t n = ::read(descriptor, data, size);
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      wait_for(descriptor, POLLIN);
+      continue;
+    }
+    if (errno == EISDIR) throw command_error("cannot read " + name + ": it is a directory; give a file");
+    throw command_error("cannot read " + name + ": " + reason(errno));
+  }
+}
+
+void write_all(int descriptor, const char* data, std::size_t size, const std::string& name) {
+  while (size > 0) {
+    const ssize_t n = ::write(descriptor, data, size);
+    if (n >= 0) {
+      data += n;
+      size -= static_cast<std::size_t>(n);
+    } else if (errno == EAGAIN) {
+      wait_for(descriptor, POLLOUT);
+    } else if (errno == EPIPE) {
+      throw broken_pipe();
+    } else if (errno != EINTR) {
+      throw command_error("cannot write to " + name + ": " + reason(errno));
+    }
+  }
+}
+
+input_file::input_file(const std::string& path) {
+  if (path.empty() || path == "-") {
+    descriptor_ = STDIN_FILENO;
+    name_ = "standard input";
+    return;
+  }
+  name_ = quote(path);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + reason(errno));
+  struct stat s = {};
+  if (::fstat(descriptor_, &s) == 0 && S_ISDIR(s.st_mode)) {
+    ::close(descriptor_);
+    throw command_error("cannot read " + name_ + ": it is a directory; give a file");
+  }
+  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+input_file::~input_file() {
+  if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+}
+
+std::optional<std::uint64_t> input_file::remaining() const noexcept {
+  struct stat s = {};
+  if (::fstat(descriptor_, &s) != 0 || !S_ISREG(s.st_mode)) return {};
+  const off_t here = ::lseek(descriptor_, 0, SEEK_CUR);  // standard input may be a file that another program has begun to read
+  // a size of 0 says nothing: /proc has files with contents and no size
+  if (here < 0 || s.st_size <= 0) return {};
+  return here < s.st_size ? static_cast<std::uint64_t>(s.st_size - here) : 0;
+}
+
+output_file::output_file(const std::string& path) {
+  if (path.empty() || path == "-") {
+    descriptor_ = STDOUT_FILENO;
+    name_ = "standard output";
+    return;
+  }
+  name_ = quote(path);
+  target_ = path;
+  mode_t mode = 0;
+  struct stat s = {};
+  if (::stat(path.c_str(), &s) == 0) {
+    if (S_ISDIR(s.st_mode)) throw command_error("cannot write " + name_ + ": it is a directory; give a file's name");
+    if (!S_ISREG(s.st_mode)) {
+      descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + reason(errno));
+      return;
+    }
+    // a symbolic link stays one: its target is replaced
+    if (const std::unique_ptr<char, decltype(&std::free)> real{::realpath(path.c_str(), nullptr), &std::free}) target_ = real.get();
+    mode = s.st_mode & 0777;
+  } else {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    mode = 0666 & ~mask;
+  }
+  std::string name = target_ + ".XXXXXX.partial";
+  // no signal between the file's creation and the moment when it is known to the handler
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  descriptor_ = ::mkostemps(name.data(), 8, O_CLOEXEC);
+  const int error = errno;
+  if (descriptor_ >= 0) {
+    temporary_ = name;
+    watch_temporary(temporary_);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (descriptor_ < 0) throw command_error("cannot create a file beside " + name_ + ": " + reason(error));
+  if (::fchmod(descriptor_, mode) != 0) {
+    // some file systems have no modes; the file's contents do not depend on it
+  }
+}
+
+output_file::~output_file() {
+  if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+  if (!temporary_.empty()) {
+    ::unlink(temporary_.c_str());
+    temporary_set = 0;
+  }
+}
+
+void output_file::commit() {
+  if (descriptor_ < 0) return;
+  // network file systems report a full disk here
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0) {
+    if (errno == EPIPE) throw broken_pipe();
+    throw command_error("cannot write to " + name_ + ": " + reason(errno));
+  }
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw command_error("cannot create " + name_ + ": " + reason(errno));
+  temporary_.clear();
+  temporary_set = 0;
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What all subcommands share: exit statuses, one-sentence errors, arguments, and files that appear whole or not at all.
+//
+//   output_file out(path);        // a temporary file beside `path`, or `path` itself where it is a pipe or a device
+//   write_all(out.descriptor(), data, size, out.name());
+//   out.commit();                 // now it has its name; without commit() nothing stays
+//
+#ifndef ZARRBITS_COMMAND_COMMAND_LINE_HPP
+#define ZARRBITS_COMMAND_COMMAND_LINE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace zarrbits::cli {
+
+enum exit_status : int {
+  exit_success = 0,
+  exit_failure = 1,  // data, files, the machine
+  exit_usage = 2,    // the command line, or a configuration in it
+  exit_loss = 3,     // done, but something was left out; the output says what
+};
+
+// An error of the command line or of a configuration (exit status 2). what() is a sentence without "zarrbits: " in front.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Any other error that has its sentence already (exit status 1).
+struct command_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The reader of our output went away. Unix tools end without a word then.
+struct broken_pipe : std::runtime_error {
+  broken_pipe() : std::runtime_error("the reader of the output is gone") {}
+};
+
+// A name as it can be printed: in quotes, control characters as \x0a.
+std::string quote(std::string_view name);
+
+// Prints "zarrbits: <sentence>" on standard error, always as one line.
+void print_error(std::string_view sentence) noexcept;
+
+// Calls `run` and turns whatever it throws into one sentence and an exit status. Also reports standard output that could not be
+// written: a full disk must not look like success.
+int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexcept;
+
+// Parses argv. A value means that the command is over (its help was printed) with this exit status. Throws usage_error.
+std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
+
+// A count in decimal digits ("--elements 1000"): no sign, no base, no exponent. Throws usage_error that names `option`.
+std::uint64_t parse_count(const std::string& option, const std::string& text);
+
+// read(2) and write(2) to the end: interrupted and non-blocking descriptors are waited for. `name` is for the error's sentence.
+// read_some() returns 0 at the end of the input.
+std::size_t read_some(int descriptor, char* data, std::size_t size, const std::string& name);
+void write_all(int descriptor, const char* data, std::size_t size, const std::string& name);
+
+// A file opened for reading, or standard input for "" and "-".
+class input_file {
+ public:
+  explicit input_file(const std::string& path);
+  ~input_file();
+  input_file(const input_file&) = delete;
+  input_file& operator=(const input_file&) = delete;
+
+  int descriptor() const noexcept { return descriptor_; }
+  const std::string& name() const noexcept { return name_; }  // for sentences
+
+  // Bytes from here to the end, where that is known: of regular files.
+  std::optional<std::uint64_t> remaining() const noexcept;
+
+ private:
+  int descriptor_ = -1;
+  std::string name_;
+};
+
+// A file that appears under its name when it is complete. "" and "-" are standard output; what exists and is no regular file (a
+// pipe, a device) is written directly.
+class output_file {
+ public:
+  explicit output_file(const std::string& path);
+  ~output_file();  // removes what was not committed
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+
+  int descriptor() const noexcept { return descriptor_; }
+  const std::string& name() const noexcept { return name_; }  // for sentences
+
+  void commit();
+
+ private:
+  int descriptor_ = -1;
+  std::string name_;
+  std::string target_;     // where the file goes
+  std::string temporary_;  // where it is until then; empty: nothing to rename
+};
+
+}  // namespace zarrbits::cli
+
+#endif

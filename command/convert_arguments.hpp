@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The command line of `zarrbits convert`, as convert, plan, finalize and zarrbits-mpi read it.
+//
+#ifndef ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
+#define ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
+
+#include <zarrbits/convert.hpp>
+
+#include <optional>
+#include <string>
+
+namespace zarrbits::cli {
+
+struct convert_arguments {
+  convert_options options;
+  std::string report;        // file for it; "": none
+  std::string share_origin;  // what made this process a share: an option, a launcher
+  bool quiet = false, print_json = false;
+};
+
+enum class convert_kind { convert, finalize, ranks, plan };
+
+// A value means that the command is over with this exit status. Throws usage_error and convert_error.
+std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv);
+
+// Losses, report and table of a conversion that is finished. Returns its exit status.
+int tell_result(const convert_arguments& arguments, const convert_result& result);
+
+}  // namespace zarrbits::cli
+
+#endif

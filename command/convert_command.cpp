@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// zarrbits convert: options, progress, and what is told at the end.
+//
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/convert_arguments.hpp"
+#include "command/progress.hpp"
+#include "command/share.hpp"
+#include "command/summary.hpp"
+#include "convert/names.hpp"
+#include "convert/store/sink.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+
+namespace {
+
+// "512M", "2G", "1048576". Throws usage_error.
+std::uint64_t parse_bytes(const std::string& option, std::string text) {
+  unsigned shift = 0;
+  if (text.ends_with("iB")) text.resize(text.size() - 2);
+  if (!text.empty()) {
+    const std::size_t unit = std::string("kMGT").find(text.back() == 'K' ? 'k' : text.back());
+    if (unit != std::string::npos) {
+      shift = 10 * (static_cast<unsigned>(unit) + 1);
+      text.pop_back();
+    }
+  }
+  const std::uint64_t n = parse_count(option, text);
+  if (n > (std::uint64_t{1} << 62) >> shift) throw usage_error(option + " is more than there can be");
+  return n << shift;
+}
+
+// A report that cannot be written is found before the conversion, not after it.
+void try_report(const std::string& path) {
+  struct stat info {};
+  const bool there = ::stat(path.c_str(), &info) == 0;
+  if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return;  // /dev/stdout, a pipe
+  int error = there && S_ISDIR(info.st_mode) ? EISDIR : 0;
+  const std::string beside = path + ".zarrbits-" + std::to_string(::getpid()) + ".try";
+  if (!error) {
+    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) error = errno;
+    else ::close(fd), ::unlink(beside.c_str());
+  }
+  if (error) {
+    throw convert_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) + "; check the place given with --report");
+  }
+}
+
+}  // namespace
+
+std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv) {
+  const bool finalizing = kind == convert_kind::finalize, ranks = kind == convert_kind::ranks, planning = kind == convert_kind::plan;
+  const bool writing = !finalizing && !planning;
+  CLI::App app{planning ? "Say what convert would do with the same options: for each dataset how, how many files or objects, and how many bytes. Reads no values, writes nothing.\n"
+                          "Where chunks are made anew the bytes in the store are a bound, for they are not compressed to be counted."
+               : finalizing ? "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
+                            "Options that choose what is converted, and how, must be those of the shares."
+                          : "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
+                            "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.",
+               planning ? "zarrbits plan" : finalizing ? "zarrbits finalize" : ranks ? "zarrbits-mpi convert" : "zarrbits convert"};
+  convert_options& options = arguments.options;
+  std::string &report = arguments.report, &origin = arguments.share_origin;
+  bool &quiet = arguments.quiet, &print_json = arguments.print_json;
+  std::string bits, threads, memory, partition;
+  app.add_option("source", options.source, "HDF5 file to read; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")->required()->type_name("IN.h5[:/PATH]");
+  app.add_option("store", options.store, "Zarr store to make: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")->required(!planning)->type_name("OUT.zarr");
+  if (!planning) app.add_option("--report", report, "Write what became of each object to this file, as JSON")->type_name("FILE.json");
+  if (writing) {
+    app.add_flag("--overwrite", options.overwrite, "Replace a Zarr store that exists");
+    app.add_flag("--resume", options.resume, "Go on with a store that a killed run left unfinished, or begin one; if this run fails, what is done stays");
+    if (!ranks) app.add_option("--partition", partition, "Make the chunks of share I of N (from 0) and write no metadata; when all shares are done, finalize does. "
+                                             "Default: what a Slurm array, srun or mpirun says; 0/1: all of it")
+        ->type_name("I/N");
+    app.add_option("--threads", threads, "Threads that make chunks (default: the processors that the process may use)")->type_name("N");
+    app.add_option("--memory", memory, "Bound for the chunks under way, such as 512M (the default); a chunk that is larger is made alone")->type_name("BYTES");
+  }
+  if (!planning) {
+    app.add_flag("--fsync", options.sync, "Bring all to the disk before it counts as done");
+    app.add_flag("--consolidate", options.consolidate, "Put the metadata of all nodes into the root group's, too");
+    app.add_option("--endpoint", options.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
+  }
+  app.add_option("--include", options.include, "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
+      ->type_name("PATTERN")->allow_extra_args(false);
+  app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")->type_name("PATTERN")->allow_extra_args(false);
+  app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
+  app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
+  app.add_option("--codec", options.codec, "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but chunks that the packbits "
+                                             "filter made are copied as packbits")
+      ->type_name("bytes|packbits");
+  app.add_option("--profile", options.profile, "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode")
+      ->type_name("NAME");
+  app.add_option("--compress", options.compress, "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
+      ->type_name("HOW");
+  app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
+  if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors and what was left out");
+  app.add_flag("--json", print_json, planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
+  app.footer("Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. Without / in front a pattern\n"
+             "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
+             "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
+  if (const auto status = parse_arguments(app, argc, argv)) return *status;
+  if (!bits.empty()) {
+    const std::uint64_t n = parse_count("--bits", bits);
+    if (options.codec != "packbits") throw usage_error("--bits goes with --codec packbits");
+    if (n < 1 || n > 64) throw usage_error("--bits is 1 to 64, not " + bits);
+    options.bits = static_cast<unsigned>(n);
+  }
+  try {
+    check_options(options);
+  } catch (const convert_error& e) {
+    throw usage_error(e.what());
+  }
+  if (!threads.empty()) {
+    const std::uint64_t n = parse_count("--threads", threads);
+    if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + threads);
+    options.threads = static_cast<unsigned>(n);
+  }
+  if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
+  origin = "--partition";
+  if (!partition.empty()) {
+    options.share = parse_share("--partition", partition);
+    if (options.share->count == 1) options.share.reset();
+  } else if (kind == convert_kind::convert) {
+    if (const auto found = share_of_environment()) {
+      options.share = found->share;
+      origin = found->origin;
+    }
+  }
+  if (options.overwrite && (options.resume || options.share)) {
+    throw usage_error(std::string("a store is either begun anew or gone on with: leave --overwrite out, or ") +
+                      (options.resume ? "--resume" : origin == "--partition" ? origin : "give --partition 0/1, for " + origin + " makes this a share"));
+  }
+  if (options.share && (!report.empty() || print_json)) throw usage_error("a share has no report; zarrbits finalize writes it");
+  if (!report.empty()) try_report(report);
+  return {};
+}
+
+int tell_result(const convert_arguments& arguments, const convert_result& result) {
+  print_losses(result);
+  if (!arguments.report.empty()) conversion::write_whole_file(arguments.report, result.report_json());
+  if (arguments.print_json) std::cout << result.report_json() << std::flush;
+  if (!arguments.quiet) print_summary(result);
+  return result.exit_status;
+}
+
+namespace {
+
+int run(convert_kind kind, int argc, char** argv) {
+  convert_arguments arguments;
+  if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
+  convert_options& options = arguments.options;
+  const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
+  return in_child(options.source, [&](const std::function<void(const std::string&)>& at_hand) {
+    convert_result result;
+    {
+      progress line(arguments.quiet);
+      options.measure_first = line.shown();
+      options.progress = [&](const convert_progress& p) {
+        at_hand(p.path);
+        line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, p.path});
+      };
+      result = finalizing ? finalize(options) : convert(options);
+    }
+    if (options.share) {
+      if (!arguments.quiet) {
+        std::fprintf(stderr, "share %u of %u (%s) is done: %llu files, %s, %.2f s; when all are, run: zarrbits finalize\n", options.share->index,
+                     options.share->count, arguments.share_origin.c_str(), static_cast<unsigned long long>(result.store_objects),
+                     conversion::human_bytes(result.store_bytes).c_str(), result.seconds);
+      }
+      return 0;
+    }
+    return tell_result(arguments, result);
+  }, [&] {
+    if (!keep) remove_unfinished_store(options.store, options.endpoint);
+  });
+}
+
+}  // namespace
+
+int convert_main(int argc, char** argv) { return run(convert_kind::convert, argc, argv); }
+int finalize_main(int argc, char** argv) { return run(convert_kind::finalize, argc, argv); }
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits doctor`: why HDF5 finds the plugins or does not, and what they did in a file.
+//
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/doctor_file.hpp"
+#include "command/doctor_plugins.hpp"
+#include "command/fitted.hpp"
+#include "command/progress.hpp"
+#include "convert/names.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <optional>
+#include <string>
+
+namespace zarrbits::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using plugins::search;
+
+const char footer[] =
+    "Without a file: lists the folders in which HDF5 searches filter plugins (HDF5_PLUGIN_PATH, or its own) as HDF5 does, and says of each file\n"
+    "what happens to it. Files are opened, in a process of their own each.\n"
+    "With a file as well: its datasets that use the filters packbits and bytes of zarrbits, the parameters in words, the chunks that are stored\n"
+    "raw and why, and the bytes saved.\n\n"
+    "Examples:\n"
+    "  zarrbits doctor\n"
+    "  zarrbits doctor camera.h5\n"
+    "  HDF5_PLUGIN_PATH=/some/folder zarrbits doctor --json | python3 -m json.tool\n\n"
+    "Exit status: 0 all is well, 1 something is at fault or cannot be read, 2 wrong usage.";
+
+std::string printable(const std::string& text) {
+  const std::string q = quote(text);
+  return q.substr(1, q.size() - 2);
+}
+
+std::string grouped(std::uint64_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
+  return text;
+}
+
+std::string product_of(const std::vector<std::uint64_t>& dims) {
+  std::string text;
+  for (const auto n : dims) text += (text.empty() ? "" : " x ") + std::to_string(n);
+  return text;
+}
+
+const char* codec_of(int id) { return id == plugins::packbits_id ? "packbits" : "bytes"; }
+
+void say(const std::string& line) { std::cout << fitted(line) << '\n'; }
+
+void print_plugins(const plugins::scan& s) {
+  say(std::string("HDF5 searches filter plugins in ") + (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
+      (s.folders.empty() ? ", which names no folder" : ":"));
+  if (s.disabled) say("  FAULT: HDF5_PLUGIN_PRELOAD is \"::\", which switches all plugins off; unset it");
+  for (const plugins::folder& f : s.folders) {
+    say("  " + printable(f.path));
+    if (!f.says.empty()) say(std::string("    ") + (f.fault ? "FAULT: " : "") + f.says);
+    for (const plugins::plugin_file& p : f.files)
+      say(std::string("    ") + (p.fault ? "FAULT: " : "") + printable(p.name) + ": " + printable(p.says) + (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
+    if (f.says.empty() && f.files.empty()) say("    no library in it");
+  }
+  std::cout << '\n';
+  for (const int id : {plugins::packbits_id, plugins::bytes_id}) {
+    const std::string old = s.found(id, search::up_to_1_14), now = s.found(id, search::from_2_0);
+    std::string line = std::string(codec_of(id)) + " (filter " + std::to_string(id) + "): ";
+    if (old.empty() && now.empty()) line += "NOT FOUND";
+    else if (old.empty()) line += "NOT FOUND by HDF5 1.8 to 1.14; HDF5 2.0 and later find " + printable(now);
+    else line += "found, " + printable(old);
+    say(line);
+  }
+  const std::string line = s.export_line();
+  if (!line.empty()) {
+    std::cout << "\nTo have them found, before the program starts:\n  " << line << '\n';
+  } else if (s.ours.empty()) {
+    std::cout << "\nThe plugins are not beside this command either. Where they are:\n  export HDF5_PLUGIN_PATH=THEIR_FOLDER\n";
+  }
+}
+
+ordered_json plugins_json(const plugins::scan& s) {
+  ordered_json j = {{"hdf5", s.hdf5}, {"from_environment", s.from_environment}, {"disabled", s.disabled}};
+  j["folders"] = ordered_json::array();
+  for (const plugins::folder& f : s.folders) {
+    ordered_json files = ordered_json::array();
+    for (const plugins::plugin_file& p : f.files) {
+      ordered_json file = {{"name", p.name}, {"opened", p.opened}, {"fault", p.fault}, {"ends_search", p.ends_search}, {"says", p.says}};
+      if (p.is_filter) file.update({{"filter", p.id}, {"class_version", p.class_version}, {"filter_name", p.filter_name}, {"netcdf_codec", p.serves_netcdf}});
+      files.push_back(std::move(file));
+    }
+    j["folders"].push_back({{"path", f.path}, {"fault", f.fault}, {"ends_search_up_to_1_14", f.ends_search}, {"says", f.says}, {"files", std::move(files)}});
+  }
+  for (const int id : {plugins::packbits_id, plugins::bytes_id})
+    j["filters"][codec_of(id)] = {{"id", id}, {"found_up_to_1_14", s.found(id, search::up_to_1_14)}, {"found_from_2_0", s.found(id, search::from_2_0)}};
+  j["export"] = s.export_line();
+  j["faults"] = s.faults();
+  return j;
+}
+
+void print_dataset(const doctor::filtered_dataset& d) {
+  say("  " + printable(d.path));
+  std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "MANDATORY" : "optional");
+  for (const std::string& name : d.after) line += ", then " + printable(name);
+  say(line);
+  if (d.mandatory) say("    a mandatory filter makes the write fail where a value does not fit; optional, the chunk is stored raw");
+  if (!d.problem.empty()) say("    FAULT: " + d.problem);
+  if (d.chunk.empty()) return;
+  line = "    " + conversion::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) + " stored raw; " + grouped(d.decoded) +
+         " bytes take " + grouped(d.stored);
+  if (d.decoded > d.stored) line += ": " + grouped(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
+  say(line);
+  for (const doctor::raw_chunk& c : d.shown) {
+    std::string at;
+    for (const auto n : c.origin) at += (at.empty() ? "" : ", ") + std::to_string(n);
+    say("    raw: chunk at (" + at + "): " + printable(c.why));
+  }
+  if (d.raw > d.shown.size()) say("    raw: and " + std::to_string(d.raw - d.shown.size()) + " more");
+}
+
+void print_file(const doctor::file_report& r, const std::string& path) {
+  say(quote(path) + ": " + conversion::counted(r.ours.size(), "dataset") + " of " + std::to_string(r.datasets) + " with filters of zarrbits");
+  for (const doctor::filtered_dataset& d : r.ours) print_dataset(d);
+  for (const std::string& u : r.unreadable) say("  UNREADABLE: " + printable(u));
+}
+
+ordered_json file_json(const doctor::file_report& r, const std::string& path) {
+  ordered_json j = {{"path", path}, {"datasets", r.datasets}, {"filtered", ordered_json::array()}, {"unreadable", r.unreadable}};
+  for (const doctor::filtered_dataset& d : r.ours) {
+    ordered_json raw = ordered_json::array();
+    for (const doctor::raw_chunk& c : d.shown) raw.push_back({{"origin", c.origin}, {"why", c.why}});
+    j["filtered"].push_back({{"path", d.path}, {"filter", d.filter}, {"parameters", d.parameters}, {"mandatory", d.mandatory}, {"after", d.after},
+                             {"chunk", d.chunk}, {"chunks", d.chunks}, {"raw_chunks", d.raw}, {"raw", std::move(raw)}, {"decoded_bytes", d.decoded},
+                             {"stored_bytes", d.stored}, {"problem", d.problem}});
+  }
+  return j;
+}
+
+bool at_fault(const doctor::file_report& r) {
+  bool fault = !r.unreadable.empty();
+  for (const doctor::filtered_dataset& d : r.ours) fault = fault || !d.problem.empty();
+  return fault;
+}
+
+}  // namespace
+
+int doctor_main(int argc, char** argv) {
+  CLI::App app("Says why HDF5 finds the plugins of zarrbits or does not, and what they did in a file.", "zarrbits doctor");
+  app.footer(footer);
+  std::string path;
+  bool as_json = false;
+  app.add_option("FILE", path, "An HDF5 file")->type_name("in.h5");
+  app.add_flag("--json", as_json, "Print one JSON object instead of text");
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+
+  const plugins::scan s = plugins::look();
+  const auto finish = [&](const doctor::file_report* report) {
+    const int status = s.faults() > 0 || (report && at_fault(*report)) ? exit_failure : exit_success;
+    if (as_json) {
+      ordered_json j = {{"version", 1}, {"plugins", plugins_json(s)}};
+      if (report) j["file"] = file_json(*report, path);
+      j["exit_status"] = status;
+      std::cout << j.dump(1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    } else {
+      print_plugins(s);
+      if (report) {
+        std::cout << '\n';
+        print_file(*report, path);
+      }
+    }
+    std::cout.flush();
+    return status;
+  };
+  if (path.empty()) return finish(nullptr);
+  return in_child(path, [&](const auto& at) {
+    std::optional<doctor::file_report> report;
+    {
+      progress line;
+      std::uint64_t done = 0;
+      report = doctor::examine(path, [&](const std::string& object, std::uint64_t, std::uint64_t of) {
+        at(object);
+        line.update({.done = ++done, .total = of, .at = path + ":" + object});
+      });
+    }
+    return finish(&*report);
+  });
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/doctor_plugins.hpp"
+
+#include "command/doctor_probe.hpp"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::plugins {
+
+namespace {
+
+// H5PLpath.c: what else lies in the folder is not looked at.
+bool hdf5_opens(const std::string& name) {
+  return name.rfind("lib", 0) == 0 && (name.find(".so") != std::string::npos || name.find(".dylib") != std::string::npos);
+}
+
+std::string join(const std::string& folder, const std::string& name) { return folder + "/" + name; }
+
+plugin_file examine(const std::string& folder, const std::string& name) {
+  plugin_file f;
+  f.name = name;
+  if (!hdf5_opens(name)) {
+    f.says = "not opened: the name does not begin with \"lib\"";
+    return f;
+  }
+  const std::string path = join(folder, name);
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    f.fault = f.ends_search = true;
+    f.says = std::string(errno == ENOENT ? "a link to nothing" : std::strerror(errno)) +
+             ": HDF5 ends its search here, up to 1.14 the whole of it, from 2.0 on that of this folder; remove it";
+    return f;
+  }
+  if (S_ISDIR(info.st_mode)) {
+    f.says = "a folder: not opened";
+    return f;
+  }
+  f.opened = true;
+  using kind = probe_result::kind_of;
+  const probe_result r = S_ISREG(info.st_mode) ? probe(path) : probe_result{};
+  switch (r.kind) {
+    case kind::filter:
+      f.is_filter = true;
+      f.class_version = r.class_version;
+      f.id = r.id;
+      f.filter_name = r.name;
+      f.serves_netcdf = r.netcdf_codec;
+      f.says = "filter " + std::to_string(r.id) + (r.name.empty() ? "" : " \"" + r.name + "\"");
+      if (r.class_version != 1) {
+        f.fault = true;
+        f.says += ", class version " + std::to_string(r.class_version) +
+                  ": netCDF's Zarr refuses it, and every other plugin of this folder with it, and HDF5 up to 2.2 calls it as if it were version 1; "
+                  "move it to a folder of its own";
+      }
+      break;
+    case kind::other_plugin: f.says = "a plugin of HDF5, but no filter"; break;
+    case kind::no_plugin: f.says = "a library, but no plugin of HDF5"; break;
+    case kind::no_library:
+      f.fault = true;
+      f.says = "skipped: it is no shared library; remove it";
+      break;
+    case kind::other_machine:
+      f.fault = true;
+      f.says = "skipped, wrong architecture: it " + r.detail;
+      break;
+    case kind::cannot_load:
+      f.fault = true;
+      f.says = "skipped, it cannot be loaded: " + r.detail;
+      break;
+    case kind::crashes:
+      f.fault = true;
+      f.says = "loading it " + r.detail + ", as it would that of any program that searches a plugin; remove it";
+      break;
+  }
+  return f;
+}
+
+folder list(const std::string& path, bool last) {
+  folder f;
+  f.path = path;
+  DIR* d = ::opendir(path.c_str());
+  if (!d) {
+    f.ends_search = true;
+    f.fault = !last;
+    f.says = errno == ENOENT ? "does not exist" : std::strerror(errno);
+    f.says += last ? "; nothing comes after it, so that no harm is done"
+                   : ": HDF5 up to 1.14 ends its search here and sees none of the folders after it; make it, or take it out of HDF5_PLUGIN_PATH";
+    return f;
+  }
+  while (const dirent* e = ::readdir(d)) {
+    const std::string name = e->d_name;
+    if (hdf5_opens(name) || name.find(".so") != std::string::npos) f.files.push_back(examine(path, name));
+  }
+  ::closedir(d);
+  return f;
+}
+
+std::string absolute(const std::string& path) {
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) ? resolved : path;
+}
+
+bool has_ours(const std::string& path) {
+  return ::access(join(path, "libzarrbits_packbits.so").c_str(), R_OK) == 0 && ::access(join(path, "libzarrbits_bytes.so").c_str(), R_OK) == 0;
+}
+
+// Beside this program: in the build's folder, or where the installation put them.
+std::string beside_us() {
+  const std::string self = absolute("/proc/self/exe");
+  const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
+  const std::string installed = ZARRBITS_COMMAND_PLUGIN_DIR;
+  for (const std::string& candidate : {installed.rfind('/', 0) == 0 ? installed : prefix + "/" + installed, prefix + "/plugins"})
+    if (has_ours(candidate)) return absolute(candidate);
+  return {};
+}
+
+bool is_ours(const plugin_file& f) { return f.is_filter && (f.id == packbits_id || f.id == bytes_id) && f.filter_name.find("zarrbits") != std::string::npos; }
+
+std::string shell_quoted(const std::string& text) {
+  if (text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,/:@%") == std::string::npos) return text;
+  std::string q = "'";
+  for (const char c : text) q += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return q + "'";
+}
+
+}  // namespace
+
+std::string scan::found(int id, search how) const {
+  if (disabled) return {};
+  for (const folder& f : folders) {
+    if (f.ends_search && how == search::up_to_1_14) return {};
+    for (const plugin_file& p : f.files) {
+      if (p.ends_search && how == search::up_to_1_14) return {};
+      if (p.ends_search) break;
+      if (p.opened && p.is_filter && p.id == id) return join(f.path, p.name);
+    }
+  }
+  return {};
+}
+
+unsigned scan::faults() const {
+  unsigned n = disabled;
+  for (const folder& f : folders) {
+    n += f.fault;
+    for (const plugin_file& p : f.files) n += p.fault;
+  }
+  for (const int id : {packbits_id, bytes_id}) n += found(id, search::up_to_1_14).empty() || found(id, search::from_2_0).empty();
+  return n;
+}
+
+std::string scan::export_line() const {
+  bool complete = true;
+  for (const int id : {packbits_id, bytes_id}) complete = complete && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
+  if (complete || ours.empty()) return {};
+  std::string list = absolute(ours), last;
+  for (const folder& f : folders) {
+    const bool useful = from_environment || std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.is_filter; });
+    if (!f.says.empty() || !useful || absolute(f.path) == absolute(ours)) continue;
+    const bool stops = std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; });
+    (stops ? last : list) += ":" + absolute(f.path);
+  }
+  list += last;
+  return "export HDF5_PLUGIN_PATH=" + shell_quoted(list);
+}
+
+scan look() {
+  scan s;
+  unsigned major = 0, minor = 0, release = 0, count = 0;
+  H5get_libversion(&major, &minor, &release);
+  s.hdf5 = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
+  s.from_environment = std::getenv("HDF5_PLUGIN_PATH") != nullptr;
+  const char* preload = std::getenv("HDF5_PLUGIN_PRELOAD");
+  s.disabled = preload && std::strcmp(preload, "::") == 0;
+  std::vector<std::string> paths;
+  if (H5PLsize(&count) < 0) count = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const ssize_t n = H5PLget(i, nullptr, 0);
+    if (n <= 0) continue;
+    std::string path(static_cast<std::size_t>(n) + 1, '\0');
+    H5PLget(i, path.data(), path.size());
+    path.resize(static_cast<std::size_t>(n));
+    paths.push_back(path);
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) s.folders.push_back(list(paths[i], i + 1 == paths.size()));
+  for (const folder& f : s.folders) {
+    const auto has = [&f](int id) {
+      return std::any_of(f.files.begin(), f.files.end(), [id](const plugin_file& p) { return is_ours(p) && p.id == id; });
+    };
+    if (s.ours.empty() && has(packbits_id) && has(bytes_id)) s.ours = f.path;
+  }
+  // a folder in which a link ends the search is no help, even in front
+  for (const folder& f : s.folders)
+    if (f.path == s.ours && std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; })) s.ours.clear();
+  if (s.ours.empty()) s.ours = beside_us();
+  return s;
+}
+
+}  // namespace zarrbits::plugins

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits inspect`: the trees of inspect.hpp as a table, alone or side by side, or as JSON.
+//
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/inspect.hpp"
+#include "command/terminal.hpp"
+#include "convert/names.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+namespace {
+
+using conversion::human_bytes;
+using inspect::json;
+using inspect::node;
+using inspect::tree;
+
+const char footer[] =
+    "Stored are the bytes of the chunks as they lie in the file or the store, without metadata. Of two trees, a cell with an arrow has what the\n"
+    "first says and what the second says; a cell without is the same in both; \"-\" is what one of them does not have.\n\n"
+    "Examples:\n"
+    "  zarrbits inspect in.h5\n"
+    "  zarrbits inspect in.h5:/group out.zarr\n"
+    "  zarrbits inspect --json out.zarr | python3 -m json.tool\n\n"
+    "Exit status: 0 all could be read, 1 failure, 2 wrong usage, 3 something in it cannot be read.";
+
+std::string printable(const std::string& text) {
+  const std::string q = quote(text);
+  return q.substr(1, q.size() - 2);
+}
+
+std::string extent_text(const std::vector<std::uint64_t>& extent) {
+  std::string s;
+  for (const std::uint64_t n : extent) s += (s.empty() ? "" : "x") + std::to_string(n);
+  return s.empty() ? "scalar" : s;
+}
+
+struct cells {
+  std::string shape, type, chunks, codecs, stored, count;
+};
+
+cells cells_of(const node& n) {
+  cells c;
+  if (n.kind != "array") {
+    c.type = n.kind == "link" || n.kind == "unreadable" ? "" : n.kind == "datatype" ? "type " + n.type : "";
+    if (!n.note.empty()) c.codecs = n.kind == "link" ? n.type + " to " + n.note : n.note;
+    return c;
+  }
+  c.shape = n.shape ? extent_text(*n.shape) : "null";
+  c.type = n.type;
+  c.chunks = !n.layout.empty() ? n.layout : n.chunk.empty() ? "" : extent_text(n.chunk);
+  if (!n.shard.empty()) c.chunks += " in " + extent_text(n.shard);
+  c.codecs = n.codecs + (n.note.empty() ? "" : " " + n.note);
+  c.stored = human_bytes(n.stored_bytes);
+  c.count = std::to_string(n.objects);
+  return c;
+}
+
+// "/a/b" below "/": two spaces for each group above, and the last name.
+std::string indented(const std::string& path, const std::string& top) {
+  if (path == top) return printable(top);
+  const std::string below = top == "/" ? path : path.substr(top.size());
+  const auto depth = static_cast<std::size_t>(std::count(below.begin(), below.end(), '/'));
+  return std::string(2 * depth, ' ') + printable(below.substr(below.rfind('/') + 1));
+}
+
+text_table::column name_column() { return {"name", text_table::left, 12, true, colour::plain}; }
+
+colour paint_of(const node& n) { return n.kind == "group" ? colour::blue : n.kind == "unreadable" ? colour::red : n.kind == "array" ? colour::plain : colour::dim; }
+
+void print_heading(const tree& t, const terminal& screen) {
+  std::uint64_t arrays = 0, groups = 0;
+  for (const node& n : t.nodes) {
+    arrays += n.kind == "array";
+    groups += n.kind == "group";
+  }
+  std::cout << coloured(screen, colour::bold, printable(t.name)) << "  " << t.format << ", " << human_bytes(t.bytes) << " in " << conversion::counted(t.files, "file") << ", "
+            << conversion::counted(arrays, "array") << ", " << conversion::counted(groups, "group") << '\n';
+}
+
+void print_one(const tree& t, const terminal& screen) {
+  const bool zarr = t.format != "HDF5";
+  text_table table({name_column(), {"shape", text_table::left, 6}, {"type", text_table::left, 8}, {"chunks", text_table::left, 6}, {zarr ? "codecs" : "filters", text_table::left, 12},
+                    {"stored", text_table::right}, {zarr ? "files" : "chunks", text_table::right}});
+  for (const node& n : t.nodes) {
+    const cells c = cells_of(n);
+    table.add({indented(n.path, t.top), printable(c.shape), printable(c.type), printable(c.chunks), printable(c.codecs), c.stored, c.count}, paint_of(n));
+  }
+  print_heading(t, screen);
+  std::cout << table.text(screen);
+}
+
+std::string both(const std::string& a, const std::string& b) {
+  if (a == b) return printable(a);
+  return printable(a.empty() ? "-" : a) + " → " + printable(b.empty() ? "-" : b);
+}
+
+void print_both(const tree& a, const tree& b, const terminal& screen) {
+  const auto below = [](const std::string& path, const std::string& top) { return top == "/" ? path : path == top ? "/" : path.substr(top.size()); };
+  std::map<std::string, const node*> second;
+  for (const node& n : b.nodes) second.emplace(below(n.path, b.top), &n);
+  text_table table({name_column(), {"shape", text_table::left, 6}, {"type", text_table::left, 7}, {"chunks", text_table::left, 7}, {"stored as", text_table::left, 12},
+                    {"stored", text_table::right}, {"ratio", text_table::right}});
+  const node none;
+  const auto row = [&](const node& x, const node& y, const std::string& path) {
+    const cells p = cells_of(x), q = cells_of(y);
+    const bool arrays = x.kind == "array" && y.kind == "array";
+    std::string ratio;
+    if (arrays && x.stored_bytes > 0) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.2f", static_cast<double>(y.stored_bytes) / static_cast<double>(x.stored_bytes));
+      ratio = text;
+    }
+    const bool found = !x.kind.empty() && !y.kind.empty();
+    const auto cell = [&](const std::string& l, const std::string& r) { return found || !(l.empty() && r.empty()) ? both(l, r) : std::string(); };
+    std::string as = cell(p.codecs, q.codecs);
+    if (!found && x.kind != "array" && y.kind != "array") as = x.kind.empty() ? "- → " + y.kind : printable(p.codecs.empty() ? x.kind : p.codecs) + " → -";
+    table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.type, q.type), cell(p.chunks, q.chunks), as, cell(p.stored, q.stored), ratio},
+              !found && x.kind != "link" && y.kind != "link" ? colour::yellow : paint_of(found ? y : x.kind.empty() ? y : x));
+  };
+  // those of the first in its order; then what the second has alone
+  std::map<std::string, bool> done;
+  for (const node& n : a.nodes) {
+    const std::string path = below(n.path, a.top);
+    const auto other = second.find(path);
+    row(n, other == second.end() ? none : *other->second, path);
+    done[path] = true;
+  }
+  for (const node& n : b.nodes) {
+    const std::string path = below(n.path, b.top);
+    if (!done.count(path)) row(none, n, path);
+  }
+  print_heading(a, screen);
+  print_heading(b, screen);
+  std::cout << table.text(screen);
+}
+
+json to_json(const tree& t) {
+  json nodes = json::array();
+  for (const node& n : t.nodes) {
+    json j = {{"path", n.path}, {"kind", n.kind}};
+    if (n.kind == "array") {
+      j["shape"] = n.shape ? json(*n.shape) : json(nullptr);
+      j["type"] = n.type;
+      if (!n.layout.empty()) j["layout"] = n.layout;
+      if (!n.chunk.empty()) j["chunk_shape"] = n.chunk;
+      if (!n.shard.empty()) j["shard_shape"] = n.shard;
+      j["stored_bytes"] = n.stored_bytes;
+      j[t.format == "HDF5" ? "chunks" : "files"] = n.objects;
+    } else if (!n.type.empty()) {
+      j["type"] = n.type;
+    }
+    if (n.attributes) j["attributes"] = n.attributes;
+    if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
+    if (n.details.is_object()) j.update(n.details);
+    nodes.push_back(std::move(j));
+  }
+  json j = {{"name", t.name}, {"format", t.format}, {"bytes", t.bytes}, {"files", t.files}};
+  if (!t.incomplete.empty()) j["incomplete"] = t.incomplete;
+  j["nodes"] = std::move(nodes);
+  return j;
+}
+
+bool whole(const tree& t) {
+  return t.incomplete.empty() && std::none_of(t.nodes.begin(), t.nodes.end(), [](const node& n) { return n.kind == "unreadable" || (!n.note.empty() && n.kind != "link"); });
+}
+
+}  // namespace
+
+int inspect_main(int argc, char** argv) {
+  CLI::App app("Shows what is in an HDF5 file or a Zarr v3 store: groups, arrays with shape, type, chunks, codecs and sizes; or both, side by side.", "zarrbits inspect");
+  app.footer(footer);
+  std::string first, second;
+  bool as_json = false;
+  app.add_option("FILE", first, "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store")->required()->type_name("FILE|STORE");
+  app.add_option("OTHER", second, "Another, to be compared by eye")->type_name("FILE|STORE");
+  app.add_flag("--json", as_json, "Print one JSON object instead of a table");
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+
+  return in_child(first, [&](const inspect::told& at_hand) {
+    std::vector<tree> trees;
+    trees.push_back(inspect::read(first, at_hand));
+    if (!second.empty()) trees.push_back(inspect::read(second, at_hand));
+    if (as_json) {
+      json j = {{"version", 1}, {"trees", json::array()}};
+      for (const tree& t : trees) j["trees"].push_back(to_json(t));
+      // names in a file may be any bytes; JSON is UTF-8
+      std::cout << j.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
+    } else {
+      const terminal screen = describe_terminal(STDOUT_FILENO);
+      if (trees.size() == 1) print_one(trees[0], screen);
+      else print_both(trees[0], trees[1], screen);
+    }
+    int status = exit_success;
+    for (const tree& t : trees) {
+      if (!whole(t)) status = exit_loss;
+      if (!t.incomplete.empty()) print_error("not all of " + quote(t.name) + " is shown: " + t.incomplete);
+    }
+    return status;
+  });
+}
+
+}  // namespace zarrbits::cli

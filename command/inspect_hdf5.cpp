@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/inspect.hpp"
+
+#include "convert/hdf5/filters.hpp"
+#include "convert/hdf5/source.hpp"
+#include "convert/hdf5/type_tree.hpp"
+#include "convert/names.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sys/stat.h>
+
+namespace zarrbits::inspect {
+
+using namespace conversion;
+
+namespace {
+
+std::string type_text(const type_tree& t) {
+  const std::string order = t.big_endian && has_byte_order(t) ? " big-endian" : "";
+  switch (t.kind) {
+    case type_class::boolean: return "bool";
+    case type_class::enumeration: return "enum " + std::string(t.is_signed ? "int" : "uint") + std::to_string(8 * t.size) + order;
+    case type_class::integer:
+    case type_class::floating:
+    case type_class::complex: return (t.stored.empty() ? zarr_data_type(t).get<std::string>() : t.stored) + order;
+    case type_class::text: return t.variable ? "string" : "string of " + std::to_string(t.size);
+    case type_class::opaque: return "opaque of " + std::to_string(t.size);
+    case type_class::compound: {
+      std::string s = "{";
+      for (const type_tree& m : t.parts) s += (s.size() > 1 ? ", " : "") + shown(m.name) + ": " + type_text(m);
+      return s + "}";
+    }
+    case type_class::array: {
+      std::string s = type_text(t.element()) + "[";
+      for (const hsize_t d : t.dims) s += (s.back() == '[' ? "" : ", ") + std::to_string(d);
+      return s + "]";
+    }
+    case type_class::sequence: return "sequence of " + type_text(t.element());
+    case type_class::object_reference: return "object reference";
+    case type_class::region_reference: return "region reference";
+    case type_class::unsupported: return t.why;
+  }
+  return {};
+}
+
+std::uint64_t attribute_count(hid_t object) {
+  H5O_info_t info;
+  return H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) >= 0 ? info.num_attrs : 0;
+}
+
+void describe_dataset(hid_t dataset, node& n) {
+  const h5::handle type(H5Dget_type(dataset), "tell the datatype"), space(H5Dget_space(dataset), "tell the dataspace"),
+      properties(H5Dget_create_plist(dataset), "tell the properties");
+  const type_tree t = describe_type(type);
+  n.type = type_text(t);
+  n.details["data_type"] = type_description(t);
+  if (H5Sget_simple_extent_type(space) != H5S_NULL) {
+    const std::vector<hsize_t> extent = h5::extent(space);
+    n.shape.emplace(extent.begin(), extent.end());
+  }
+  const H5D_layout_t layout = H5Pget_layout(properties);
+  n.layout = layout == H5D_COMPACT ? "compact" : layout == H5D_VIRTUAL ? "virtual" : H5Pget_external_count(properties) > 0 ? "external" : "contiguous";
+  n.stored_bytes = H5Dget_storage_size(dataset);
+  n.objects = n.stored_bytes > 0;
+  if (layout != H5D_CHUNKED) return;
+  n.layout.clear();
+  std::vector<hsize_t> chunk(n.shape ? n.shape->size() : 0);
+  if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size())) n.chunk.assign(chunk.begin(), chunk.end());
+  hsize_t chunks = 0;
+  if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) n.objects = chunks;
+  const pipeline p = read_pipeline(properties);
+  n.codecs = p.text();
+  n.details["filters"] = json::array();
+  for (const filter& f : p.filters) n.details["filters"].push_back({{"id", f.id}, {"name", shown(f.name)}, {"values", f.values}});
+}
+
+// The object, then what is in it, in the order of names.
+void add(const source_file& source, std::size_t index, tree& t, const told& at) {
+  const source_object& o = source.objects()[index];
+  if (at) at(o.path);
+  node n;
+  n.path = o.path;
+  n.kind = o.kind == source_object::kind_type::group ? "group" : o.kind == source_object::kind_type::dataset ? "array" : "datatype";
+  try {
+    const h5::handle id = source.open(o);
+    n.attributes = attribute_count(id);
+    if (n.kind == "array") describe_dataset(id, n);
+    if (n.kind == "datatype") n.type = type_text(describe_type(id));
+  } catch (const h5::failure& e) {
+    n.kind = "unreadable";
+    n.note = e.what();
+  }
+  H5Eclear2(H5E_DEFAULT);
+  if (!o.listing_error.empty()) n.note = "not everything in it can be listed: " + o.listing_error;
+  t.nodes.push_back(std::move(n));
+  std::multimap<std::string, std::function<void()>> below;
+  for (const std::size_t child : o.children) below.emplace(source.objects()[child].path, [&, child] { add(source, child, t, at); });
+  for (const extra_link& link : o.links) {
+    node l;
+    l.path = join_path(o.path, shown(link.name));
+    l.kind = link.kind == "broken" ? "unreadable" : "link";
+    l.type = link.kind == "broken" ? "" : link.kind + " link";
+    l.note = link.kind == "broken" ? link.detail : link.file.empty() ? link.target : link.file + ":" + link.target;
+    below.emplace(l.path, [&t, l] { t.nodes.push_back(l); });
+  }
+  for (const auto& [path, emit] : below) emit();
+}
+
+}  // namespace
+
+tree read_hdf5(const std::string& file, const std::string& object, const told& at) {
+  const h5::silence quiet;
+  source_file source(file);
+  source.walk(true, object);
+  tree t;
+  t.name = object.empty() ? file : file + ":" + object;
+  t.format = "HDF5";
+  if (!object.empty()) t.top = shown(object);
+  struct stat info {};
+  if (::stat(file.c_str(), &info) == 0) t.bytes = static_cast<std::uint64_t>(info.st_size);
+  t.files = 1;
+  add(source, 0, t, at);
+  return t;
+}
+
+}  // namespace zarrbits::inspect

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/inspect.hpp"
+
+#include "command/command_line.hpp"
+#include "convert/names.hpp"
+#include "convert/selection.hpp"
+#include "convert/verify/zarr_reader.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace zarrbits::inspect {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A store that has more is told in part.
+constexpr std::size_t most_nodes = 1'000'000;
+constexpr std::uint64_t most_files = 20'000'000;
+constexpr int deepest = 500;
+
+std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+json configuration_of(const json& j) { return j.is_object() && j.contains("configuration") ? j["configuration"] : json::object(); }
+
+std::string name_in(const json& j) { return j.is_object() && j.contains("name") ? text_of(j["name"]) : text_of(j); }
+
+std::vector<std::uint64_t> extents(const json& list) {
+  std::vector<std::uint64_t> out;
+  if (!list.is_array()) return out;
+  for (const json& n : list) out.push_back(n.is_number_unsigned() ? n.get<std::uint64_t>() : 0);
+  return out;
+}
+
+std::string type_text(const json& j) {
+  const std::string name = name_in(j);
+  const json c = configuration_of(j);
+  if (name == "struct" && c.is_object() && c.contains("fields") && c["fields"].is_array()) {
+    std::string s = "{";
+    for (const json& f : c["fields"]) {
+      if (!f.is_object() || !f.contains("name") || !f.contains("data_type")) return name;
+      s += (s.size() > 1 ? ", " : "") + text_of(f["name"]) + ": " + type_text(f["data_type"]);
+    }
+    return s + "}";
+  }
+  if (c.is_object() && c.contains("length_bytes")) return name + " of " + text_of(c["length_bytes"]);
+  return name;
+}
+
+// "bytes, gzip 6"; the number that says most, where a codec has one.
+std::string codecs_text(const json& codecs, node& n, bool outermost) {
+  if (!codecs.is_array()) return text_of(codecs);
+  std::string s;
+  for (const json& codec : codecs) {
+    const std::string name = name_in(codec);
+    const json c = configuration_of(codec);
+    std::string word = name;
+    const auto value = [&](const char* key) { return c.is_object() && c.contains(key) ? text_of(c[key]) : std::string(); };
+    if (name == "sharding_indexed") {
+      if (outermost) {
+        n.shard = n.chunk;
+        n.chunk = extents(c.is_object() && c.contains("chunk_shape") ? c["chunk_shape"] : json());
+      }
+      word = "shards of (" + codecs_text(c.is_object() && c.contains("codecs") ? c["codecs"] : json::array(), n, false) + ")";
+    } else if (name == "bytes" && value("endian") == "big") {
+      if (outermost || n.type.find("big-endian") == std::string::npos) n.type += " big-endian";
+    } else if (name == "gzip" || name == "zstd" || name == "numcodecs.zlib" || name == "numcodecs.bz2") {
+      if (!value("level").empty()) word += " " + value("level");
+    } else if (name == "blosc") {
+      word = "blosc " + value("cname") + " " + value("clevel") + (value("shuffle").empty() || value("shuffle") == "noshuffle" ? "" : " " + value("shuffle"));
+    } else if (name == "packbits" && !value("last_bit").empty() && value("last_bit") != "null") {
+      word += " " + (value("first_bit").empty() || value("first_bit") == "null" ? "0" : value("first_bit")) + "-" + value("last_bit");
+    }
+    s += (s.empty() ? "" : ", ") + word;
+  }
+  return s;
+}
+
+class store_walk {
+ public:
+  store_walk(const std::string& store, const told& at) : root_(store), at_(at) {
+    tree_.name = store;
+    tree_.format = "Zarr v3";
+  }
+
+  tree run() {
+    visit(root_, "/", 0);
+    return std::move(tree_);
+  }
+
+ private:
+  void visit(const fs::path& directory, const std::string& path, int depth) {
+    if (at_) at_(path);
+    const std::size_t index = tree_.nodes.size();
+    tree_.nodes.emplace_back();
+    node n;
+    n.path = path;
+    describe(directory, n);
+    std::vector<fs::path> below;
+    scan(directory, n, below, depth);
+    tree_.nodes[index] = std::move(n);
+    std::sort(below.begin(), below.end());
+    for (const fs::path& child : below) {
+      if (depth >= deepest || tree_.nodes.size() >= most_nodes) {
+        tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out" : "more than " + std::to_string(most_nodes) + " nodes";
+        return;
+      }
+      visit(child, conversion::join_path(path, conversion::shown(verify::unescape(child.filename().string()))), depth + 1);
+    }
+  }
+
+  static void describe(const fs::path& directory, node& n) {
+    try {
+      const json j = verify::read_node(directory);
+      const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
+      if (j.contains("attributes") && j["attributes"].is_object()) n.attributes = j["attributes"].size();
+      if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array")) throw verify::store_error("its zarr.json is of no Zarr v3 node");
+      n.kind = kind;
+      if (kind == "group") return;
+      for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
+        if (!j.contains(key)) throw verify::store_error(std::string("its zarr.json has no \"") + key + "\"");
+      }
+      n.shape = extents(j["shape"]);
+      n.type = type_text(j["data_type"]);
+      const json grid = configuration_of(j["chunk_grid"]);
+      if (grid.is_object() && grid.contains("chunk_shape")) n.chunk = extents(grid["chunk_shape"]);
+      n.codecs = codecs_text(j["codecs"], n, true);
+      n.details["data_type"] = j["data_type"];
+      n.details["codecs"] = j["codecs"];
+      if (j.contains("dimension_names")) n.details["dimension_names"] = j["dimension_names"];
+    } catch (const std::exception& e) {
+      n.kind = "unreadable";
+      n.note = e.what();
+    }
+  }
+
+  // Files of the node itself are counted, folders that are nodes are told in `below`.
+  void scan(const fs::path& directory, node& n, std::vector<fs::path>& below, int depth) {
+    std::error_code e;
+    for (fs::directory_iterator i(directory, e), end; !e && i != end; i.increment(e)) {
+      std::error_code ignored;
+      const fs::file_status s = i->symlink_status(ignored);
+      if (fs::is_directory(s)) {
+        if (fs::exists(i->path() / "zarr.json", ignored)) below.push_back(i->path());
+        else if (depth < deepest) scan_chunks(i->path(), n, depth);
+      } else if (fs::is_regular_file(s)) {
+        count(*i, n, i->path().filename() != "zarr.json" && n.kind == "array");
+      }
+    }
+    if (e) n.note = "cannot be listed: " + e.message();
+  }
+
+  void scan_chunks(const fs::path& directory, node& n, int depth) {
+    std::error_code e;
+    for (fs::directory_iterator i(directory, e), end; !e && i != end; i.increment(e)) {
+      if (tree_.files >= most_files) {
+        tree_.incomplete = "more than " + std::to_string(most_files) + " files";
+        return;
+      }
+      std::error_code ignored;
+      const fs::file_status s = i->symlink_status(ignored);
+      if (fs::is_directory(s) && depth < deepest) scan_chunks(i->path(), n, depth + 1);
+      else if (fs::is_regular_file(s)) count(*i, n, n.kind == "array");
+    }
+  }
+
+  void count(const fs::directory_entry& file, node& n, bool chunk) {
+    std::error_code e;
+    const std::uint64_t size = fs::file_size(file.path(), e);
+    if (e) return;
+    ++tree_.files;
+    tree_.bytes += size;
+    if (!chunk) return;
+    ++n.objects;
+    n.stored_bytes += size;
+  }
+
+  fs::path root_;
+  const told& at_;
+  tree tree_;
+};
+
+}  // namespace
+
+tree read_zarr(const std::string& store, const told& at) { return store_walk(store, at).run(); }
+
+tree read(const std::string& name, const told& at) {
+  const conversion::source_name parts = conversion::split_source(name);
+  std::error_code e;
+  const fs::file_status s = fs::status(parts.file, e);
+  if (!fs::exists(s)) throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
+  if (!fs::is_directory(s)) return read_hdf5(parts.file, parts.object, at);
+  if (!fs::exists(fs::path(name) / "zarr.json", e)) {
+    throw cli::command_error(cli::quote(name) + " is a directory without zarr.json; give a Zarr v3 store or an HDF5 file");
+  }
+  return read_zarr(name, at);
+}
+
+}  // namespace zarrbits::inspect

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The `zarrbits` command: finds the subcommand and runs it.
+//
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+
+#include <zarrbits/version.hpp>
+
+#include <csignal>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+namespace {
+
+const command commands[] = {
+    {"convert", "convert an HDF5 file to a Zarr v3 store", convert_main},
+    {"plan", "say what convert would do, and how much, without doing it", plan_main},
+    {"finalize", "write the metadata of a store that was converted in shares", finalize_main},
+    {"verify", "compare a Zarr v3 store with the HDF5 file that it was made from", verify_main},
+    {"inspect", "show what is in an HDF5 file or a Zarr v3 store, or both side by side", inspect_main},
+    {"encode", "encode an array with a Zarr codec, as a filter between files or pipes", encode_main},
+    {"decode", "decode what encode wrote, or one chunk of a Zarr array", decode_main},
+    {"doctor", "say why HDF5 finds the plugins or does not, and what they did in a file", doctor_main},
+    {"suggest", "say which bits of an HDF5 file's datasets packbits need not store", suggest_main},
+};
+
+void print_help() {
+  std::cout << "zarrbits - Zarr's bytes and packbits codecs for streams, HDF5 files and Zarr v3 stores\n\n"
+               "Usage: zarrbits COMMAND [OPTIONS]\n\nCommands:\n";
+  for (const command& c : commands) {
+    std::string name = c.name;
+    name.resize(10, ' ');
+    std::cout << "  " << name << c.summary << '\n';
+  }
+  std::cout << "\nOptions:\n"
+               "  -h,--help   print this help; \"zarrbits COMMAND --help\" tells the options of a command\n"
+               "  --version   print the version\n\n"
+               "Exit status: 0 success, 1 failure, 2 wrong usage or configuration, 3 done, but something was left out.\n";
+}
+
+int dispatch(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name.empty()) throw usage_error("no command given; \"zarrbits --help\" lists the commands");
+  if (name == "--help" || name == "-h") {
+    print_help();
+    return exit_success;
+  }
+  if (name == "--version") {
+    std::cout << "zarrbits " << zarrbits::version() << '\n';
+    return exit_success;
+  }
+  for (const command& c : commands) {
+    if (name == c.name) return c.run(argc - 1, argv + 1);
+  }
+  throw usage_error(quote(name) + " is no command of zarrbits; \"zarrbits --help\" lists the commands");
+}
+
+// A program that is started with standard output closed would get that descriptor for the next file that it opens, and print into
+// it. Such a descriptor is filled with one that refuses every use.
+void reserve_standard_descriptors() {
+  for (int d = 0; d <= 2; ++d) {
+    if (::fcntl(d, F_GETFD) < 0 && ::open("/dev/null", (d == 0 ? O_WRONLY : O_RDONLY)) < 0) return;
+  }
+}
+
+}  // namespace
+}  // namespace zarrbits::cli
+
+int main(int argc, char** argv) {
+  zarrbits::cli::reserve_standard_descriptors();
+  // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
+  std::signal(SIGXFSZ, SIG_IGN);
+  // what libhdf5 opened of a damaged file it may fail to close when the program ends, and then says so on standard error in its own way
+  H5dont_atexit();
+  return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, argv);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// zarrbits plan: what convert would do.
+//
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/convert_arguments.hpp"
+#include "command/terminal.hpp"
+#include "convert/names.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+
+namespace {
+
+using conversion::human_bytes;
+
+void print(const convert_plan& p) {
+  text_table table({{"dataset"}, {"outcome"}, {"objects", text_table::right}, {"in source", text_table::right}, {"in store", text_table::right}, {"units", text_table::right}, {"how"}});
+  std::uint64_t objects = p.groups, source = 0, store = 0;
+  bool bound = false;
+  for (const planned_dataset& d : p.datasets) {
+    objects += d.objects;
+    source += d.source_bytes;
+    store += d.store_bytes;
+    const bool estimate = d.outcome != outcome::raw && d.store_bytes > 0;
+    bound = bound || estimate;
+    const std::string path = quote(d.path);
+    table.add({path.substr(1, path.size() - 2), to_string(d.outcome), std::to_string(d.objects), human_bytes(d.source_bytes),
+               (estimate ? "<= " : "") + human_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
+  }
+  std::cout << table.text(describe_terminal(STDOUT_FILENO)) << objects << " files or objects at most, " << human_bytes(source) << " to "
+            << (bound ? "at most " : "") << human_bytes(store) << '\n';
+}
+
+}  // namespace
+
+int plan_main(int argc, char** argv) {
+  convert_arguments arguments;
+  if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
+  return in_child(arguments.options.source, [&](const auto& at) {
+    arguments.options.progress = [&](const convert_progress& p) { at(p.path); };
+    const convert_plan p = plan(arguments.options);
+    if (arguments.print_json) std::cout << p.json();
+    else print(p);
+    std::cout.flush();
+    const bool all = std::none_of(p.datasets.begin(), p.datasets.end(), [](const planned_dataset& d) { return d.outcome == outcome::skipped; });
+    return static_cast<int>(all || arguments.options.allow_lossy ? exit_success : exit_loss);
+  });
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/progress.hpp"
+
+#include "command/command_line.hpp"
+#include "convert/names.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+#include <vector>
+
+namespace zarrbits::cli {
+
+namespace {
+
+using conversion::human_bytes;
+
+std::string printable(const std::string& text) {
+  const std::string q = quote(text);
+  return q.substr(1, q.size() - 2);
+}
+
+double part_done(const progress_state& s) {
+  const double done = s.total ? static_cast<double>(s.done) / static_cast<double>(s.total)
+                              : static_cast<double>(s.objects_done) / static_cast<double>(s.objects ? s.objects : 1);
+  return std::clamp(done, 0.0, 1.0);
+}
+
+std::string amount(const progress_state& s) {
+  if (!s.bytes) return {};
+  return s.total ? human_bytes(std::min(s.done, s.total)) + " of " + human_bytes(s.total) : human_bytes(s.done);
+}
+
+std::string rate(const progress_state& s, double seconds) {
+  if (!s.bytes || s.done == 0 || seconds <= 0) return {};
+  return human_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done) / seconds)) + "/s";
+}
+
+// Nothing in the first second, when it would be a guess.
+std::string time_left(const progress_state& s, double seconds) {
+  const double part = part_done(s);
+  if (seconds < 1 || part < 0.01) return {};
+  return duration_text(seconds / part - seconds) + " left";
+}
+
+std::string objects(const progress_state& s, const char* of) {
+  return s.objects ? std::to_string(s.objects_done) + of + conversion::counted(s.objects, "object") : std::string();
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  char text[48];
+  const auto s = static_cast<long long>(std::llround(std::min(seconds, 1e9)));
+  if (seconds < 10) std::snprintf(text, sizeof text, "%.1f s", seconds);
+  else if (s < 100) std::snprintf(text, sizeof text, "%lld s", s);
+  else if (s < 6000) std::snprintf(text, sizeof text, "%lld min %02lld s", s / 60, s % 60);
+  else std::snprintf(text, sizeof text, "%lld h %02lld min", s / 3600, s / 60 % 60);
+  return text;
+}
+
+progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
+  if (quiet) return;
+  if (screen_.present) {
+    interval_ = std::chrono::milliseconds(100);
+    last_ -= interval_;  // at once
+    return;
+  }
+  const char* wanted = std::getenv("ZARRBITS_PROGRESS_SECONDS");
+  const double seconds = wanted && *wanted ? std::strtod(wanted, nullptr) : 20;
+  if (seconds > 0) interval_ = std::chrono::milliseconds(std::max(1LL, std::llround(1000 * std::min(seconds, 1e6))));
+}
+
+progress::~progress() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+}
+
+void progress::update(const progress_state& s) {
+  const auto now = clock::now();
+  if (!shown() || now - last_ < interval_) return;
+  last_ = now;
+  const double seconds = std::chrono::duration<double>(now - started_).count();
+  const double part = part_done(s);
+  const std::string percent = std::to_string(static_cast<int>(part * 100)) + " %";
+  if (!screen_.present) {
+    std::string line = percent;
+    for (const std::string& word : {objects(s, " of "), amount(s), rate(s, seconds), time_left(s, seconds)}) {
+      if (!word.empty()) line += ", " + word;
+    }
+    print_error(line + (s.at.empty() ? "" : ", at " + quote(s.at)));
+    return;
+  }
+  screen_.columns = describe_terminal(STDERR_FILENO).columns;  // windows change their size
+  const std::size_t bar = screen_.columns < 60 ? 8 : screen_.columns < 100 ? 12 : 20, filled = static_cast<std::size_t>(part * static_cast<double>(bar));
+  std::string line = "[" + std::string(filled, '#') + std::string(bar - filled, '.') + "] " + std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent;
+  constexpr std::size_t least_path = 14;
+  for (const std::string& word : {time_left(s, seconds), amount(s), rate(s, seconds), objects(s, "/")}) {
+    // the later ones give way to the name of what is at hand
+    if (!word.empty() && display_width(line) + 2 + display_width(word) + 2 + least_path < screen_.columns) line += "  " + word;
+  }
+  const std::size_t used = display_width(line);
+  if (used + 3 < screen_.columns) line += "  " + coloured(screen_, colour::dim, shorten(printable(s.at), screen_.columns - used - 3, true));
+  std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How far a command is, on standard error: a line that is drawn again in place on a terminal, else a line of its own now and then.
+//
+//   progress p;
+//   p.update({.done = 3, .total = 10, .at = "/a/b"});
+//
+#ifndef ZARRBITS_COMMAND_PROGRESS_HPP
+#define ZARRBITS_COMMAND_PROGRESS_HPP
+
+#include "command/terminal.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace zarrbits::cli {
+
+struct progress_state {
+  std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
+  bool bytes = false;                 // then their rate is told
+  std::uint64_t objects_done = 0, objects = 0;
+  std::string at = {};                // the object at hand
+};
+
+class progress {
+ public:
+  // Draws nothing where `quiet`. The environment's ZARRBITS_PROGRESS_SECONDS sets the time between two lines where there is no terminal; 0: none.
+  explicit progress(bool quiet = false);
+  ~progress();  // the line on the terminal is gone
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+
+  void update(const progress_state& s);
+  bool shown() const noexcept { return interval_.count() > 0; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  terminal screen_;
+  std::chrono::milliseconds interval_{0};  // 0: nothing is shown
+  clock::time_point started_ = clock::now(), last_ = started_;
+  bool drawn_ = false;
+};
+
+// "12 s", "3 min 05 s", "2 h 10 min"
+std::string duration_text(double seconds);
+
+}  // namespace zarrbits::cli
+
+#endif

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/suggest.hpp"
+
+#include "convert/hdf5/chunk_index.hpp"
+#include "command/doctor_plugins.hpp"
+#include "convert/names.hpp"
+#include "convert/hdf5/source.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+namespace zarrbits::suggest {
+
+namespace {
+
+using conversion::chunk_grid;
+using conversion::source_object;
+
+constexpr std::uint64_t piece = std::uint64_t{4} << 20;           // bytes that are read at a time
+constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;       // bytes of a chunk where the dataset has none
+constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20; // libhdf5 holds one in memory to undo its filters
+
+// Not an error: this dataset is not for packbits.
+struct no_candidate {
+  std::string reason;
+};
+
+struct number {
+  enum { integer, boolean, enumeration, real } what = integer;
+  unsigned size = 1;
+  bool is_signed = false, big_endian = false;
+  bool reduced = false;          // the datatype says which bits it has
+  unsigned first_bit = 0, last_bit = 0;
+  std::string name;
+};
+
+std::int64_t member_value(hid_t type, unsigned i, const number& n) {
+  unsigned char raw[8] = {};
+  h5::check(H5Tget_member_value(type, i, raw), "tell an enumeration's value");
+  std::uint64_t v = 0;
+  for (unsigned b = 0; b < n.size; ++b) v = v << 8 | raw[n.big_endian ? b : n.size - 1 - b];
+  const unsigned spare = 64 - 8 * n.size;
+  return n.is_signed ? static_cast<std::int64_t>(v << spare) >> spare : static_cast<std::int64_t>(v);
+}
+
+number describe(hid_t type) {
+  number n;
+  const H5T_class_t cls = H5Tget_class(type);
+  const std::size_t size = H5Tget_size(type);
+  if (cls != H5T_INTEGER && cls != H5T_FLOAT && cls != H5T_ENUM && cls != H5T_BITFIELD)
+    throw no_candidate{"neither integers nor booleans nor floats"};
+  if (size != 1 && size != 2 && size != 4 && size != 8) throw no_candidate{"values of " + std::to_string(size) + " bytes; packbits takes 1, 2, 4 and 8"};
+  n.size = static_cast<unsigned>(size);
+  const H5T_order_t order = H5Tget_order(type);
+  if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE) throw no_candidate{"a byte order that packbits does not take"};
+  n.big_endian = order == H5T_ORDER_BE;
+  const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "tell a base type");
+  const bool is_integer = cls == H5T_INTEGER || cls == H5T_ENUM;
+  n.is_signed = is_integer && H5Tget_sign(base) == H5T_SGN_2;
+  const auto precision = static_cast<unsigned>(H5Tget_precision(base));
+  const int offset = H5Tget_offset(base);
+  if (precision == 0 || offset < 0 || precision + static_cast<unsigned>(offset) > 8 * n.size) throw no_candidate{"a precision that packbits does not take"};
+  n.reduced = precision < 8 * n.size;
+  n.first_bit = static_cast<unsigned>(offset);
+  n.last_bit = n.first_bit + precision - 1;
+  n.what = cls == H5T_FLOAT ? number::real : cls == H5T_ENUM ? number::enumeration : number::integer;
+  n.name = (cls == H5T_FLOAT ? "float" : cls == H5T_BITFIELD ? "bitfield" : n.is_signed ? "int" : "uint") + std::to_string(precision);
+  if (cls == H5T_ENUM) {
+    if (n.reduced) throw no_candidate{"an enumeration over an integer of reduced precision"};
+    const int members = H5Tget_nmembers(type);
+    bool zero_and_one = members == 2, negative = false;
+    for (int i = 0; i < members; ++i) {
+      const std::int64_t v = member_value(type, static_cast<unsigned>(i), n);
+      zero_and_one = zero_and_one && (v == 0 || v == 1);
+      negative = negative || v < 0;
+    }
+    if (members == 2 && zero_and_one && n.size == 1) {
+      n.what = number::boolean;
+      n.name = "bool";
+    } else {
+      n.name = "enum of " + n.name;
+    }
+    n.is_signed = n.is_signed && negative;
+  }
+  return n;
+}
+
+// `or` over a piece. `load` is told the size by its type, so that the compiler makes a loop of vector instructions of it.
+template <class T>
+void collect(const std::byte* values, std::size_t n, bool swap, bool is_signed, used_bits& out) {
+  T any = 0, beyond = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    T v;
+    std::memcpy(&v, values + i * sizeof v, sizeof v);
+    if (swap) {
+      T r = 0;
+      for (unsigned b = 0; b < sizeof v; ++b) r = static_cast<T>(r | static_cast<T>(static_cast<T>(v >> 8 * b & 0xff) << 8 * (sizeof v - 1 - b)));
+      v = r;
+    }
+    any = static_cast<T>(any | v);
+    const T sign = static_cast<T>(T{0} - static_cast<T>(v >> (8 * sizeof v - 1)));
+    beyond = static_cast<T>(beyond | static_cast<T>(v ^ sign));
+  }
+  out.any |= any;
+  if (is_signed) out.beyond |= beyond;
+}
+
+void collect(const std::byte* values, std::size_t n, const number& t, used_bits& out) {
+  const bool swap = t.size > 1 && t.big_endian != (std::endian::native == std::endian::big);
+  switch (t.size) {
+    case 1: return collect<std::uint8_t>(values, n, swap, t.is_signed, out);
+    case 2: return collect<std::uint16_t>(values, n, swap, t.is_signed, out);
+    case 4: return collect<std::uint32_t>(values, n, swap, t.is_signed, out);
+    default: return collect<std::uint64_t>(values, n, swap, t.is_signed, out);
+  }
+}
+
+class reader {
+ public:
+  reader(const h5::handle& dataset, const h5::handle& type, const number& t, const std::function<void(std::uint64_t)>& advance)
+      : dataset_(dataset), type_(type), t_(t), advance_(advance), space_(H5Dget_space(dataset), "tell the dataspace"), shape_(h5::extent(space_)) {}
+
+  // Collects the elements of a box, a piece at a time.
+  void box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, used_bits& out) {
+    if (shape_.empty()) return read(H5S_ALL, H5S_ALL, 1, out);
+    std::vector<hsize_t> step = count, at = start;
+    for (std::size_t d = 0; d < step.size(); ++d) {
+      const hsize_t below = conversion::product(std::span(step).subspan(d + 1)) * t_.size;
+      if (below <= piece) {
+        step[d] = std::min<hsize_t>(step[d], std::max<hsize_t>(1, piece / std::max<hsize_t>(1, below)));
+        break;
+      }
+      step[d] = 1;
+    }
+    for (bool more = true; more;) {
+      std::vector<hsize_t> now(step.size());
+      for (std::size_t d = 0; d < step.size(); ++d) now[d] = std::min<hsize_t>(step[d], start[d] + count[d] - at[d]);
+      h5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, at.data(), nullptr, now.data(), nullptr), "select elements");
+      const hsize_t n = conversion::product(now);
+      const h5::handle memory(H5Screate_simple(1, &n, nullptr), "make a dataspace");
+      read(memory, space_, n, out);
+      more = false;
+      for (std::size_t d = step.size(); d-- > 0 && !more;) {
+        at[d] += step[d];
+        if (at[d] < start[d] + count[d]) more = true;
+        else at[d] = start[d];
+      }
+    }
+  }
+
+ private:
+  void read(hid_t memory, hid_t space, std::uint64_t n, used_bits& out) {
+    values_.resize(static_cast<std::size_t>(n * t_.size));
+    h5::check(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), "read the values");
+    collect(values_.data(), static_cast<std::size_t>(n), t_, out);
+    advance_(n * t_.size);
+  }
+
+  const h5::handle& dataset_;
+  const h5::handle& type_;
+  const number& t_;
+  const std::function<void(std::uint64_t)>& advance_;
+  h5::handle space_;
+  std::vector<hsize_t> shape_;
+  std::vector<std::byte> values_;
+};
+
+void collect_fill_value(hid_t dcpl, hid_t type, const number& t, used_bits& out) {
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  std::byte fill[8] = {};
+  if (H5Pfill_value_defined(dcpl, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED) return;
+  h5::check(H5Pget_fill_value(dcpl, type, fill), "tell the fill value");
+  collect(fill, 1, t, out);
+}
+
+std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size) {
+  std::vector<hsize_t> chunk = shape;
+  while (conversion::product(chunk) > new_chunk / size) {
+    const auto longest = std::find_if(chunk.begin(), chunk.end(), [](hsize_t n) { return n > 1; });
+    if (longest == chunk.end()) break;
+    *longest = (*longest + 1) / 2;
+  }
+  return chunk;
+}
+
+// h5repack knows a dataset by the first of its names, in this order, and takes no notice of options for another.
+void find_first_names(hid_t file, std::map<haddr_t, std::string>& names) {
+  const auto add = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
+    static_cast<std::map<haddr_t, std::string>*>(data)->emplace(info->addr, std::string("/") + name);
+    return 0;
+  };
+  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, add, &names, H5O_INFO_BASIC);
+}
+
+std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
+  std::string names;
+  ours = false;
+  for (int i = 0, n = H5Pget_nfilters(dcpl); i < n; ++i) {
+    char name[64] = "";
+    unsigned flags = 0, config = 0;
+    std::size_t values = 0;
+    const int id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &values, nullptr, sizeof name, name, &config);
+    name[sizeof name - 1] = '\0';
+    ours = ours || id == plugins::packbits_id;
+    const std::string shown = *name ? conversion::shown(name) : "filter " + std::to_string(id);
+    names += (names.empty() ? "" : ", ") + shown;
+    if (unfound && unfound->empty() && H5Zfilter_avail(id) <= 0) *unfound = shown;
+  }
+  return names;
+}
+
+// h5repack splits names at commas, whatever is done.
+std::string repack_options(const suggestion& s, const std::string& name) {
+  if (name.find(',') != std::string::npos || name.size() > 250) return {};
+  std::string options;
+  if (s.chunk_is_new) {
+    std::string chunk;
+    for (const auto n : s.chunk) chunk += (chunk.empty() ? "" : "x") + std::to_string(n);
+    options = "-l " + shell_quoted(name + ":CHUNK=" + chunk) + " ";
+  }
+  return options + "-f " + shell_quoted(name + ":UD=" + std::to_string(plugins::packbits_id) + ",1," + s.parameters);
+}
+
+suggestion examine_dataset(const conversion::source_file& file, const source_object& o, const std::string& name,
+                           const std::function<void(std::uint64_t)>& advance) {
+  suggestion s;
+  s.path = o.path;
+  h5::handle dataset = file.open(o);
+  const h5::handle type(H5Dget_type(dataset), "tell the datatype"), dcpl(H5Dget_create_plist(dataset), "tell the dataset's properties");
+  const number t = describe(type);
+  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  const std::vector<hsize_t> shape = h5::extent(space);
+  const H5D_layout_t layout = H5Pget_layout(dcpl);
+  s.type = t.name;
+  s.width = 8 * t.size;
+  s.elements = conversion::product(shape);
+  s.before = H5Dget_storage_size(dataset);
+  if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || shape.empty()) throw no_candidate{"a single value"};
+  if (layout == H5D_VIRTUAL) throw no_candidate{"virtual: its values are in other datasets"};
+  if (s.elements == 0 || s.before == 0) throw no_candidate{"nothing is stored"};
+
+  used_bits used;
+  std::uint64_t chunks = 0, chunk_elements = 0;
+  if (layout == H5D_CHUNKED) {
+    chunk_grid grid;
+    grid.shape = shape;
+    grid.chunk.resize(shape.size());
+    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) h5::fail("tell the chunk's shape");
+    chunk_elements = grid.chunk_elements();
+    if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0) throw no_candidate{"filtered chunks of more than 256 MiB"};
+    // the cache must hold a chunk, or it is decoded again for every piece
+    const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "make a property list");
+    h5::check(H5Pset_chunk_cache(access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1), "set the cache");
+    dataset = h5::handle(H5Dopen2(file.file(), o.path.c_str(), access));
+    if (!dataset) dataset = file.open(o);  // a name that is not shown as it is
+    reader read(dataset, type, t, advance);
+    bool partial = false;
+    conversion::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& at, hsize_t) {
+      ++chunks;
+      partial = partial || grid.partial(at);
+      read.box(grid.start(at), grid.inside(at), used);
+    });
+    // what is outside the extent or was never written holds the fill value, which must fit too
+    if (partial || chunks < grid.chunks()) collect_fill_value(dcpl, type, t, used);
+    s.chunk.assign(grid.chunk.begin(), grid.chunk.end());
+    chunks = grid.chunks();  // h5repack writes all of them
+  } else {
+    const std::vector<hsize_t> chunk = chunk_for(shape, t.size);
+    chunk_grid grid{shape, chunk};
+    reader(dataset, type, t, advance).box(std::vector<hsize_t>(shape.size(), 0), shape, used);
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] % chunk[d] == 0) continue;
+      collect_fill_value(dcpl, type, t, used);
+      break;
+    }
+    s.chunk.assign(chunk.begin(), chunk.end());
+    s.chunk_is_new = true;
+    chunks = grid.chunks();
+    chunk_elements = grid.chunk_elements();
+  }
+
+  used.range(s.width, t.is_signed, s.first_bit, s.last_bit);
+  if (t.what == number::boolean) {
+    s.parameters = "0";
+    if (s.last_bit > 0) s.obstacle = "some values are neither FALSE nor TRUE, and would be stored unpacked";
+    s.first_bit = s.last_bit = 0;
+  } else if (t.reduced) {
+    s.parameters = "0";
+    s.first_bit = t.first_bit;
+    s.last_bit = t.last_bit;
+  } else {
+    const unsigned bits = s.last_bit - s.first_bit + 1;
+    s.parameters = s.first_bit == 0 ? "1," + std::to_string(bits) : "3," + std::to_string(bits) + ",0," + std::to_string(s.first_bit);
+  }
+  const std::uint64_t bits = s.last_bit - s.first_bit + 1;
+  s.after = chunks * (chunk_elements / 8 * bits + (chunk_elements % 8 * bits + 7) / 8);
+  bool ours = false;
+  std::string unfound;
+  const std::string filters = filters_of(dcpl, ours, &unfound);
+  if (s.obstacle.empty() && bits == s.width) s.obstacle = "all bits are used";
+  if (s.obstacle.empty() && s.after >= s.before)
+    s.obstacle = ours ? "packed already" : "no gain over what is stored now" + (filters.empty() ? std::string() : " (" + filters + ")");
+  if (s.obstacle.empty() && !unfound.empty()) s.obstacle = "HDF5 does not find its filter " + unfound + ", which h5repack needs";
+  if (s.obstacle.empty()) {
+    s.h5repack = repack_options(s, name);
+    if (s.h5repack.empty()) s.obstacle = "h5repack cannot be given this name; write the dataset anew";
+  }
+  return s;
+}
+
+}  // namespace
+
+void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept {
+  const std::uint64_t top = is_signed ? beyond : any;
+  const auto highest = static_cast<unsigned>(std::bit_width(top));  // bits that hold it
+  last_bit = is_signed ? highest : highest == 0 ? 0 : highest - 1;  // and one for the sign
+  if (last_bit >= width) last_bit = width - 1;
+  first_bit = any == 0 ? 0 : static_cast<unsigned>(std::countr_zero(any));
+  if (first_bit > last_bit) first_bit = last_bit;
+}
+
+std::string shell_quoted(const std::string& text) {
+  if (text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,/:@%") == std::string::npos) return text;
+  std::string q = "'";
+  for (const char c : text) q += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return q + "'";
+}
+
+result examine(const std::string& path, const std::function<void(const progress&)>& at) {
+  const h5::silence quiet;
+  conversion::source_file file(path);
+  file.walk(true);
+  result r;
+  progress p;
+  std::map<haddr_t, std::string> first_names;
+  for (const source_object& o : file.objects()) {
+    if (o.kind != source_object::kind_type::dataset) continue;
+    try {
+      const h5::handle dataset = file.open(o);
+      const h5::handle type(H5Dget_type(dataset), "tell the datatype"), space(H5Dget_space(dataset), "tell the dataspace");
+      const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
+      H5O_info_t info;
+      if (first_names.empty() && H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0 && info.rc > 1) find_first_names(file.file(), first_names);
+      bool ours = false;
+      std::string unfound;
+      filters_of(h5::handle(H5Dget_create_plist(dataset), "tell the dataset's properties"), ours, &unfound);
+      if (!unfound.empty()) r.unfound.push_back({o.path, unfound});
+      if (H5Dget_storage_size(dataset) > 0 && size > 0 && elements < (UINT64_MAX - p.of) / size) p.of += elements * size;
+    } catch (const h5::failure&) {  // it is told below
+    }
+  }
+  for (const source_object& o : file.objects()) {
+    if (!o.listing_error.empty()) r.left_out.push_back({o.path, o.listing_error});
+    if (o.kind != source_object::kind_type::dataset) continue;
+    p.path = o.path;
+    p.bytes = 0;
+    at(p);
+    try {
+      const auto first = first_names.find(o.address);
+      r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? o.path : first->second, [&](std::uint64_t bytes) {
+        p.bytes = bytes;
+        at(p);
+      }));
+    } catch (const no_candidate& e) {
+      r.left_out.push_back({o.path, e.reason});
+    } catch (const h5::failure& e) {
+      r.left_out.push_back({o.path, e.what()});
+    }
+  }
+  return r;
+}
+
+}  // namespace zarrbits::suggest

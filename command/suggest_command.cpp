@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits suggest`: what packbits would do for the datasets of a file.
+//
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/fitted.hpp"
+#include "command/progress.hpp"
+#include "command/suggest.hpp"
+#include "convert/names.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <string>
+
+namespace zarrbits::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char footer[] =
+    "Reads every value of the integer, boolean, enumeration and float datasets, finds the smallest range of bits (first_bit to last_bit) from\n"
+    "which all of them come back, and says what the filter packbits would store. Nothing is written: the h5repack lines are for you to type.\n"
+    "Sizes are those of the chunks, without HDF5's index of them.\n\n"
+    "Examples:\n"
+    "  zarrbits suggest camera.h5\n"
+    "  zarrbits suggest --json camera.h5 | python3 -m json.tool\n\n"
+    "Exit status: 0 done, 1 the file cannot be read, 2 wrong usage.";
+
+std::string printable(const std::string& text) {
+  const std::string q = quote(text);
+  return q.substr(1, q.size() - 2);
+}
+
+std::string percent(std::uint64_t before, std::uint64_t after) {
+  return before == 0 ? "0 %" : std::to_string(static_cast<int>(100.0 - 100.0 * static_cast<double>(after) / static_cast<double>(before) + 0.5)) + " %";
+}
+
+std::string bits_in_words(const suggest::suggestion& s) {
+  return std::to_string(s.last_bit - s.first_bit + 1) + " of " + std::to_string(s.width) + " bits (" + (s.first_bit == s.last_bit ? "bit " : "") +
+         std::to_string(s.first_bit) + (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
+}
+
+void say(const std::string& line) { std::cout << fitted(line) << '\n'; }
+
+std::string gain(std::uint64_t before, std::uint64_t after) {
+  return conversion::human_bytes(before) + " -> " + conversion::human_bytes(after) + ", " + percent(before, after) + " saved";
+}
+
+void print_text(const suggest::result& r, const std::string& path, bool all) {
+  std::uint64_t useful = 0, before = 0, after = 0;
+  std::string options;
+  const std::string files = suggest::shell_quoted(path) + " packed.h5\n";
+  const auto worthwhile = [](const suggest::suggestion& s) { return s.obstacle.empty(); };
+  if (all ? !r.datasets.empty() : std::any_of(r.datasets.begin(), r.datasets.end(), worthwhile))
+    say(quote(path) + ": the bits that hold every value, and what packbits would make of the size");
+  for (const suggest::suggestion& s : r.datasets) {
+    const bool of_use = worthwhile(s);
+    if (!of_use && !all) continue;
+    say(printable(s.path));
+    const std::string what = "  " + s.type + ": " + bits_in_words(s) + "; ";
+    if (!of_use) {
+      say(what + conversion::human_bytes(s.before) + " -> " + conversion::human_bytes(s.after) + ": " + printable(s.obstacle));
+      continue;
+    }
+    say(what + gain(s.before, s.after));
+    std::cout << "  h5repack " << s.h5repack << ' ' << files;
+    ++useful;
+    before += s.before;
+    after += s.after;
+    options += s.h5repack + " ";
+  }
+  if (all) {
+    for (const suggest::omission& l : r.left_out) {
+      say(printable(l.path));
+      say("  left out: " + printable(l.reason));
+    }
+  }
+  if (useful > 1) std::cout << "\nAll at once: " << gain(before, after) << "\n  h5repack " << options << files;
+  if (useful > 0 && !r.unfound.empty()) {
+    std::cout << '\n';
+    say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " + conversion::counted(r.unfound.size(), "dataset") +
+        ": it will fail, or leave these out without an error");
+    for (const suggest::omission& u : r.unfound) say("  " + printable(u.path) + ": " + printable(u.reason));
+  }
+  const std::uint64_t rest = r.datasets.size() - useful;
+  if (useful > 0) std::cout << '\n';
+  say(conversion::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " + std::to_string(r.left_out.size()) + " left out" +
+      (all || rest + r.left_out.size() == 0 ? "" : " (--all tells why)"));
+}
+
+ordered_json to_json(const suggest::result& r, const std::string& path) {
+  ordered_json j = {{"version", 1}, {"file", path}, {"datasets", ordered_json::array()}, {"left_out", ordered_json::array()},
+                    {"filter_not_found", ordered_json::array()}};
+  for (const suggest::suggestion& s : r.datasets) {
+    j["datasets"].push_back({{"path", s.path}, {"type", s.type}, {"elements", s.elements}, {"width", s.width}, {"first_bit", s.first_bit},
+                             {"last_bit", s.last_bit}, {"bits", s.last_bit - s.first_bit + 1}, {"chunk", s.chunk}, {"stored_bytes", s.before},
+                             {"packed_bytes", s.after}, {"worthwhile", s.obstacle.empty()}, {"obstacle", s.obstacle}, {"h5repack", s.h5repack}});
+  }
+  for (const suggest::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
+  for (const suggest::omission& u : r.unfound) j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
+  return j;
+}
+
+}  // namespace
+
+int suggest_main(int argc, char** argv) {
+  CLI::App app("Says which bits of a file's datasets packbits need not store.", "zarrbits suggest");
+  app.footer(footer);
+  std::string path;
+  bool as_json = false, all = false;
+  app.add_option("FILE", path, "The HDF5 file")->required()->type_name("in.h5");
+  app.add_flag("--json", as_json, "Print one JSON object instead of text");
+  app.add_flag("--all", all, "Tell the datasets that would not gain as well, and why");
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+
+  return in_child(path, [&](const auto& at) {
+    suggest::result r;
+    {
+      progress line;
+      std::uint64_t done = 0;
+      r = suggest::examine(path, [&](const suggest::progress& p) {
+        at(p.path);
+        done += p.bytes;
+        line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
+      });
+    }
+    if (as_json) std::cout << to_json(r, path).dump(1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    else print_text(r, path, all);
+    std::cout.flush();
+    return static_cast<int>(exit_success);
+  });
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/summary.hpp"
+
+#include "command/command_line.hpp"
+#include "command/progress.hpp"
+#include "command/terminal.hpp"
+#include "convert/names.hpp"
+#include "convert/selection.hpp"
+
+#include <cstdio>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+
+namespace {
+
+using conversion::counted;
+using conversion::human_bytes;
+
+std::string name_of(const converted_object& o) { return o.kind + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute)); }
+
+std::string ratio_text(std::uint64_t store, std::uint64_t source) {
+  if (source == 0) return {};
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", static_cast<double>(store) / static_cast<double>(source));
+  return text;
+}
+
+}  // namespace
+
+void print_losses(const convert_result& r) {
+  for (const converted_object& o : r.objects) {
+    if (!o.selected) continue;
+    if (o.outcome == outcome::skipped) print_error("skipped " + name_of(o) + ": " + o.reason);
+    else if (o.lossy) print_error("lossy " + name_of(o) + ": " + o.reason);
+  }
+}
+
+void print_summary(const convert_result& r) {
+  struct sums {
+    std::uint64_t objects = 0, source = 0, store = 0;
+    void add(const converted_object& o) {
+      ++objects;
+      source += o.source_bytes;
+      store += o.store_bytes;
+    }
+  };
+  sums rows[5], unselected, lossy, all;
+  for (const converted_object& o : r.objects) {
+    (o.selected ? rows[static_cast<std::size_t>(o.outcome)] : unselected).add(o);
+    if (o.lossy) lossy.add(o);
+    if (o.selected) all.add(o);
+  }
+  const terminal screen = describe_terminal(STDERR_FILENO);
+  text_table table({{"outcome"}, {"objects", text_table::right}, {"in source", text_table::right}, {"in store", text_table::right}, {"ratio", text_table::right}});
+  const auto add = [&](const char* name, const sums& s, colour paint) {
+    if (s.objects > 0) table.add({name, std::to_string(s.objects), human_bytes(s.source), human_bytes(s.store), ratio_text(s.store, s.source)}, paint);
+  };
+  for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped}) {
+    add(to_string(o), rows[static_cast<std::size_t>(o)], o == outcome::skipped ? colour::red : colour::plain);
+  }
+  add("all", all, colour::bold);
+  if (lossy.objects > 0) table.add({"of them lossy", std::to_string(lossy.objects)}, colour::yellow);
+  if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
+  struct stat info {};
+  const std::string file = conversion::split_source(r.source).file;
+  const std::uint64_t size = ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+  std::string last = human_bytes(size) + " to " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
+  if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";
+  last += ", " + duration_text(r.seconds);
+  if (r.seconds > 0) last += ", " + human_bytes(static_cast<std::uint64_t>(static_cast<double>(all.source) / r.seconds)) + "/s";
+  const std::string text = table.text(screen) + last + '\n';
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is told on the terminal when a conversion is over.
+//
+#ifndef ZARRBITS_COMMAND_SUMMARY_HPP
+#define ZARRBITS_COMMAND_SUMMARY_HPP
+
+#include <zarrbits/convert.hpp>
+
+namespace zarrbits::cli {
+
+// Each object that was skipped or is lossy, as a sentence on standard error.
+void print_losses(const convert_result& r);
+// Per outcome the objects and bytes; then sizes, time and rate. On standard error.
+void print_summary(const convert_result& r);
+
+}  // namespace zarrbits::cli
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Text for people: how wide a terminal is, whether it shows colours, and tables that fit.
+//
+//   text_table t({{"path"}, {"bytes", text_table::right}});
+//   t.add({"/a", "12 B"});
+//   std::cout << t.text(describe_terminal(STDOUT_FILENO));
+//
+#ifndef ZARRBITS_COMMAND_TERMINAL_HPP
+#define ZARRBITS_COMMAND_TERMINAL_HPP
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::cli {
+
+struct terminal {
+  bool present = false;
+  std::size_t columns = 0;  // 0: lines may have any length
+  bool colours = false;     // not where the environment has NO_COLOR, or a TERM that knows none
+};
+terminal describe_terminal(int descriptor);
+
+enum class colour { plain, bold, dim, red, green, yellow, blue };
+// The text between the codes of that colour, where the terminal shows colours.
+std::string coloured(const terminal& t, colour c, std::string_view text);
+
+// Columns that UTF-8 takes on a terminal.
+std::size_t display_width(std::string_view text);
+// Text of at most `width` columns: what is left out, in the middle or at the end, is "…".
+std::string shorten(std::string_view text, std::size_t width, bool middle);
+
+class text_table {
+ public:
+  enum alignment { left, right };
+  struct column {
+    std::string title;
+    alignment align = left;
+    std::size_t least = 0;  // columns that it keeps when the table is too wide; 0: it is never cut
+    bool middle = false;    // cut in the middle: both ends tell something
+    colour paint = colour::plain;
+  };
+
+  explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> cells, colour paint = colour::plain);
+  // Lines with a line feed each. Columns that are empty in all rows are left out.
+  std::string text(const terminal& t) const;
+
+ private:
+  struct row {
+    std::vector<std::string> cells;
+    colour paint;
+  };
+  std::vector<column> columns_;
+  std::vector<row> rows_;
+};
+
+}  // namespace zarrbits::cli
+
+#endif

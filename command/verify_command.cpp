@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits verify`: prints what verify.hpp found.
+//
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "convert/selection.hpp"
+#include "convert/verify/verify.hpp"
+#include "convert/verify/source.hpp"
+#include "convert/verify/zarr_reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+namespace zarrbits::cli {
+namespace {
+
+using verify::verdict;
+using verify::verdict_count;
+
+const char footer[] =
+    "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on one side, the\n"
+    "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, not compared.\n\n"
+    "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
+    "blosc, crc32c, numcodecs.zlib, numcodecs.shuffle, numcodecs.fletcher32.\n"
+    "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
+    "Examples:\n"
+    "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
+    "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n\n"
+    "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but something\n"
+    "could not be compared.";
+
+std::string printable(const std::string& text) {
+  const std::string q = quote(text);
+  return q.substr(1, q.size() - 2);
+}
+
+void print_text(const verify::result& r) {
+  for (const verify::finding& f : r.findings) std::cout << name_of(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
+  for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
+  const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
+    std::cout << what;
+    for (const verdict v : {verdict::equal, verdict::differs, verdict::missing, verdict::unreadable, verdict::unchecked}) {
+      std::cout << (v == verdict::equal ? " " : ", ") << counts[static_cast<std::size_t>(v)] << ' ' << name_of(v);
+    }
+    std::cout << '\n';
+  };
+  line("datasets:", r.datasets);
+  line("groups:  ", r.groups);
+  std::cout << "elements: " << r.elements << " equal, " << r.elements_unchecked << " unchecked\n"
+            << "not compared: " << r.attributes << " attributes, " << r.links << " soft and external links, " << r.named_types << " named types\n";
+}
+
+nlohmann::ordered_json counts_json(const std::array<std::uint64_t, verdict_count>& counts) {
+  nlohmann::ordered_json j;
+  for (std::size_t i = 0; i < verdict_count; ++i) j[name_of(static_cast<verdict>(i))] = counts[i];
+  return j;
+}
+
+void print_json(const verify::result& r, const std::string& source, const std::string& store, int status) {
+  nlohmann::ordered_json j = {{"version", 1}, {"source", source}, {"store", store}, {"exit_status", status}};
+  j["datasets"] = counts_json(r.datasets);
+  j["groups"] = counts_json(r.groups);
+  j["elements"] = {{"equal", r.elements}, {"unchecked", r.elements_unchecked}};
+  j["not_compared"] = {{"attributes", r.attributes}, {"links", r.links}, {"named_types", r.named_types}};
+  j["only_in_store"] = r.only_in_store;
+  j["findings"] = nlohmann::ordered_json::array();
+  for (const verify::finding& f : r.findings) {
+    nlohmann::ordered_json entry = {{"path", f.path}, {"kind", f.kind}, {"outcome", name_of(f.outcome)}, {"reason", f.reason}};
+    if (!f.store_path.empty()) entry["store_path"] = f.store_path;
+    if (f.has_index) {
+      entry["index"] = f.index;
+      if (!f.field.empty()) entry["field"] = f.field;
+      entry["source_value"] = f.source_value;
+      entry["store_value"] = f.store_value;
+    }
+    j["findings"].push_back(std::move(entry));
+  }
+  // names in a file may be any bytes; JSON is UTF-8
+  std::cout << j.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+int verify_main(int argc, char** argv) {
+  CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from.", "zarrbits verify");
+  app.footer(footer);
+  std::string source;
+  std::string store;
+  bool as_json = false;
+  app.add_option("SOURCE", source, "The HDF5 file")->required()->type_name("in.h5");
+  app.add_option("STORE", store, "The Zarr v3 store, a directory")->required()->type_name("out.zarr");
+  app.add_flag("--json", as_json, "Print one JSON object instead of text");
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+
+  const std::string file = conversion::split_source(source).file;  // which object the store was made of, its attributes tell
+  if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
+  if (!std::filesystem::is_directory(store)) throw command_error("verify: " + quote(store) + " is no directory; give the store that convert wrote");
+  const verify::result r = verify::compare_file(file, store);
+  const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
+  if (as_json) {
+    print_json(r, source, store, status);
+  } else {
+    print_text(r);
+  }
+  return status;
+}
+
+}  // namespace zarrbits::cli

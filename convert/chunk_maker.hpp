@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Stored bytes of an HDF5 chunk to the bytes of a Zarr chunk, by the cheapest way that is right for this one. Nothing is written.
+//
+#ifndef ZARRBITS_CONVERT_CHUNK_MAKER_HPP
+#define ZARRBITS_CONVERT_CHUNK_MAKER_HPP
+
+#include "convert/array_plan.hpp"
+
+#include <optional>
+
+namespace zarrbits::conversion {
+
+struct made_chunk {
+  buffer bytes;
+  outcome how = outcome::raw;
+  bool dangling = false;  // a reference in it points nowhere
+};
+
+class chunk_maker {
+ public:
+  explicit chunk_maker(const array_plan& plan) : plan_(plan), data_(plan.data) {}
+
+  // From what H5Dread_chunk gave, with its filter mask (HDF5's, and all ones for chunks over the edge that are stored unfiltered).
+  // Nothing where only libhdf5 knows how. Throws damaged_chunk, wrong_assumption, convert_error.
+  std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  // From values in memory, of the whole chunk. Releases what they point to.
+  made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
+
+  // Values of the chunk through libhdf5. Throws h5::failure.
+  buffer read_values(const std::vector<hsize_t>& at) const;
+  bool all_fill(const buffer& values) const;
+
+ private:
+  made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  buffer to_memory(buffer stored) const;
+  void encode_text(made_chunk& chunk, const buffer& values) const;
+  void encode_packed(buffer& values, const std::vector<hsize_t>& at) const;
+  buffer compress(buffer bytes) const;
+  void check_bools(buffer& values) const;
+  void expect_size(const buffer& stored, std::size_t size) const;
+  std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;
+
+  const array_plan& plan_;
+  const source_dataset& data_;
+};
+
+// "[0, 4]"
+std::string place(const std::vector<hsize_t>& at);
+
+}  // namespace zarrbits::conversion
+
+#endif

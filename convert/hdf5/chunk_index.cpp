@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// H5Dget_chunk_info costs time that grows with the number of chunks *each call* (hours for 262,144 chunks), and libhdf5 1.10.8 has no
+// H5Dchunk_iter. H5Dget_chunk_storage_size looks one chunk up in the index: walking the whole grid with it is linear. It is also
+// right where the functions that list chunks are not: for extensible-array indexes whose unlimited dimension is not the first,
+// they report wrong coordinates. Only grids that are nearly empty and far too large to walk are listed.
+//
+#include "convert/hdf5/chunk_index.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t walk_limit = 1 << 22;      // chunks; a walk of these takes seconds
+constexpr std::uint64_t walk_per_stored = 64;      // or so many for each that is stored
+constexpr std::uint64_t list_limit = 20000;        // listing is quadratic
+
+}  // namespace
+
+std::uint64_t product(std::span<const hsize_t> numbers) {
+  std::uint64_t p = 1;
+  for (const hsize_t n : numbers) {
+    if (n == 0) return 0;
+  }
+  for (const hsize_t n : numbers) {
+    if (p > most / n) return most;
+    p *= n;
+  }
+  return p;
+}
+
+std::uint64_t chunk_grid::chunks() const {
+  std::vector<hsize_t> n(rank());
+  for (std::size_t d = 0; d < rank(); ++d) n[d] = along(d);
+  return product(n);
+}
+
+std::uint64_t chunk_grid::chunk_elements() const { return product(chunk); }
+
+std::vector<hsize_t> chunk_grid::start(std::span<const hsize_t> at) const {
+  std::vector<hsize_t> s(rank());
+  for (std::size_t d = 0; d < rank(); ++d) s[d] = at[d] * chunk[d];
+  return s;
+}
+
+std::vector<hsize_t> chunk_grid::inside(std::span<const hsize_t> at) const {
+  std::vector<hsize_t> n(rank());
+  for (std::size_t d = 0; d < rank(); ++d) n[d] = std::min(chunk[d], shape[d] - at[d] * chunk[d]);
+  return n;
+}
+
+bool chunk_grid::partial(std::span<const hsize_t> at) const {
+  for (std::size_t d = 0; d < rank(); ++d) {
+    if (shape[d] - at[d] * chunk[d] < chunk[d]) return true;
+  }
+  return false;
+}
+
+bool chunk_grid::next(std::vector<hsize_t>& at) const {
+  for (std::size_t d = rank(); d-- > 0;) {
+    if (++at[d] < along(d)) return true;
+    at[d] = 0;
+  }
+  return false;
+}
+
+std::vector<hsize_t> chunk_grid::at(std::uint64_t number) const {
+  std::vector<hsize_t> where(rank());
+  for (std::size_t d = rank(); d-- > 0;) {
+    where[d] = number % along(d);
+    number /= along(d);
+  }
+  return where;
+}
+
+bool chunk_grid::can_be_walked(hid_t dataset) const {
+  const std::uint64_t all = chunks();
+  if (all <= walk_limit) return true;
+  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  hsize_t stored = 0;
+  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) return all < most;
+  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  return all / walk_per_stored <= stored;
+}
+
+namespace {
+
+hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
+  hsize_t size = 0;
+  // a negative status says "never written", and nothing else that a caller could tell apart
+  return H5Dget_chunk_storage_size(dataset, first.data(), &size) < 0 ? 0 : size;
+}
+
+void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  hsize_t stored = 0;
+  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  if (stored > list_limit) {
+    throw h5::failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
+                      ": too sparse to be walked, too many to be listed");
+  }
+  std::vector<hsize_t> at(grid.rank());
+  for (hsize_t i = 0; i < stored; ++i) {
+    std::vector<hsize_t> first(grid.rank());
+    unsigned mask = 0;
+    haddr_t address = 0;
+    hsize_t size = 0;
+    h5::check(H5Dget_chunk_info(dataset, space, i, first.data(), &mask, &address, &size), "list the chunks");
+    bool within = true;
+    for (std::size_t d = 0; d < grid.rank(); ++d) {
+      within = within && first[d] < grid.shape[d];
+      at[d] = first[d] / grid.chunk[d];
+    }
+    if (!within) continue;  // left behind when the dataset was shrunk
+    if (stored_size(dataset, grid.start(at)) != size) {
+      throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to be walked");
+    }
+    if (!visit(at, size)) return;
+  }
+}
+
+}  // namespace
+
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, std::uint64_t first, std::uint64_t count,
+                           const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+  if (count == 0) return;
+  // parts are asked for of grids that can be walked: to ask again for each would count all chunks each time
+  if (count == grid.chunks() && !grid.can_be_walked(dataset)) {
+    list_stored_chunks(dataset, grid, visit);
+  } else {
+    std::vector<hsize_t> at = grid.at(first);
+    for (std::uint64_t i = 0; i < count; ++i, grid.next(at)) {
+      const hsize_t size = stored_size(dataset, grid.start(at));
+      if (size > 0 && !visit(at, size)) break;
+    }
+  }
+  H5Eclear2(H5E_DEFAULT);
+}
+
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
+  for_each_stored_chunk(dataset, grid, 0, grid.chunks(), [&](const std::vector<hsize_t>& at, hsize_t size) {
+    visit(at, size);
+    return true;
+  });
+}
+
+}  // namespace zarrbits::conversion

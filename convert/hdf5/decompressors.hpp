@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Decoders of compressed chunks that HDF5 files hold and libhdf5 itself cannot read. All input is hostile: nothing is read or
+// written outside the spans, and what does not fit throws damaged_chunk.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_DECOMPRESSORS_HPP
+#define ZARRBITS_CONVERT_HDF5_DECOMPRESSORS_HPP
+
+#include "convert/hdf5/filters.hpp"
+
+namespace zarrbits::conversion {
+
+buffer undo_lzf(std::span<const std::byte> in, std::size_t size);
+// Filter 32004: blocks of LZ4 with big-endian lengths.
+buffer undo_lz4(std::span<const std::byte> in, std::size_t size);
+// Filter 32008: bits transposed in blocks, then nothing, LZ4 or Zstandard.
+buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size);
+// Filter 32001: one Blosc 1 buffer.
+buffer undo_blosc(std::span<const std::byte> in, std::size_t size);
+// Filter 32015: one Zstandard frame.
+buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
+
+// Lets libhdf5 itself decode these filters, where it has none of its own: for values that only libhdf5 can read (strings and
+// sequences, which lie outside of their chunks).
+void register_decoders();
+
+buffer zstd_frame(std::span<const std::byte> bytes, int level);
+// A Blosc 1 buffer that holds the bytes as they are.
+buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
+// Throws where a Blosc 1 buffer does not announce exactly `size` bytes, or is none that Zarr readers decode.
+void check_blosc(std::span<const std::byte> in, std::size_t size);
+
+}  // namespace zarrbits::conversion
+
+#endif

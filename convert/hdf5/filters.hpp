@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// HDF5's filter pipeline, undone without libhdf5; and chunks that change their framing only.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_FILTERS_HPP
+#define ZARRBITS_CONVERT_HDF5_FILTERS_HPP
+
+#include "convert/hdf5/h5.hpp"
+#include "convert/hdf5/type_tree.hpp"
+
+#include <zarrbits/codec.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+using buffer = std::vector<std::byte>;
+
+// A chunk that is not what its filters say. what() is a reason, not a sentence.
+struct damaged_chunk : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct filter {
+  H5Z_filter_t id = 0;
+  std::vector<unsigned> values;
+  std::string name;
+};
+
+constexpr H5Z_filter_t packbits_filter = ZARRBITS_CONVERT_PACKBITS_ID;
+constexpr H5Z_filter_t bytes_filter = ZARRBITS_CONVERT_BYTES_ID;
+constexpr H5Z_filter_t lzf_filter = 32000;
+constexpr H5Z_filter_t blosc_filter = 32001;
+constexpr H5Z_filter_t lz4_filter = 32004;
+constexpr H5Z_filter_t bitshuffle_filter = 32008;
+constexpr H5Z_filter_t zstd_filter = 32015;
+
+struct pipeline {
+  std::vector<filter> filters;  // in the order in which they were applied
+  bool partial_unfiltered = false;  // chunks over the edge are stored without filters
+
+  bool empty() const { return filters.empty(); }
+  bool compresses() const;      // something in it makes chunks smaller
+  bool checks_only() const;     // nothing but checksums
+  // True where undo() can do it for values of this type.
+  bool undoable(const type_tree& stored) const;
+  // Names of the filters that neither we nor libhdf5 have; empty: all there. `mask`: of a chunk, the filters that it was stored without.
+  std::string missing(const type_tree& stored, unsigned mask = 0) const;
+  std::string text() const;     // "shuffle, deflate"
+  int shuffles() const;         // 0; 1: bytes; 2: bits
+  int gzip_level() const;       // for what is compressed again: as the source, where it says so
+};
+
+pipeline read_pipeline(hid_t creation_properties);
+
+// Bit i of `mask`: filter i was not applied. `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws damaged_chunk.
+buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
+
+// A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`
+// receives what it holds.
+buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain);
+buffer gzip_member(std::span<const std::byte> bytes, int level);
+// Strips and checks the 4 bytes of the fletcher32 filter.
+void drop_fletcher32(buffer& chunk);
+void append_fletcher32(buffer& chunk);
+
+// The packbits codec that a chunk of our filter is, for a Zarr array of this type; nothing where it is none.
+struct packbits_layout {
+  unsigned first_bit = 0, bits = 0, padding = 0;
+  bool msb_first = false;
+};
+std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& number);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Everything that can be reached in an HDF5 file, each object once: groups that contain themselves and objects with many names
+// are met by address.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_SOURCE_HPP
+#define ZARRBITS_CONVERT_HDF5_SOURCE_HPP
+
+#include "convert/hdf5/h5.hpp"
+#include "convert/selection.hpp"
+#include "convert/values_json.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+constexpr std::size_t no_object = static_cast<std::size_t>(-1);
+
+// A link that is not the one under which its object is stored.
+struct extra_link {
+  std::string name;    // as in the file
+  std::string kind;    // hard, soft, external, user, broken
+  std::size_t object = no_object;  // hard: where it stood when the link was found
+  std::string target;  // hard, soft, external: path, shown
+  std::string file;    // external: file, shown
+  std::string detail;  // user: value in base64; broken: why
+  bool left_out = false;  // broken: the object is there, but cannot be stored
+  bool selected = true;
+};
+
+struct source_object {
+  enum class kind_type { group, dataset, datatype } kind = kind_type::group;
+  haddr_t address = HADDR_UNDEF;
+  std::string path;        // as shown to people and in the report
+  std::string store_path;  // "/" or "/a/b%5C"
+  std::string link_name;   // of the link that it was found by, as in the file
+  std::size_t parent = no_object;
+  std::vector<std::size_t> children;  // groups: objects stored below
+  std::vector<extra_link> links;      // groups: the other links in it
+  std::string listing_error;          // groups: why not everything in it is known
+};
+
+class source_file final : public reference_reader {
+ public:
+  // Throws convert_error where the file cannot be opened.
+  explicit source_file(const std::string& path);
+  ~source_file() override;
+  source_file(const source_file&) = delete;
+  source_file& operator=(const source_file&) = delete;
+
+  // Finds all objects, or those that `top` names ("/a/b"): that is then the root of the store. `tells_case_apart`: whether two names may
+  // differ in case alone. `at` hears of each group before it is listed. Throws convert_error.
+  void walk(bool tells_case_apart, const std::string& top = "", const std::function<void(const std::string& group)>& at = {});
+  // After walk(): keeps what is wanted and the groups above it. An object goes by the path that walk() found it under; further hard links may
+  // add it, and are left out alone. Throws convert_error.
+  void select(selection& wanted);
+
+  h5::handle open(const source_object& o) const;
+  hid_t file() const { return file_; }
+  const std::string& path() const { return path_; }
+  // Of the same file, for what can be read without libhdf5; negative where it cannot be opened.
+  int descriptor() const { return descriptor_; }
+  std::vector<source_object>& objects() { return objects_; }
+  const std::vector<source_object>& objects() const { return objects_; }
+  // What select() left out: the uppermost of each; what is below goes with it.
+  const std::vector<source_object>& unselected() const { return unselected_; }
+  // What select() was asked for, for the attributes of the store's root; empty where nothing.
+  const json& selection_note() const { return selection_note_; }
+  // The object that lies at this address of the file, or null.
+  const source_object* at(haddr_t address) const;
+
+  // Paths of references' targets.
+  json object(const void* reference) override;
+  json region(const void* reference) override;
+  // The path of what a reference points to; empty where nothing.
+  std::string target_of(const void* reference, H5R_type_t type) const;
+
+ private:
+  void list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh);
+  source_object top_object(const std::string& path);
+  void keep_only(const std::vector<bool>& keep);
+
+  std::string path_;
+  h5::handle file_;
+  int descriptor_ = -1;
+  std::vector<source_object> objects_;
+  std::vector<source_object> unselected_;
+  std::unordered_map<haddr_t, std::size_t> by_address_;
+  json selection_note_ = json::object();
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Consolidated metadata: the zarr.json of every node once more in the root group's, so that a reader needs one request to know a store.
+//
+//   out = consolidating(std::move(out));
+//   out->put("a/zarr.json", text);      // is remembered
+//   out->put("zarr.json", group_text);  // last: gets all of them
+//
+#ifndef ZARRBITS_CONVERT_STORE_CONSOLIDATE_HPP
+#define ZARRBITS_CONVERT_STORE_CONSOLIDATE_HPP
+
+#include "convert/store/sink.hpp"
+
+namespace zarrbits::conversion {
+
+// One process must write the metadata of all nodes. A root that is an array stays as it is.
+std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out);
+
+}  // namespace zarrbits::conversion
+
+#endif

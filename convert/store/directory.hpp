@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store in a directory: one file per object, each of which appears whole, by a rename, or not at all.
+//
+#ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_HPP
+#define ZARRBITS_CONVERT_STORE_DIRECTORY_HPP
+
+#include "convert/store/sink.hpp"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// Several processes, on several machines, may write to one directory that they joined.
+class directory_sink final : public sink {
+ public:
+  directory_sink(std::string path, const sink_options& options);
+  ~directory_sink() override;
+
+  using sink::put;
+  void put(std::string_view key, std::span<const std::byte> bytes) override;
+  void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
+  std::unique_ptr<object_writer> begin(std::string_view key) override;
+  std::optional<std::vector<std::byte>> get(std::string_view key) override;
+  std::vector<std::string> list(std::string_view folder) override;
+  void append(std::string_view key, std::string_view text) override;
+  void remove(std::string_view folder) override;
+  void finish() override;
+  bool tells_case_apart() const override { return tells_case_apart_; }
+
+ private:
+  class temporary_file;
+  class writer;
+
+  void open_target(const sink_options& options);
+  void replace(const sink_options& options);
+  std::string path_of(std::string_view key) const { return root_ + "/" + std::string(key); }
+  void make_folders(const std::string& path);
+  void remember(const std::string& folder);  // its entries are not on the disk yet
+  void sync_folders();
+
+  std::string root_;
+  bool sync_ = false;
+  bool joined_ = false;        // stays without finish()
+  bool created_root_ = false;
+  bool found_unfinished_ = false;
+  bool finished_ = false;
+  bool tells_case_apart_ = true;
+  const std::string token_;
+  std::atomic<std::uint64_t> next_temporary_ = 0;
+  std::mutex mutex_, append_mutex_;
+  std::set<std::string> unsynced_;
+  std::set<std::string> appended_;  // by this process
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/store/files.hpp"
+
+#include "convert/store/sink.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <random>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+std::string reason(int error) { return std::system_category().message(error); }
+
+}  // namespace
+
+void fail_file(const std::string& what, const std::string& path, int error, const std::string& remedy) {
+  throw convert_error(what + " \"" + path + "\": " + reason(error) + "; " + remedy);
+}
+
+std::string unique_token() {
+  std::random_device device;
+  std::uniform_int_distribution<unsigned> digit(0, 15);
+  std::string token;
+  for (int i = 0; i < 16; ++i) token += "0123456789abcdef"[digit(device)];
+  return token;
+}
+
+file_descriptor& file_descriptor::operator=(file_descriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int file_descriptor::release() noexcept { return std::exchange(fd_, -1); }
+
+int file_descriptor::close() noexcept {
+  if (fd_ < 0) return 0;
+  return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
+}
+
+int write_all(int fd, std::span<const std::byte> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : ENOSPC;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+void require_range(int fd, std::uint64_t offset, std::uint64_t size) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw unreadable_range(reason(errno));
+  const auto end = static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
+  if (S_ISREG(info.st_mode) && (offset > end || size > end - offset)) throw unreadable_range("the file ends before it");
+}
+
+void read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t n = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw unreadable_range(reason(errno));
+    if (n == 0) throw unreadable_range("the file ends before it");
+    offset += static_cast<std::uint64_t>(n);
+    to = to.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
+  constexpr std::uint64_t small = 16 << 10;  // the way through memory is shorter
+#ifdef __linux__
+  while (size > small) {
+    auto at = static_cast<off_t>(offset);
+    const ssize_t n = ::copy_file_range(from, &at, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) return errno;
+    if (n <= 0) break;  // two file systems, one that does not know the call, or the end of the file: pread() tells which
+    offset += static_cast<std::uint64_t>(n);
+    size -= static_cast<std::uint64_t>(n);
+  }
+#endif
+  if (size == 0) return 0;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
+  while (size > 0) {
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size())));
+    read_range(from, offset, part);
+    if (const int error = write_all(to, part)) return error;
+    offset += part.size();
+    size -= part.size();
+  }
+  return 0;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Files and parts of them, for the sinks that write to a file system.
+//
+#ifndef ZARRBITS_CONVERT_STORE_FILES_HPP
+#define ZARRBITS_CONVERT_STORE_FILES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// "cannot write "x": No space left on device; check ..." as convert_error.
+[[noreturn]] void fail_file(const std::string& what, const std::string& path, int error,
+                            const std::string& remedy = "check the space and the permissions there");
+
+// 16 hexadecimal digits that no other process on any machine has.
+std::string unique_token();
+
+// A descriptor that is closed when it goes out of scope.
+class file_descriptor {
+ public:
+  file_descriptor() = default;
+  explicit file_descriptor(int fd) noexcept : fd_(fd) {}
+  file_descriptor(file_descriptor&& other) noexcept : fd_(other.release()) {}
+  file_descriptor& operator=(file_descriptor&& other) noexcept;
+  ~file_descriptor() { close(); }
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  int release() noexcept;
+  int close() noexcept;  // 0, or errno
+
+ private:
+  int fd_ = -1;
+};
+
+// 0, or errno. A disk that takes nothing more is ENOSPC.
+int write_all(int fd, std::span<const std::byte> bytes) noexcept;
+
+// Throws unreadable_range (sink.hpp) where a file has not these bytes.
+void require_range(int fd, std::uint64_t offset, std::uint64_t size);
+void read_range(int fd, std::uint64_t offset, std::span<std::byte> to);
+
+// Appends bytes of a file to another at its position, in the kernel where that can be. 0, or errno of writing; what cannot be read
+// throws unreadable_range.
+int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/store/node.hpp"
+
+#include "convert/attributes.hpp"
+
+#include <algorithm>
+
+namespace zarrbits::conversion {
+
+std::string array_text(const array_metadata& m) {
+  json j = {{"zarr_format", 3},
+            {"node_type", "array"},
+            {"shape", m.shape},
+            {"data_type", m.data_type},
+            {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", m.chunk}}}}},
+            {"chunk_key_encoding", {{"name", "default"}, {"configuration", {{"separator", "/"}}}}},
+            {"fill_value", m.fill_value},
+            {"codecs", m.codecs}};
+  if (!m.dimension_names.empty()) j["dimension_names"] = m.dimension_names;
+  j["attributes"] = m.attributes;
+  return j.dump(2) + "\n";
+}
+
+std::string group_text(const json& attributes) {
+  const json j = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}};
+  return j.dump(2) + "\n";
+}
+
+std::string metadata_key(std::string_view store_path) {
+  std::string key(store_path.substr(std::min<std::size_t>(1, store_path.size())));
+  return key.empty() ? "zarr.json" : key + "/zarr.json";
+}
+
+std::string chunk_key(std::string_view store_path, std::span<const hsize_t> at, std::size_t trailing) {
+  std::string key(store_path.substr(std::min<std::size_t>(1, store_path.size())));
+  key += key.empty() ? "c" : "/c";
+  for (const hsize_t i : at) key.append("/").append(std::to_string(i));
+  for (std::size_t i = 0; i < trailing; ++i) key += "/0";
+  return key;
+}
+
+json bytes_codecs(bool byte_order, bool big_endian) {
+  json first = {{"name", "bytes"}};
+  if (byte_order) first["configuration"] = {{"endian", big_endian ? "big" : "little"}};
+  return json::array({std::move(first)});
+}
+
+json text_codecs(bool utf8) { return json::array({{{"name", utf8 ? "vlen-utf8" : "vlen-bytes"}}}); }
+
+void text_chunk::add(std::string_view s) {
+  if (s.size() > 0xFFFFFFFFU || count_ == 0xFFFFFFFFU) throw damaged_chunk("a string of 4 GiB or more, which Zarr's codecs cannot hold");
+  const auto n = static_cast<std::uint32_t>(s.size());
+  for (unsigned i = 0; i < 4; ++i) bytes_.push_back(static_cast<std::byte>(n >> (8 * i)));
+  const auto* p = reinterpret_cast<const std::byte*>(s.data());
+  bytes_.insert(bytes_.end(), p, p + s.size());
+  ++count_;
+}
+
+buffer text_chunk::take() {
+  for (unsigned i = 0; i < 4; ++i) bytes_[i] = static_cast<std::byte>(count_ >> (8 * i));
+  buffer out = std::move(bytes_);
+  bytes_.assign(4, std::byte{0});
+  count_ = 0;
+  return out;
+}
+
+std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target) {
+  std::vector<hsize_t> chunk(shape.size(), 1);
+  std::uint64_t room = std::max<std::uint64_t>(1, target / std::max<std::uint64_t>(1, element));
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    const hsize_t extent = std::max<hsize_t>(1, shape[d]);
+    if (extent <= room) {
+      chunk[d] = extent;
+      room /= extent;
+    } else {
+      const hsize_t pieces = extent / room + (extent % room != 0);
+      chunk[d] = extent / pieces + (extent % pieces != 0);  // pieces of about the same length
+      break;
+    }
+  }
+  return chunk;
+}
+
+}  // namespace zarrbits::conversion

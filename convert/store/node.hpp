@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Nodes of a Zarr v3 store: keys, zarr.json, and chunks of strings.
+//
+#ifndef ZARRBITS_CONVERT_STORE_NODE_HPP
+#define ZARRBITS_CONVERT_STORE_NODE_HPP
+
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/filters.hpp"
+#include "convert/hdf5/type_tree.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct array_metadata {
+  std::vector<hsize_t> shape, chunk;
+  json data_type, fill_value, codecs;
+  json attributes = json::object();
+  std::vector<std::string> dimension_names;
+};
+
+std::string array_text(const array_metadata& m);
+std::string group_text(const json& attributes);
+
+// "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are not in `at` have one chunk.
+std::string chunk_key(std::string_view store_path, std::span<const hsize_t> at, std::size_t trailing = 0);
+std::string metadata_key(std::string_view store_path);
+
+// The "codecs" of an array: bytes for fixed sizes, vlen-utf8 or vlen-bytes for strings.
+json bytes_codecs(bool byte_order, bool big_endian);
+json text_codecs(bool utf8);
+
+// A chunk of strings as the codecs vlen-utf8 and vlen-bytes have it: their number, then each with its length.
+class text_chunk {
+ public:
+  text_chunk() : bytes_(4) {}
+  void add(std::string_view s);
+  std::size_t count() const { return count_; }
+  buffer take();
+
+ private:
+  buffer bytes_;
+  std::uint32_t count_ = 0;
+};
+
+// A chunk shape of about `target` bytes whose chunks are ranges of the array in C order.
+std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target = 8U << 20);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Shards: many encoded chunks in one object, with an index at its end (Zarr's codec sharding_indexed).
+//
+//   shard_writer shard(out, "a/c/0", 64);     // 64 chunks, in C order of the grid inside the shard
+//   shard.add(3, chunk);                      // rising numbers; what is left out is missing
+//   shard.add_range(4, fd, address, size);    // bytes of the source's file
+//   shard.commit();                           // without a chunk there is no object
+//
+#ifndef ZARRBITS_CONVERT_STORE_SHARD_HPP
+#define ZARRBITS_CONVERT_STORE_SHARD_HPP
+
+#include "convert/store/sink.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// The bytes depend on the chunks alone, not on when and where they were added.
+class shard_writer {
+ public:
+  shard_writer(sink& out, std::string key, std::size_t chunks);
+
+  // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
+  void add(std::size_t at, std::span<const std::byte> bytes);
+  // Throws unreadable_range before anything is written where the file has fewer bytes; then the chunk is missing and the shard goes on.
+  void add_range(std::size_t at, int fd, std::uint64_t offset, std::uint64_t size);
+
+  bool empty() const noexcept { return object_ == nullptr; }
+  // Writes the index. Returns the object's size; 0 where there is none.
+  std::uint64_t commit();
+
+ private:
+  object_writer& open(std::size_t at, std::uint64_t size);
+
+  sink& out_;
+  std::string key_;
+  std::unique_ptr<object_writer> object_;
+  std::vector<std::byte> index_;  // offset and size of each chunk; all bits set where it is missing
+  std::uint64_t size_ = 0;
+  std::size_t next_ = 0;
+  bool broken_ = false;
+};
+
+// The codecs of an array with shards, from the shape and the codecs of the chunks in them. Its chunk_grid has the shape of a shard.
+nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape, const nlohmann::ordered_json& inner_codecs);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/store/sink.hpp"
+
+#include "convert/store/directory.hpp"
+#include "convert/store/files.hpp"
+#ifdef ZARRBITS_WITH_S3
+#include "convert/store/s3.hpp"
+#endif
+#include "convert/store/zip.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
+  require_range(fd, offset, size);
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
+  while (size > 0) {
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size())));
+    read_range(fd, offset, part);
+    append(part);
+    offset += part.size();
+    size -= part.size();
+  }
+}
+
+void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
+  const auto object = begin(key);
+  object->append_range(fd, offset, size);
+  object->commit();
+}
+
+namespace {
+
+bool is_s3(const std::string& target) { return target.starts_with("s3://"); }
+bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
+
+}  // namespace
+
+std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
+  if (is_s3(target)) {
+#ifdef ZARRBITS_WITH_S3
+    return std::make_unique<s3_sink>(target, options);
+#else
+    throw convert_error("this zarrbits was built without libcurl and cannot write to \"" + target + "\"; choose a directory, or build it with "
+                        "-DZARRBITS_S3=ON");
+#endif
+  }
+  if (!options.endpoint.empty()) throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
+  if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
+  return std::make_unique<directory_sink>(target, options);
+}
+
+bool remove_unfinished(const std::string& target, const sink_options& options) noexcept {
+  namespace fs = std::filesystem;
+  try {
+#ifdef ZARRBITS_WITH_S3
+    if (is_s3(target)) return s3_sink::remove_unfinished(target, options.endpoint);
+#else
+    if (is_s3(target)) return false;
+#endif
+    (void)options;
+    if (is_zip(target)) return fs::remove(unfinished_zip(target));
+    const fs::path root = target, mark = root / unfinished_folder;
+    if (!fs::exists(mark)) return false;
+    fs::remove(root / "zarr.json");
+    for (const auto& entry : fs::directory_iterator(root)) {
+      if (entry.path() != mark) fs::remove_all(entry.path());
+    }
+    fs::remove_all(mark);
+    fs::remove(root);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void write_whole_file(const std::string& path, std::string_view text) {
+  constexpr const char* what = "cannot write the report";
+  constexpr const char* remedy = "check the place given with --report";
+  struct stat info {};
+  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
+  const std::string temporary = special ? path : path + ".zarrbits-" + unique_token() + ".tmp";
+  file_descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd) fail_file(what, path, errno, remedy);
+  int error = write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size())));
+  if (const int closing = fd.close(); !error) error = closing;
+  if (!error && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error) {
+    if (!special) ::unlink(temporary.c_str());
+    fail_file(what, path, error, remedy);
+  }
+}
+
+}  // namespace zarrbits::conversion
+
+bool zarrbits::remove_unfinished_store(const std::string& store, const std::string& endpoint) noexcept {
+  return conversion::remove_unfinished(store, {.endpoint = endpoint});
+}

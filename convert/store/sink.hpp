@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where a store goes: keys to bytes, and nothing else.
+//
+//   const auto out = make_sink("out.zarr", {.source = "in.h5"});  // or "out.zip", "s3://bucket/prefix"
+//   out->put("a/c/0/0", chunk);       // whole or not at all, from any thread
+//   out->put("zarr.json", metadata);  // last
+//   out->finish();                    // without it the store is removed again, or left for a later run that joins it
+//
+#ifndef ZARRBITS_CONVERT_STORE_SINK_HPP
+#define ZARRBITS_CONVERT_STORE_SINK_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Stands in the root of a store that is being written: a folder for what the conversion keeps to itself (plan and journal). A reader
+// finds no zarr.json beside it; --overwrite knows what it may remove, and --resume what it may go on with.
+constexpr const char* unfinished_folder = ".zarrbits-unfinished";
+
+// Bytes of the source's file that put_range() and append_range() cannot read. what() is a reason, not a sentence.
+struct unreadable_range : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// One object, written piece by piece by one thread. It appears with commit(), or never.
+class object_writer {
+ public:
+  virtual ~object_writer() = default;
+  virtual void append(std::span<const std::byte> bytes) = 0;
+  // Bytes of a file, without a way through memory where the sink knows one. Throws unreadable_range.
+  virtual void append_range(int fd, std::uint64_t offset, std::uint64_t size);
+  virtual void commit() = 0;
+};
+
+// All functions but remove() and finish() may be called from several threads at once. Keys are "/"-separated, without empty parts,
+// "." or "..". Whatever cannot be written throws convert_error.
+class sink {
+ public:
+  virtual ~sink() = default;
+  sink() = default;
+  sink(const sink&) = delete;
+  sink& operator=(const sink&) = delete;
+
+  // Writes one object, in place of another under the same key.
+  virtual void put(std::string_view key, std::span<const std::byte> bytes) = 0;
+  void put(std::string_view key, std::string_view text) { put(key, std::as_bytes(std::span(text.data(), text.size()))); }
+  // The same with bytes of a file. Throws unreadable_range, too; then there is no object.
+  virtual void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size);
+  virtual std::unique_ptr<object_writer> begin(std::string_view key) = 0;
+
+  // Nothing where there is no such object.
+  virtual std::optional<std::vector<std::byte>> get(std::string_view key) = 0;
+  // The keys of objects and folders directly below a folder ("" for the root), sorted. None where there is no such folder.
+  virtual std::vector<std::string> list(std::string_view folder) = 0;
+
+  // Adds lines to an object, for the journal; `text` ends with a newline. Where objects cannot grow, each call makes one of its own:
+  // its key begins with `key` and "-". To read all: list() the folder and get() what begins with `key`.
+  virtual void append(std::string_view key, std::string_view text) = 0;
+  // Removes everything below a key's folder ("a/b"): the half of a node that cannot be finished.
+  virtual void remove(std::string_view folder) = 0;
+  // All is written: the store is whole. Removes the folder of the unfinished.
+  virtual void finish() = 0;
+
+  // False where two keys that differ in case alone would be one object.
+  virtual bool tells_case_apart() const { return true; }
+  // False where nothing is left of a run that was cut off: no later run can join it.
+  virtual bool keeps_unfinished() const { return true; }
+  // False where the order of put() and commit() shows in the bytes of the store: to be the same each time, they must come in one order.
+  virtual bool any_order() const { return true; }
+
+  // Without the journal.
+  virtual std::uint64_t objects() const noexcept { return objects_; }
+  virtual std::uint64_t bytes() const noexcept { return bytes_; }
+
+ protected:
+  void count(std::string_view key, std::uint64_t bytes) noexcept {
+    if (key.starts_with(unfinished_folder)) return;
+    ++objects_;
+    bytes_ += bytes;
+  }
+
+ private:
+  std::atomic<std::uint64_t> objects_ = 0, bytes_ = 0;
+};
+
+struct sink_options {
+  // What to do with a target that exists.
+  enum class existing {
+    refuse,   // an empty directory is as good as none
+    replace,  // remove it, if it is a Zarr store or an unfinished one, its metadata first
+    join,     // go on with an unfinished store, or begin one; without finish() it stays as it is
+  } target = existing::refuse;
+  std::string source = {};    // the file that is read: a store that holds it is never removed
+  bool sync = false;          // all is on the disk before it is said to be written
+  std::string endpoint = {};  // of an S3 server that is not Amazon's: "http://127.0.0.1:7070"
+};
+
+// "s3://bucket/prefix", "x.zip" for one file, or a directory.
+std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
+
+// Removes what a conversion left that was killed. True where there was something.
+bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
+
+// Writes a file so that it appears whole or not at all. Throws convert_error.
+void write_whole_file(const std::string& path, std::string_view text);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/unit.hpp"
+
+#include "convert/names.hpp"
+
+#include <algorithm>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+json to_json(const array_result& r) {
+  json lost = json::array();
+  for (const auto& [at, why] : r.lost) lost.push_back({at, shown(why)});
+  return {{"utf8", r.assumed.text_is_utf8}, {"bool", r.assumed.bools_are_0_or_1}, {"packed", r.assumed.raw_packing_fits},
+          {"counts", {r.counts.raw, r.counts.rewrapped, r.counts.recoded, r.counts.absent, r.counts.lost}},
+          {"worst", static_cast<int>(r.worst)}, {"bytes", r.store_bytes}, {"rounded", r.rounded}, {"dangling", r.dangling}, {"lost", lost}};
+}
+
+array_result array_from(const json& j) {
+  array_result r;
+  r.assumed = {j.at("utf8").get<bool>(), j.at("bool").get<bool>(), j.at("packed").get<bool>()};
+  const auto counts = j.at("counts").get<std::vector<std::uint64_t>>();
+  r.counts = {counts.at(0), counts.at(1), counts.at(2), counts.at(3), counts.at(4)};
+  r.worst = static_cast<outcome>(std::clamp(j.at("worst").get<int>(), 0, static_cast<int>(outcome::skipped)));
+  r.store_bytes = j.at("bytes").get<std::uint64_t>();
+  r.rounded = j.at("rounded").get<bool>();
+  r.dangling = j.at("dangling").get<bool>();
+  for (const json& l : j.at("lost")) r.lost[l.at(0).get<std::vector<std::uint64_t>>()] = l.at(1).get<std::string>();
+  return r;
+}
+
+json to_json(const made_array& m) {
+  json j = {{"path", m.store_path}};
+  if (m.meta) {
+    j["shape"] = m.meta->shape;
+    j["chunk"] = m.meta->chunk;
+    j["type"] = m.meta->data_type;
+    j["fill"] = m.meta->fill_value;
+    j["codecs"] = m.meta->codecs;
+    j["attributes"] = m.meta->attributes;
+  }
+  return j;
+}
+
+made_array made_from(const json& j) {
+  made_array m;
+  m.store_path = j.at("path").get<std::string>();
+  if (j.contains("shape")) {
+    m.meta.emplace();
+    m.meta->shape = j.at("shape").get<std::vector<hsize_t>>();
+    m.meta->chunk = j.at("chunk").get<std::vector<hsize_t>>();
+    m.meta->data_type = j.at("type");
+    m.meta->fill_value = j.at("fill");
+    m.meta->codecs = j.at("codecs");
+    m.meta->attributes = j.at("attributes");
+  }
+  return m;
+}
+
+}  // namespace
+
+void array_result::add(const array_result& o) {
+  assumed.text_is_utf8 = assumed.text_is_utf8 && o.assumed.text_is_utf8;
+  assumed.bools_are_0_or_1 = assumed.bools_are_0_or_1 && o.assumed.bools_are_0_or_1;
+  assumed.raw_packing_fits = assumed.raw_packing_fits && o.assumed.raw_packing_fits;
+  counts.raw += o.counts.raw;
+  counts.rewrapped += o.counts.rewrapped;
+  counts.recoded += o.counts.recoded;
+  counts.absent += o.counts.absent;
+  counts.lost += o.counts.lost;
+  worst = std::max(worst, o.worst);
+  store_bytes += o.store_bytes;
+  rounded = rounded || o.rounded;
+  dangling = dangling || o.dangling;
+  lost.insert(o.lost.begin(), o.lost.end());
+}
+
+void unit_result::add(unit_result&& o) {
+  if (arrays.size() < o.arrays.size()) arrays.resize(o.arrays.size());
+  for (std::size_t i = 0; i < o.arrays.size(); ++i) arrays[i].add(o.arrays[i]);
+  made.insert(made.end(), std::make_move_iterator(o.made.begin()), std::make_move_iterator(o.made.end()));
+  if (skipped.empty()) skipped = std::move(o.skipped);
+}
+
+std::string journal_line(const unit_id& id, const unit_result& result) {
+  json j = {{"dataset", id.dataset}, {"unit", id.number}};
+  if (!result.skipped.empty()) {
+    j["skipped"] = shown(result.skipped);
+  } else {
+    j["arrays"] = json::array();
+    for (const array_result& r : result.arrays) j["arrays"].push_back(to_json(r));
+    j["made"] = json::array();
+    for (const made_array& m : result.made) j["made"].push_back(to_json(m));
+  }
+  j["end"] = true;  // a number that was cut off is a number, too
+  return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::optional<std::pair<unit_id, unit_result>> parse_journal_line(std::string_view line) {
+  try {
+    const json j = json::parse(line);
+    if (!j.at("end").get<bool>()) return {};
+    unit_id id{j.at("dataset").get<std::size_t>(), j.at("unit").get<std::uint64_t>()};
+    unit_result r;
+    if (j.contains("skipped")) {
+      r.skipped = j.at("skipped").get<std::string>();
+    } else {
+      for (const json& a : j.at("arrays")) r.arrays.push_back(array_from(a));
+      for (const json& m : j.at("made")) r.made.push_back(made_from(m));
+    }
+    return std::pair{id, std::move(r)};
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/unit_runner.hpp"
+
+#include "convert/names.hpp"
+#include "convert/sequences.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <unistd.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using strategy = array_plan::strategy;
+using kind = dataset_part::kind_type;
+using position = std::pair<std::size_t, std::vector<hsize_t>>;  // part and chunk
+
+constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
+constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without being stored one by one in the source
+constexpr std::uint64_t batch_bytes = 256U << 10;  // small chunks go to a thread by the dozen
+constexpr std::size_t batch_chunks = 64;
+
+// How a chunk comes to the thread that makes it.
+struct chunk_input {
+  enum class form_type {
+    stored,   // bytes of H5Dread_chunk
+    values,   // of H5Dread
+    range,    // a range of the source's file
+    retry,    // libhdf5 is asked for the values, by the thread itself
+  } form = form_type::stored;
+  std::vector<hsize_t> at;
+  buffer bytes = {};
+  unsigned mask = 0;
+  std::uint64_t offset = 0, size = 0;  // range
+  bool drop_if_fill = false;           // values
+  std::string why = {};                // retry
+  std::uint64_t progress = 0;
+};
+
+// Where a chunk's values are one range of all values, and the beginning of the chunk: how many come before it, and how many it has.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
+  const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
+  std::size_t d = 0;
+  while (d < grid.rank() && inside[d] == 1) ++d;
+  for (++d; d < grid.rank(); ++d) {
+    if (inside[d] != grid.shape[d] || inside[d] != grid.chunk[d]) return {};
+  }
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < grid.rank(); ++i) before = before * grid.shape[i] + first[i];
+  return std::pair{before, product(inside)};
+}
+
+bool read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t n = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    offset += static_cast<std::uint64_t>(n);
+    to = to.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+struct unit_runner::state {
+  std::shared_ptr<const dataset_plan> dataset;
+  unit_id id;
+  std::mutex mutex;
+  unit_result result;
+  std::vector<assumptions> assumed;  // for each part
+  std::vector<bool> to_do;           // parts
+  std::vector<char> wrong;           // parts whose assumptions are wrong
+  std::optional<std::pair<position, std::string>> skipped;
+  std::atomic<bool> stop = false;    // the dataset is skipped: nothing more is needed of it
+  std::atomic<std::uint64_t> open = 0;
+
+  void skip(const position& where, const std::string& why) {
+    const std::lock_guard held(mutex);
+    if (!skipped || where < skipped->first) skipped.emplace(where, why);
+    stop = true;
+  }
+  bool is_wrong(std::size_t part) {
+    const std::lock_guard held(mutex);
+    return wrong[part] != 0;
+  }
+};
+
+struct unit_runner::batch {
+  std::shared_ptr<state> unit;
+  std::size_t part = 0;
+  std::shared_ptr<const array_plan> plan;
+  std::vector<chunk_input> chunks = {};
+  std::uint64_t cost = 0;
+
+  const dataset_part& node() const { return unit->dataset->parts()[part]; }
+  bool stopped() const { return unit->stop || unit->is_wrong(part); }
+};
+
+unit_runner::unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls c)
+    : source_(source), out_(out), options_(options), queue_(queue), calls_(std::move(c)) {}
+
+void unit_runner::run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id) {
+  const auto unit = std::make_shared<state>();
+  const std::size_t parts = dataset->parts().size();
+  unit->dataset = std::move(dataset);
+  unit->id = id;
+  unit->result.arrays.resize(parts);
+  unit->assumed.resize(parts);
+  unit->to_do.assign(parts, true);
+  unit->wrong.assign(parts, 0);
+  produce(unit);
+  repeat_units();
+}
+
+void unit_runner::finish() {
+  do {
+    queue_.finish();
+    repeat_units();
+    queue_.finish();
+  } while ([&] {
+    const std::lock_guard held(mutex_);
+    return !repeat_.empty();
+  }());
+}
+
+void unit_runner::repeat_units() {
+  for (;;) {
+    std::shared_ptr<state> unit;
+    {
+      const std::lock_guard held(mutex_);
+      if (repeat_.empty()) return;
+      unit = std::move(repeat_.back());
+      repeat_.pop_back();
+    }
+    produce(unit);
+  }
+}
+
+void unit_runner::produce(const std::shared_ptr<state>& unit) {
+  ++unit->open;
+  for (std::size_t part = 0; part < unit->to_do.size() && !unit->stop; ++part) {
+    if (!unit->to_do[part] || unit->dataset->parts()[part].kind == kind::group) continue;
+    if (const auto why = reason_to_skip([&] { produce_part(unit, part); })) unit->skip({part, {}}, *why);
+  }
+  release(unit);
+}
+
+void unit_runner::release(const std::shared_ptr<state>& unit) {
+  if (--unit->open > 0) return;
+  const std::lock_guard one_at_a_time(mutex_);
+  bool again = false;
+  for (std::size_t part = 0; part < unit->wrong.size(); ++part) {
+    unit->to_do[part] = unit->wrong[part] != 0;
+    if (!unit->wrong[part]) continue;
+    again = true;
+    unit->wrong[part] = 0;
+    unit->result.arrays[part] = {};
+  }
+  if (again && !unit->stop) {
+    repeat_.push_back(unit);
+    return;
+  }
+  if (unit->skipped) {
+    unit->result = {};
+    unit->result.skipped = unit->skipped->second;
+  } else {
+    for (std::size_t part = 0; part < unit->assumed.size(); ++part) unit->result.arrays[part].assumed = unit->assumed[part];
+  }
+  calls_.done(unit->id, std::move(unit->result));
+}
+
+void unit_runner::produce_part(const std::shared_ptr<state>& unit, std::size_t part) {
+  const source_dataset& data = unit->dataset->data;
+  const dataset_part& node = unit->dataset->parts()[part];
+  if (node.kind == kind::sequences) {
+    const h5::lock one_thread;
+    write_sequences(data, node.view, node.store_path, {source_, out_, unit->result.arrays[part], unit->result.made});
+    return calls_.advance(data.stored_bytes);
+  }
+  batch next{unit, part, {}};
+  {
+    const h5::lock one_thread;
+    next.plan = std::make_shared<const array_plan>(data, node.view, options_, unit->assumed[part]);
+  }
+  const chunk_range range = unit->dataset->unit(unit->id.number);
+  if (data.layout == H5D_CHUNKED && !next.plan->materialize) produce_stored(next, range);
+  else produce_read(next, range);
+  submit(next);
+}
+
+void unit_runner::produce_stored(batch& next, const chunk_range& range) {
+  const source_dataset& data = next.plan->data;
+  const array_plan& plan = *next.plan;
+  std::uint64_t stored = 0;
+  std::string missing;
+  const h5::lock one_thread;
+  for_each_stored_chunk(data.dataset, data.grid, range.first, range.count, [&](const std::vector<hsize_t>& at, hsize_t size) {
+    if (next.stopped()) return false;
+    if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
+    chunk_input chunk;
+    chunk.at = at;
+    chunk.progress = size;
+    const std::uint64_t plain = data.grid.chunk_elements() * std::max(data.element_size, plan.view.size);
+    if (plan.way == strategy::read && missing.empty()) {
+      chunk.form = chunk_input::form_type::retry;
+      next.cost += 2 * plain;
+    } else if (size > largest_stored) {
+      chunk.form = chunk_input::form_type::retry;
+      chunk.why = "a stored size of " + human_bytes(size);
+    } else {
+      chunk.bytes.resize(static_cast<std::size_t>(size));
+      const std::vector<hsize_t> first = data.grid.start(at);
+      if (H5Dread_chunk(data.dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()) < 0) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.why = h5::last_error();
+        chunk.bytes = {};
+      }
+      // a writer that did not have the filter either may have stored the chunk without
+      if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
+        throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+      }
+      if (plan.way == strategy::read) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.bytes = {};
+      }
+      // such chunks are stored without filters, and the mask does not say so
+      if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
+      next.cost += size + (plan.way == strategy::copy || plan.way == strategy::packed ? 0 : 2 * plain);
+    }
+    next.chunks.push_back(std::move(chunk));
+    if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) {
+      const h5::lock::pause others;  // submit() may wait for threads that wait for libhdf5
+      submit(next);
+    }
+    return true;
+  });
+  const std::lock_guard held(next.unit->mutex);
+  next.unit->result.arrays[next.part].counts.absent += range.count - stored;
+}
+
+void unit_runner::produce_read(batch& next, const chunk_range& range) {
+  const source_dataset& data = next.plan->data;
+  const array_plan& plan = *next.plan;
+  const chunk_grid& grid = data.grid;
+  const std::uint64_t all = grid.chunks();
+  std::uint64_t absent = 0;
+  std::optional<std::uint64_t> address;
+  source_dataset::mapping mapping;
+  {
+    const h5::lock one_thread;
+    if (data.nothing_stored() && !plan.materialize) {
+      absent = range.count;
+    } else {
+      if (all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
+      mapping = data.virtual_mapping();
+      if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
+    }
+  }
+  std::vector<hsize_t> at = grid.at(range.first);
+  const std::uint64_t plain = grid.chunk_elements() * plan.view.size;
+  for (std::uint64_t i = absent; i < range.count && !next.stopped(); ++i, grid.next(at)) {
+    if (mapping.holds_values && !mapping.holds_values(grid.start(at), grid.inside(at))) {
+      ++absent;
+      continue;
+    }
+    chunk_input chunk;
+    chunk.at = at;
+    chunk.progress = range.bytes / range.count;
+    const auto run = address ? run_of(grid, at) : std::nullopt;
+    if (run) {
+      chunk.form = chunk_input::form_type::range;
+      chunk.offset = *address + run->first * data.element_size;
+      chunk.size = run->second * data.element_size;
+      next.cost += chunk.size / 4;  // most of it never comes into memory
+    } else {
+      chunk.form = chunk_input::form_type::retry;
+      chunk.drop_if_fill = data.layout == H5D_VIRTUAL && !plan.materialize;
+      next.cost += 2 * plain;
+    }
+    next.chunks.push_back(std::move(chunk));
+    if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
+  }
+  const std::lock_guard held(next.unit->mutex);
+  next.unit->result.arrays[next.part].counts.absent += absent;
+}
+
+void unit_runner::submit(batch& next) {
+  if (next.chunks.empty()) return;
+  auto work_of = std::make_shared<batch>(next);
+  work_of->chunks = std::move(next.chunks);
+  next.chunks = {};
+  next.cost = 0;
+  ++next.unit->open;
+  queue_.submit(work_of->cost, [this, work_of] {
+    work(*work_of);
+    release(work_of->unit);
+  });
+}
+
+void unit_runner::work(batch& all) {
+  array_result result;
+  std::uint64_t progress = 0;
+  for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
+    progress += all.chunks[i].progress;
+    const position where{all.part, all.chunks[i].at};
+    try {
+      if (const auto why = reason_to_skip([&] { work_on(all, i, result); })) all.unit->skip(where, *why);
+    } catch (const wrong_assumption& wrong) {
+      const std::lock_guard held(all.unit->mutex);
+      all.unit->assumed[all.part].*wrong.which = false;
+      all.unit->wrong[all.part] = 1;
+    }
+    all.chunks[i].bytes = {};
+  }
+  {
+    const std::lock_guard held(all.unit->mutex);
+    all.unit->result.arrays[all.part].add(result);
+  }
+  const std::lock_guard one_at_a_time(mutex_);
+  calls_.advance(progress);
+}
+
+bool unit_runner::work_on(batch& all, std::size_t index, array_result& result) {
+  using form = chunk_input::form_type;
+  chunk_input& chunk = all.chunks[index];
+  const array_plan& plan = *all.plan;
+  const source_dataset& data = plan.data;
+  const chunk_maker maker(plan);
+  const auto key = [&] { return chunk_key(all.node().store_path, chunk.at, plan.trailing); };
+  const auto count = [&](outcome how, std::uint64_t bytes) {
+    result.store_bytes += bytes;
+    (how == outcome::raw ? result.counts.raw : how == outcome::rewrapped ? result.counts.rewrapped : result.counts.recoded) += 1;
+    result.worst = std::max(result.worst, how);
+  };
+  const auto put = [&](const made_chunk& made) {
+    result.dangling = result.dangling || made.dangling;
+    out_.put(key(), made.bytes);
+    count(made.how, made.bytes.size());
+    return true;
+  };
+  const auto note_rounding = [&] {
+    if (!plan.leaf.maybe_lossy || result.rounded) return;
+    result.rounded = !(plan.view.whole && plan.leaf.kind == type_class::floating) || data.chunk_loses(chunk.at);
+  };
+  const std::size_t plain = static_cast<std::size_t>(data.grid.chunk_elements()) * data.element_size;
+  if (chunk.form == form::range) {
+    try {
+      if (chunk.size == plain && plan.leaf.kind != type_class::boolean) {
+        out_.put_range(key(), source_.descriptor(), chunk.offset, chunk.size);
+        count(outcome::raw, chunk.size);
+        return true;
+      }
+      // what lies over the edge reads as the fill value
+      buffer bytes(plain);
+      if (read_range(source_.descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)))) {
+        for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += data.element_size) std::memcpy(bytes.data() + i, plan.fill.data(), data.element_size);
+        return put(*maker.from_stored(std::move(bytes), 0, chunk.at));
+      }
+    } catch (const unreadable_range& e) {
+      chunk.why = e.what();
+    }
+  } else if (chunk.form == form::stored) {
+    try {
+      if (const auto made = maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
+        note_rounding();
+        return put(*made);
+      }
+    } catch (const damaged_chunk& e) {
+      chunk.why = e.what();
+    } catch (const h5::failure& e) {
+      chunk.why = e.what();
+    }
+  }
+  // libhdf5 may know better; if it does not either, the chunk is lost
+  std::string why;
+  try {
+    buffer values = maker.read_values(chunk.at);
+    if (chunk.drop_if_fill && maker.all_fill(values)) {
+      ++result.counts.absent;
+      return true;
+    }
+    note_rounding();
+    made_chunk made = maker.from_values(std::move(values), chunk.at);
+    if (plan.way == strategy::copy && !plan.packed) made.how = outcome::raw;
+    return put(made);
+  } catch (const h5::failure& e) {
+    why = e.what();
+    if (data.external) throw skip_dataset("its external files cannot be read: " + why);
+  } catch (const damaged_chunk& e) {
+    why = chunk.why.empty() ? e.what() : chunk.why;
+  }
+  if (!options_.keep_going) {
+    throw convert_error("chunk " + place(chunk.at) + " of dataset \"" + data.object.path + "\" cannot be read: " + why +
+                        "; --keep-going leaves such chunks out and names them");
+  }
+  ++result.counts.lost;
+  result.worst = std::max(result.worst, outcome::recoded);
+  result.lost[{chunk.at.begin(), chunk.at.end()}] = why;
+  return false;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Makes and writes the chunks of units. One thread reads: it alone finds chunks and takes their stored bytes, under libhdf5's lock. What
+// comes then (checking, inflating, encoding, writing) is the work of all threads.
+//
+#ifndef ZARRBITS_CONVERT_UNIT_RUNNER_HPP
+#define ZARRBITS_CONVERT_UNIT_RUNNER_HPP
+
+#include "convert/chunk_maker.hpp"
+#include "convert/dataset.hpp"
+#include "convert/work_queue.hpp"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class unit_runner {
+ public:
+  // `done` is called for each unit that is finished, from any thread, one at a time; `advance` so for bytes of the source that are done.
+  struct calls {
+    std::function<void(const unit_id&, unit_result&&)> done;
+    std::function<void(std::uint64_t)> advance;
+  };
+  unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls calls);
+
+  // Begins a unit of a dataset that is prepared, and reads what it needs. Its chunks may be made later. Throws convert_error.
+  void run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id);
+  // Until all units are done.
+  void finish();
+
+ private:
+  struct state;
+  struct batch;
+  void produce(const std::shared_ptr<state>& unit);
+  void produce_part(const std::shared_ptr<state>& unit, std::size_t part);
+  void produce_stored(batch& next, const chunk_range& range);
+  void produce_read(batch& next, const chunk_range& range);
+  void submit(batch& next);
+  void work(batch& all);
+  bool work_on(batch& all, std::size_t index, array_result& result);
+  void release(const std::shared_ptr<state>& unit);
+  void repeat_units();
+
+  source_file& source_;
+  sink& out_;
+  const convert_options& options_;
+  work_queue& queue_;
+  calls calls_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<state>> repeat_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

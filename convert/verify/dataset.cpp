@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/verify/dataset.hpp"
+
+#include "convert/verify/blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::verify {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t largest_element = 1u << 30;
+
+// A one-dimensional array of the store, read from front to back.
+class sequence_reader {
+ public:
+  explicit sequence_reader(const fs::path& directory) : array_(directory) {
+    if (array_.shape().size() != 1) throw store_error("an array of sequences has " + std::to_string(array_.shape().size()) + " dimensions");
+  }
+  const zarr_array& array() const noexcept { return array_; }
+  std::uint64_t size() const noexcept { return array_.shape()[0]; }
+  zarr_element at(std::uint64_t i) {
+    const std::uint64_t n = array_.chunk_shape()[0];
+    if (!loaded_ || i / n != chunk_) {
+      chunk_ = i / n;
+      present_ = array_.read_chunk({chunk_}, values_);
+      loaded_ = true;
+    }
+    return present_ ? element_of(array_.type(), values_, static_cast<std::size_t>(i % n)) : element_of(array_.type(), array_.fill(), 0);
+  }
+
+ private:
+  zarr_array array_;
+  zarr_values values_;
+  std::uint64_t chunk_ = 0;
+  bool loaded_ = false;
+  bool present_ = false;
+};
+
+}  // namespace
+
+std::string dataset_comparison::view::member() const {
+  std::string s;
+  for (const std::string& m : members) s += (s.empty() ? "" : ".") + m;
+  return s;
+}
+
+void dataset_comparison::conclude(verdict v, const std::string& reason, const std::string& member) {
+  if (v <= finding_.outcome) return;
+  finding_.outcome = v;
+  finding_.reason = member.empty() ? reason : "member " + member + ": " + reason;
+}
+
+bool dataset_comparison::different(const view& v, const index& at, const difference& d) {
+  std::string field = v.member();
+  if (!d.field.empty()) field += (field.empty() ? "" : ".") + d.field;
+  if (finding_.outcome != verdict::differs) {
+    finding_.has_index = true;
+    finding_.index = at;
+    finding_.field = field;
+    finding_.source_value = d.source;
+    finding_.store_value = d.store;
+  }
+  conclude(verdict::differs,
+           "differs at " + join(at) + (field.empty() ? "" : " in member " + field) + ": source " + d.source + ", store " + d.store, "");
+  return false;
+}
+
+void dataset_comparison::read_properties() {
+  properties_ = checked(H5Dget_create_plist(dataset_), "cannot read the creation properties");
+  const H5D_layout_t kind = H5Pget_layout(properties_.get());
+  if (kind == H5D_CHUNKED) {
+    std::vector<hsize_t> chunk(dims_.size());
+    if (H5Pget_chunk(properties_.get(), static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(dims_.size())) {
+      source_chunk_.assign(chunk.begin(), chunk.end());
+    }
+    const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+    std::vector<hsize_t> limit(dims_.size());
+    if (!limit.empty()) check(H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0 ? -1 : 0, "cannot read the dataspace");
+    // extensible arrays, which have one unlimited dimension, are listed as if it were the first
+    index_unreliable_ = std::count(limit.begin(), limit.end(), H5S_UNLIMITED) == 1 && limit[0] != H5S_UNLIMITED;
+  }
+  const bool plain = kind == H5D_CHUNKED || (kind == H5D_CONTIGUOUS && H5Pget_external_count(properties_.get()) == 0);
+  nothing_stored_ = plain && H5Dget_storage_size(dataset_) == 0;
+  H5D_fill_value_t state = H5D_FILL_VALUE_ERROR;
+  H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
+  check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
+  check(H5Pget_fill_time(properties_.get(), &time), "cannot read the fill time");
+  may_be_undefined_ = state == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER;
+}
+
+// What goes wrong on either side is this dataset's verdict, and not the end of the comparison.
+template <class F>
+void dataset_comparison::guarded(const std::string& member, F&& f) {
+  try {
+    f();
+  } catch (const not_supported& e) {
+    unchecked_ += product(dims_);
+    conclude(verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what(), member);
+  } catch (const store_error& e) {
+    conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
+  } catch (const zarrbits::error& e) {
+    conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
+  } catch (const fs::filesystem_error& e) {
+    conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
+  } catch (const source_error& e) {
+    conclude(verdict::unreadable, std::string("cannot be read from the source: ") + e.what(), member);
+  }
+}
+
+void dataset_comparison::run(const fs::path& directory) {
+  guarded("", [&] { whole(directory); });
+}
+
+void dataset_comparison::whole(const fs::path& directory) {
+  const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
+  const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+  const node_kind kind = kind_of(directory);
+  if (kind == node_kind::none) return conclude(verdict::missing, "is not in the store", "");
+
+  const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
+  if (shape == H5S_NULL) {
+    // no elements: a group will do, or an array that has none either
+    if (kind == node_kind::array && product(zarr_array(directory).shape()) != 0) {
+      conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
+    }
+    return;
+  }
+  const int rank = H5Sget_simple_extent_ndims(space.get());
+  if (rank < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  if (rank > 0 && H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
+  dims_.assign(dims.begin(), dims.end());
+  read_properties();
+
+  const source_type t = describe(type.get());
+  if (t.kind == source_kind::unsupported || t.size == 0) {
+    unchecked_ += product(dims_);
+    return conclude(verdict::unchecked, "was not compared: " + t.name, "");
+  }
+  if (t.size > largest_element) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
+  const handle memory = memory_type(t, type.get());
+  node({t, type.get(), memory.get(), {}}, directory);
+}
+
+void dataset_comparison::node(const view& v, const fs::path& directory) {
+  guarded(v.member(), [&] {
+    switch (kind_of(directory)) {
+      case node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
+      case node_kind::array: return array(v, directory);
+      case node_kind::group: break;
+    }
+    if (v.type.kind == source_kind::compound) return members(v, directory);
+    if (v.type.kind == source_kind::sequence) return sequences(v, directory);
+    if (v.type.kind == source_kind::array) throw not_supported(v.type.name + " in a group");
+    conclude(verdict::differs, "is a group in the store", v.member());
+  });
+}
+
+// A compound that Zarr's struct cannot hold is a group with one array for each member.
+void dataset_comparison::members(const view& v, const fs::path& directory) {
+  for (unsigned i = 0; i < v.type.members.size(); ++i) {
+    const source_member& m = v.type.members[i];
+    std::vector<std::string> path = v.members;
+    path.push_back(m.name);
+    const std::string name = v.members.empty() ? m.name : v.member() + "." + m.name;
+    if (m.type.kind == source_kind::unsupported || m.type.size == 0) {
+      unchecked_ += product(dims_);
+      conclude(verdict::unchecked, "was not compared: " + m.type.name, name);
+      continue;
+    }
+    fs::path child;
+    for (const fs::directory_entry& e : fs::directory_iterator(directory)) {
+      if (unescape(e.path().filename().string()) == m.name) child = e.path();
+    }
+    if (child.empty()) {
+      conclude(verdict::missing, "is not in the store", name);
+      continue;
+    }
+    const handle file_type = checked(H5Tget_member_type(v.file_type, i), "cannot read a compound's member");
+    // H5Dread takes a compound of the wanted members: this one alone, in the place of the whole
+    handle memory = memory_type(m.type, file_type.get());
+    for (std::size_t k = path.size(); k-- > 0;) {
+      handle outer = checked(H5Tcreate(H5T_COMPOUND, m.type.size), "cannot make a memory type");
+      check(H5Tinsert(outer.get(), path[k].c_str(), 0, memory.get()), "cannot make a memory type");
+      memory = std::move(outer);
+    }
+    node({m.type, file_type.get(), memory.get(), path}, child);
+  }
+}
+
+// Sequences are a group: `values` has their elements one after the other, `offsets` where each begins, and the end of the last.
+void dataset_comparison::sequences(const view& v, const fs::path& directory) {
+  if (kind_of(directory / "values") == node_kind::group) throw not_supported(v.type.name + " in a group of their own");
+  sequence_reader offsets(directory / "offsets");
+  sequence_reader values(directory / "values");
+  const source_type& base = v.type.members[0].type;
+  const comparison c(base, values.array().type(), address_of_);
+  if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
+  const zarr_type& offset_type = offsets.array().type();
+  if ((offset_type.kind != zarr_kind::signed_integer && offset_type.kind != zarr_kind::unsigned_integer) || offset_type.size != 8) {
+    throw not_supported("offsets of the type " + offset_type.name);
+  }
+  const std::uint64_t n = product(dims_);
+  if (offsets.size() != n + 1) {
+    return conclude(verdict::differs, "has " + std::to_string(n) + " sequences, but the store " + std::to_string(offsets.size()) + " offsets", v.member());
+  }
+  const auto offset = [&](std::uint64_t i) {
+    std::uint64_t o = 0;
+    std::memcpy(&o, offsets.at(i).bytes, 8);
+    return o;
+  };
+  std::uint64_t begin = offset(0);
+  if (begin != 0) return conclude(verdict::differs, "has offsets in the store that do not begin with 0", v.member());
+  std::uint64_t i = 0;
+  source_values source(v.type, v.memory_type);
+  const bool whole = for_blocks(index(dims_.size(), 0), dims_, std::max<std::uint64_t>(1, (1u << 20) / v.type.size), [&](const index& start, const index& count) {
+    source.read(dataset_, start, count);
+    for (std::uint64_t k = 0; k < product(count); ++k, ++i) {
+      hvl_t sequence;
+      std::memcpy(&sequence, source.data() + k * sizeof sequence, sizeof sequence);
+      const std::uint64_t end = offset(i + 1);
+      if (end < begin || end - begin != sequence.len || end > values.size()) {
+        conclude(verdict::differs, "differs in sequence " + std::to_string(i) + ": " + std::to_string(sequence.len) +
+                                       " elements in the source, offsets " + std::to_string(begin) + " and " + std::to_string(end) + " in the store", v.member());
+        return false;
+      }
+      for (std::uint64_t j = 0; j < sequence.len; ++j) {
+        difference d;
+        const likeness l = c.compare(static_cast<const std::byte*>(sequence.p) + j * base.size, values.at(begin + j), d);
+        if (l == likeness::different) return different(v, {i, j}, d);
+        ++(l == likeness::equal ? elements_ : unchecked_);
+      }
+      begin = end;
+    }
+    return true;
+  });
+  if (!whole) return;
+  if (begin != values.size()) return conclude(verdict::differs, "has " + std::to_string(begin) + " values, but the store more", v.member());
+  if (unchecked_ > 0) conclude(verdict::unchecked, "was compared in part: " + std::to_string(unchecked_) + " elements are of types that were not", v.member());
+}
+
+}  // namespace zarrbits::verify

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Walks the file and the store side by side. Objects of the file are told apart by their address, so that groups that contain
+// themselves end; an object with several hard links may be in the store under any of them.
+//
+#include "convert/verify/verify.hpp"
+
+#include "convert/selection.hpp"
+#include "convert/verify/dataset.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+namespace zarrbits::verify {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct link {
+  std::string name;
+  haddr_t target = HADDR_UNDEF;  // undefined: cannot be opened
+  std::string reason;            // then
+};
+
+struct object {
+  H5O_type_t type = H5O_TYPE_UNKNOWN;
+  std::string path;         // one of them
+  std::vector<link> links;  // of a group: its hard links
+  std::string reason;       // why the group cannot be listed, where it cannot
+  bool in_store = false;
+  bool left_out = false;    // by a selection, under one of its paths
+};
+
+struct name_and_type {
+  std::string name;
+  H5L_type_t type;
+};
+
+herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
+  try {
+    static_cast<std::vector<name_and_type>*>(out)->push_back({name, info->type});
+    return 0;
+  } catch (...) {
+    return -1;  // no exception may pass through libhdf5
+  }
+}
+
+class walk {
+ public:
+  walk(const std::string& source, const fs::path& store) : store_(store) {
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
+    check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
+    const hid_t file = H5Fopen(source.c_str(), H5F_ACC_RDONLY, access.get());
+    if (file < 0) throw source_error("cannot open \"" + source + "\" as an HDF5 file: " + hdf5_reason());
+    file_ = handle(file);
+    if (kind_of(store) == node_kind::none) throw store_error("\"" + store.string() + "\" is no Zarr v3 store: it has no zarr.json");
+    const store_selection s = selection_of(store);
+    top_ = s.object.empty() ? "/" : s.object;
+    wanted_ = conversion::selection(s.include, s.exclude);
+  }
+
+  result run() {
+    list_source();
+    pair();
+    for (const auto& [address, o] : objects_) {
+      if (!o.in_store && !o.left_out && o.type != H5O_TYPE_NAMED_DATATYPE) add_missing(o);
+    }
+    std::stable_sort(result_.findings.begin(), result_.findings.end(), [](const finding& a, const finding& b) { return a.path < b.path; });
+    return std::move(result_);
+  }
+
+ private:
+  void list_source();
+  void list_group(haddr_t address, object& group);
+  void pair();
+  void pair_group(const object& group, const std::string& path, const fs::path& directory);
+  void compare_dataset(haddr_t address, const std::string& path, const fs::path& directory);
+  void add_missing(const object& o);
+  std::optional<std::uint64_t> address_of(const std::string& path) const;
+
+  void add(finding&& f) {
+    f.path = shown_name(f.path);
+    f.reason = shown_name(f.reason);
+    ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
+    if (f.outcome != verdict::equal) result_.findings.push_back(std::move(f));
+  }
+  std::string store_path(const fs::path& directory) const {
+    const std::string s = directory.lexically_relative(store_).string();
+    return s == "." ? "/" : "/" + s;
+  }
+
+  fs::path store_;
+  handle file_;
+  haddr_t root_ = 0;
+  std::string top_;
+  conversion::selection wanted_;
+  std::map<haddr_t, object> objects_;
+  struct place {
+    haddr_t address;
+    std::string path;
+    fs::path directory;
+  };
+  std::deque<place> pairs_;
+  std::set<std::pair<haddr_t, std::string>> paired_;
+  result result_;
+};
+
+std::string child_path(const std::string& parent, const std::string& name) { return parent == "/" ? "/" + name : parent + "/" + name; }
+
+void walk::list_source() {
+  const handle root = checked(H5Oopen(file_.get(), top_.c_str(), H5P_DEFAULT), top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
+  H5O_info_t info;
+  check(H5Oget_info(root.get(), &info), "cannot open the root group");
+  root_ = info.addr;
+  objects_[root_] = {info.type, top_, {}, {}, false, false};
+  result_.attributes += info.num_attrs;
+  std::deque<haddr_t> groups;
+  if (info.type == H5O_TYPE_GROUP) groups.push_back(root_);
+  while (!groups.empty()) {
+    const haddr_t address = groups.front();
+    groups.pop_front();
+    object& group = objects_[address];
+    list_group(address, group);
+    for (const link& l : group.links) {
+      if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP && objects_[l.target].path == child_path(group.path, l.name)) {
+        groups.push_back(l.target);
+      }
+    }
+  }
+}
+
+void walk::list_group(haddr_t address, object& group) {
+  const handle id(H5Oopen_by_addr(file_.get(), address));
+  std::vector<name_and_type> names;
+  if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &names) < 0) {
+    group.reason = "cannot be listed: " + hdf5_reason();
+  }
+  for (name_and_type& n : names) {
+    if (n.type != H5L_TYPE_HARD) {
+      ++result_.links;
+      continue;
+    }
+    link l;
+    H5O_info_t info;
+    const handle child(H5Oopen(id.get(), n.name.c_str(), H5P_DEFAULT));
+    if (!child || H5Oget_info(child.get(), &info) < 0) {
+      l.reason = hdf5_reason();
+    } else {
+      l.target = info.addr;
+      const auto [at, is_new] = objects_.try_emplace(info.addr);
+      if (is_new) {
+        at->second.type = info.type;
+        at->second.path = child_path(group.path, n.name);
+        result_.attributes += info.num_attrs;
+        if (info.type == H5O_TYPE_NAMED_DATATYPE) ++result_.named_types;
+      }
+      if (!wanted_.wants(shown_name(child_path(group.path, n.name)))) at->second.left_out = true;
+    }
+    l.name = std::move(n.name);
+    group.links.push_back(std::move(l));
+  }
+}
+
+void walk::pair() {
+  pairs_.push_back({root_, top_, store_});
+  while (!pairs_.empty()) {
+    const place p = std::move(pairs_.front());
+    pairs_.pop_front();
+    if (!paired_.insert({p.address, p.directory.string()}).second) continue;
+    object& o = objects_[p.address];
+    o.in_store = true;
+    if (o.type == H5O_TYPE_GROUP) {
+      pair_group(o, p.path, p.directory);
+    } else if (o.type == H5O_TYPE_DATASET) {
+      compare_dataset(p.address, p.path, p.directory);
+    }
+  }
+}
+
+void walk::pair_group(const object& group, const std::string& path, const fs::path& directory) {
+  finding f;
+  f.path = path;
+  f.store_path = store_path(directory);
+  f.kind = "group";
+  std::map<std::string, fs::path> children;
+  try {
+    if (kind_of(directory) != node_kind::group) {
+      f.outcome = verdict::differs;
+      f.reason = "is no group in the store";
+    } else {
+      for (const fs::directory_entry& e : fs::directory_iterator(directory)) {
+        if (e.is_directory() && fs::exists(e.path() / "zarr.json")) children.emplace(unescape(e.path().filename().string()), e.path());
+      }
+    }
+  } catch (const store_error& e) {
+    f.outcome = verdict::differs;
+    f.reason = std::string("cannot be read from the store: ") + e.what();
+  } catch (const fs::filesystem_error& e) {
+    f.outcome = verdict::differs;
+    f.reason = std::string("cannot be read from the store: ") + e.what();
+  }
+  if (f.outcome == verdict::equal && !group.reason.empty()) {
+    f.outcome = verdict::unreadable;
+    f.reason = group.reason;
+  }
+  add(std::move(f));
+  for (const link& l : group.links) {
+    const auto child = children.find(l.name);
+    if (l.target == HADDR_UNDEF) {
+      if (!wanted_.wants(shown_name(child_path(path, l.name)))) continue;
+      finding broken;
+      broken.path = child_path(path, l.name);
+      broken.kind = "link";
+      broken.outcome = verdict::unreadable;
+      broken.reason = "cannot be opened: " + l.reason;
+      add(std::move(broken));
+    } else if (child != children.end()) {
+      pairs_.push_back({l.target, child_path(path, l.name), child->second});
+    }
+    if (child != children.end()) children.erase(child);
+  }
+  for (const auto& [name, where] : children) result_.only_in_store.push_back(store_path(where));
+}
+
+void walk::compare_dataset(haddr_t address, const std::string& path, const fs::path& directory) {
+  finding f;
+  f.path = path;
+  f.store_path = store_path(directory);
+  f.kind = "dataset";
+  const handle dataset(H5Oopen_by_addr(file_.get(), address));
+  if (!dataset) {
+    f.outcome = verdict::unreadable;
+    f.reason = "cannot be opened: " + hdf5_reason();
+    return add(std::move(f));
+  }
+  const comparison::lookup lookup = [this](const std::string& p) { return address_of(p); };
+  dataset_comparison c(dataset.get(), lookup, f);
+  c.run(directory);
+  result_.elements += c.elements();
+  result_.elements_unchecked += c.elements_unchecked();
+  add(std::move(f));
+}
+
+void walk::add_missing(const object& o) {
+  finding f;
+  f.path = o.path;
+  f.kind = o.type == H5O_TYPE_GROUP ? "group" : "dataset";
+  f.outcome = verdict::missing;
+  f.reason = "is not in the store";
+  add(std::move(f));
+}
+
+// References in the store are paths, of the file or of the store.
+std::optional<std::uint64_t> walk::address_of(const std::string& path) const {
+  for (const std::string& p : {path, unescape(path)}) {
+    H5O_info_t info;
+    if (!p.empty() && H5Oget_info_by_name(file_.get(), p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
+  }
+  H5Eclear2(H5E_DEFAULT);
+  return {};
+}
+
+}  // namespace
+
+const char* name_of(verdict v) noexcept {
+  static const char* const names[verdict_count] = {"equal", "unchecked", "unreadable", "missing", "differs"};
+  return names[static_cast<std::size_t>(v)];
+}
+
+bool result::failed() const noexcept {
+  return std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; });
+}
+
+bool result::incomplete() const noexcept {
+  return std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
+}
+
+result compare_file(const std::string& source, const fs::path& store) { return walk(source, store).run(); }
+
+}  // namespace zarrbits::verify

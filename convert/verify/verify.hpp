@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Does a Zarr v3 store hold what an HDF5 file holds? By a path that shares nothing with the converter: values come from H5Dread on one
+// side, from zarr.json and the chunks on the other, decoded on the portable kernels.
+//
+//   const auto r = zarrbits::verify::compare_file("in.h5", "out.zarr");
+//   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
+//
+// Compared are the hierarchy, the shape, data type and fill value of every dataset, and every element. Attributes, links and named
+// types are counted only.
+//
+#ifndef ZARRBITS_CONVERT_VERIFY_VERIFY_HPP
+#define ZARRBITS_CONVERT_VERIFY_VERIFY_HPP
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::verify {
+
+// In the order of severity: of several verdicts on one dataset, the last one counts.
+enum class verdict {
+  equal,
+  unchecked,   // nothing was found to differ, but something could not be compared
+  unreadable,  // libhdf5 cannot read it
+  missing,     // not in the store
+  differs,
+};
+inline constexpr std::size_t verdict_count = 5;
+const char* name_of(verdict v) noexcept;
+
+// One object of the source.
+struct finding {
+  std::string path;        // in the source
+  std::string store_path;  // in the store; empty where it is missing
+  std::string kind;        // "group", "dataset", "link"
+  verdict outcome = verdict::equal;
+  std::string reason;      // a sentence; empty where all is equal
+  bool has_index = false;  // outcome `differs` at this element:
+  std::vector<std::uint64_t> index;
+  std::string field;       // of a compound
+  std::string source_value;
+  std::string store_value;
+};
+
+struct result {
+  std::vector<finding> findings;                        // all that is not equal
+  std::array<std::uint64_t, verdict_count> groups{};    // by verdict
+  std::array<std::uint64_t, verdict_count> datasets{};
+  std::uint64_t elements = 0;                           // compared
+  std::uint64_t elements_unchecked = 0;
+  std::vector<std::string> only_in_store;               // nodes that the source does not have
+  std::uint64_t attributes = 0, links = 0, named_types = 0;  // not compared
+
+  bool failed() const noexcept;      // something differs, is missing or cannot be read
+  bool incomplete() const noexcept;  // something could not be compared
+};
+
+// Throws source_error (verify_source.hpp) or store_error (zarr_reader.hpp) where the file or the store cannot be opened at all.
+result compare_file(const std::string& source, const std::filesystem::path& store);
+
+}  // namespace zarrbits::verify
+
+#endif

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Writes the manual page zarrbits.1 from what the command says of itself, so that it says the same.
+
+    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py           # writes it
+    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 where it is another
+"""
+import os
+import re
+import subprocess
+import sys
+
+COMMAND = os.environ["ZARRBITS_COMMAND"]
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zarrbits.1")
+
+HEAD = r"""
+.\" SPDX-License-Identifier: BSL-1.0
+.TH ZARRBITS 1 "" "zarrbits 0.1.0" "User Commands"
+.SH NAME
+zarrbits \- Zarr's bytes and packbits codecs for streams, HDF5 files and Zarr v3 stores
+.SH SYNOPSIS
+.B zarrbits
+.I COMMAND
+.RI [ OPTIONS ]
+.br
+.B zarrbits
+.RB [ \-\-help | \-\-version ]
+.SH DESCRIPTION
+.B zarrbits
+converts HDF5 files to Zarr v3 stores, compares and shows both, encodes and decodes arrays with Zarr's codecs
+.B bytes
+and
+.BR packbits ,
+and says what its HDF5 filter plugins do.
+.B "zarrbits COMMAND \-\-help"
+tells the options of a command.
+"""
+
+TAIL = r"""
+.SH ENVIRONMENT
+.TP
+.B HDF5_PLUGIN_PATH
+Folders, separated by colons, in which HDF5 searches filter plugins: ours, to read and write files with the filters packbits and bytes; those of others, to convert what they made.
+.TP
+.B ZARRBITS_KERNELS
+The set of kernels to use instead of the best that the processor has: portable, avx2, avx512 or neon.
+.TP
+.B ZARRBITS_HDF5_LOG
+What the plugins print on standard error when they refuse something.
+.TP
+.B NO_COLOR
+Where it is set and not empty, nothing is coloured.
+.TP
+.B AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL
+For targets in S3, as other programs read them; also the files of profiles.
+.SH EXIT STATUS
+0 success; 1 failure; 2 wrong usage or configuration; 3 done, but something was left out, which the output names.
+.SH SEE ALSO
+.BR h5dump (1),
+.BR h5repack (1)
+"""
+
+
+def help_of(*command):
+    return subprocess.run([COMMAND, *command, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def escaped(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text.startswith((".", "'")) else text
+
+
+def option(line):
+    names, said = re.match(r"  (\S+(?: \S+)*)\s{2,}(.*)$", line).groups()
+    names, _, argument = names.replace(" REQUIRED", "").replace(" ...", "").partition(" ")
+    flags = ", ".join(rf"\fB{escaped(n)}\fR" for n in names.split(","))
+    if argument:
+        flags += rf" \fI{escaped(argument)}\fR"
+    return f".TP\n{flags}\n{escaped(said if said.endswith(('.', ')')) else said + '.')}\n"
+
+
+def section(name):
+    text = help_of(name)
+    about, _, rest = text.partition("Usage: ")
+    usage = rest.splitlines()[0][len(f"zarrbits {name} "):]
+    options, _, foot = rest.partition("Options:\n")[2].partition("\n\n")
+    page = f".SH ZARRBITS {name.upper()}\n.B zarrbits {name}\n.I {escaped(usage)}\n.PP\n{escaped(' '.join(about.split()))}\n"
+    page += "".join(option(line) for line in options.splitlines())
+    for paragraph in foot.strip().split("\n\n"):
+        lines = [escaped(line) for line in paragraph.splitlines()]
+        if lines[0] == "Examples:":
+            lines = ["Examples:", ".PP", ".nf", *lines[1:], ".fi"]
+        page += ".PP\n" + "\n".join(lines) + "\n"
+    return page
+
+
+def main():
+    commands = re.findall(r"^  ([a-z]+)  ", help_of().partition("Commands:")[2].partition("Options:")[0], re.M)
+    page = HEAD.lstrip("\n") + "".join(map(section, commands)) + TAIL.lstrip("\n")
+    if sys.argv[1:] == ["--check"]:
+        with open(PAGE, encoding="utf-8") as f:
+            if f.read() != page:
+                sys.exit(f"{PAGE} is not what the command says of itself; run docs/man/make.py")
+        print(f"{len(commands)} commands: the manual page says what --help says")
+        return
+    with open(PAGE, "w", encoding="utf-8") as f:
+        f.write(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What a user sees while a conversion runs and when it is over: on terminals of two widths, and where there is none."""
+import os
+import re
+import tempfile
+
+import h5py
+import numpy as np
+
+from command import COMMAND, run
+from screen import on_terminal
+
+
+def example(folder):
+    source = os.path.join(folder, "in.h5")
+    values = np.random.default_rng(0).integers(0, 1000, (1000, 1000), dtype="i4")
+    with h5py.File(source, "w") as f:
+        for i in range(6):
+            f.create_dataset(f"group/a long name of a dataset {i}", data=values, chunks=(100, 100), compression="gzip", shuffle=True)
+        f["raw"] = values
+        f["rounded"] = np.array([1], np.longdouble) / 3
+    return source, os.path.join(folder, "out.zarr")
+
+
+def drawn(text):
+    """The states of the line that is drawn again in place, and what stays on the screen."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return [p.replace("\x1b[K", "") for p in re.findall(r"\r(\[[^\r\n]*)", plain)], re.sub(r"\r[^\n]*\x1b\[K", "", plain)
+
+
+def test_a_terminal_shows_progress_in_one_line(folder):
+    source, target = example(folder)
+    for columns in (80, 120):
+        text, status = on_terminal([COMMAND, "convert", source, target, "--overwrite"], columns)
+        states, rest = drawn(text)
+        assert status == 3 and len(states) > 1
+        assert max(map(len, states)) < columns
+        assert all(re.match(r"\[[#.]+\] +\d+ %", s) for s in states), states
+        assert any("MiB of" in s for s in states) and any("/a" in s or "/raw" in s for s in states), states
+        shares = [int(re.search(r"(\d+) %", s)[1]) for s in states]
+        assert shares == sorted(shares)
+        assert "\r" not in rest.replace("\r\n", "\n") and "[#" not in rest     # the line is gone at the end
+        assert "recoded" in rest and "ratio" in rest and "of them lossy" in rest
+        assert "\x1b[33m" in text                                              # what is lossy stands out
+    assert "\x1b[3" not in on_terminal([COMMAND, "convert", source, target, "--overwrite"], 80, NO_COLOR="1")[0]
+    assert drawn(on_terminal([COMMAND, "convert", source, target, "--overwrite", "--quiet"], 80)[0])[0] == []
+
+
+def test_elsewhere_a_line_now_and_then(folder):
+    source, target = example(folder)
+    r = run("convert", source, target, "--overwrite", env={**os.environ, "ZARRBITS_PROGRESS_SECONDS": "0.05"})
+    lines = [line for line in r.stderr.splitlines() if " %, " in line]
+    assert len(lines) > 1 and "\r" not in r.stderr and "\x1b" not in r.stderr
+    assert all(re.fullmatch(r'zarrbits: \d+ %, \d+ of 10 objects, .+ of .+B.*, at "/.*"', line) for line in lines), lines[:3]
+    for off in ({"ZARRBITS_PROGRESS_SECONDS": "0"}, {}):                       # none, or none that early
+        assert " %" not in run("convert", source, target, "--overwrite", env={**os.environ, **off}).stderr
+
+
+def test_the_summary_adds_up(folder):
+    source, target = example(folder)
+    r = run("convert", source, target, "--exclude", "*3")
+    rows = {line.split("  ")[0]: line.split() for line in r.stderr.splitlines()}
+    assert rows["raw"][1] == "1" and rows["recoded"][1] == "6" and rows["mapped"][1] == "2" and rows["all"][1] == "9", r.stderr
+    assert rows["not selected"][2] == "1" and rows["of them lossy"][3] == "1"
+    files = sum(len(names) for _, _, names in os.walk(target))
+    assert f"in {files} files" in r.stderr and re.search(r"\d s, [\d.]+ .?i?B/s", r.stderr)
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as scratch:
+                test(scratch)
+            print("ok", name)

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""One conversion by several processes, started as sites start them: mpirun, srun, a Slurm array. Any number of them makes the same store and
+report as one process, byte for byte; a rank that fails names its unit, the others finish, and --resume makes the rest.
+
+    ZARRBITS_COMMAND=... ZARRBITS_MPI=... test_launchers.py FOLDER      (scripts/cluster does that)
+
+What cannot be started here is skipped, loudly.
+"""
+import os
+import shutil
+import sys
+
+import h5py
+import numpy as np
+
+from slurm_node import NotHere, SlurmNode
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "convert"))
+from same_store import COMMAND, Case, files, run, same  # noqa: E402
+
+MPI = os.environ.get("ZARRBITS_MPI", "")
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+
+
+def example(path):
+    noise = np.random.default_rng(5)
+    steps = np.cumsum(noise.integers(-3, 4, (4000, 64)), axis=0).astype("i4")
+    with h5py.File(path, "w") as f:
+        f.create_dataset("deflate", data=steps, chunks=(1, 64), compression="gzip")
+        f.create_dataset("shuffled", data=steps[:600], chunks=(20, 30), compression="gzip", shuffle=True, fletcher32=True)
+        f.create_dataset("contiguous", data=np.tile(steps, (1, 30)))
+        f.create_dataset("g/bool", data=steps > 0, chunks=(25, 64), compression="gzip")
+        f["g/text"] = np.array([f"é{i}" for i in range(500)], dtype=h5py.string_dtype())
+        f.create_dataset("g/sparse", (1000, 1000), "u2", chunks=(10, 10), fillvalue=7)[500, 500] = 1
+        for i in range(30):
+            f.create_dataset(f"many/d{i}", data=steps[i * 10:i * 10 + 10], compression="lzf")
+
+
+def test_mpi(case):
+    for ranks in (1, 2, 3):
+        run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report)
+        case.matches()
+        case.clear()
+        print(f"mpi: {ranks} ranks: byte-identical to one process")
+    text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.whole, status=1)
+    assert "exists" in text and text.count("zarrbits:") == 1, text
+    text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--no-such-option", status=2)
+    assert text.count("zarrbits:") == 1, text
+
+
+def damage(case):
+    """A copy of the source with one chunk that does not inflate, and the same file whole again."""
+    broken = os.path.join(case.folder, "broken.h5")
+    shutil.copy2(case.source, broken)
+    with h5py.File(broken) as f:
+        chunk = f["deflate"].id.get_chunk_info(1234)
+    with open(broken, "r+b") as f:
+        f.seek(chunk.byte_offset)
+        good = f.read(chunk.size)
+        f.seek(chunk.byte_offset)
+        f.write(b"\xff" * chunk.size)
+    return broken, chunk.byte_offset, good
+
+
+def test_mpi_rank_that_fails(case):
+    broken, offset, good = damage(case)
+    stamp = os.stat(broken)
+    text = run(*MPIRUN, "-n", 3, MPI, "convert", broken, case.out, status=1)
+    assert "rank" in text and 'unit' in text and "deflate" in text and "--resume" in text, text
+    assert not os.path.exists(os.path.join(case.out, "zarr.json"))
+    done = len(files(case.out))
+    assert done > len(files(case.whole)) / 2, "the others have not finished"
+    with open(broken, "r+b") as f:
+        f.seek(offset)
+        f.write(good)
+    os.utime(broken, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # the same file, as far as can be told
+    run(*MPIRUN, "-n", 2, MPI, "convert", broken, case.out, "--resume", "--report", case.out_report)
+    same(case.whole, case.out)
+    shutil.rmtree(case.out)
+    print("mpi: a rank failed, the others finished, --resume made the rest: byte-identical")
+
+
+def test_mpirun_of_the_plain_command(case):
+    text = run(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out)
+    assert text.count("Open MPI") == 3, text
+    run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+    case.matches()
+    case.clear()
+    print("mpirun: 3 shares and finalize: byte-identical to one process")
+
+
+def test_slurm(case, folder):
+    try:
+        with SlurmNode(os.path.join(folder, "slurm")) as slurm:
+            done = slurm.run("srun", "-n", "2", COMMAND, "convert", case.source, case.out)
+            assert done.returncode == 0 and done.stderr.count("srun") == 2, done.stderr
+            run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+            case.matches()
+            case.clear()
+            print("slurm: srun with 2 tasks and finalize: byte-identical to one process")
+
+            script = os.path.join(folder, "job.sh")
+            with open(script, "w") as f:
+                f.write(f'#!/bin/sh\nexec "{COMMAND}" convert "{case.source}" "{case.out}"\n')
+            done = slurm.run("sbatch", "--wait", "--array=3-5", "-o", os.path.join(folder, "array-%a.txt"), script)
+            texts = [open(os.path.join(folder, f"array-{i}.txt")).read() for i in (3, 4, 5)]
+            assert done.returncode == 0 and all("Slurm array" in t for t in texts), (done.stderr, texts)
+            run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+            case.matches()
+            case.clear()
+            print("slurm: an array of 3 tasks, from 3 on, and finalize: byte-identical to one process")
+
+            # a batch script of two tasks without srun is one process, and does it all
+            done = slurm.run("sbatch", "--wait", "-n", "2", "-o", os.path.join(folder, "one.txt"), script)
+            assert done.returncode == 0, open(os.path.join(folder, "one.txt")).read()
+            same(case.whole, case.out)
+            print("slurm: a batch script without srun: one process")
+            shutil.rmtree(case.out)
+    except NotHere as why:
+        print(f"SKIPPED: slurm: {why}")
+
+
+def main():
+    folder = os.path.abspath(sys.argv[1])
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    case = Case(folder, example)
+    if not MPI:
+        print("SKIPPED: mpi: zarrbits-mpi was not built")
+    else:
+        test_mpi(case)
+        test_mpi_rank_that_fails(case)
+        test_mpirun_of_the_plain_command(case)
+    test_slurm(case, folder)
+
+
+if __name__ == "__main__":
+    main()

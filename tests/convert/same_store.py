@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Whether two ways to convert a file make the same store and report, byte for byte."""
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+
+COMMAND = os.environ["ZARRBITS_COMMAND"]
+
+
+def run(*command, status=0, timeout=300, **how):
+    """Standard error of a command that has to end with this status."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, **how)
+    assert done.returncode == status, f"{command}: exit {done.returncode}, not {status}: {done.stderr}"
+    return done.stderr
+
+
+def files(root):
+    return sorted(os.path.relpath(os.path.join(folder, f), root) for folder, _, names in os.walk(root) for f in names)
+
+
+def same(a, b):
+    """Every file of one folder is in the other, with the same bytes."""
+    left, right = files(a), files(b)
+    assert left and left == right, sorted(set(left) ^ set(right))[:10]
+    for name in left:
+        assert filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False), name
+
+
+def report(path):
+    with open(path, encoding="utf-8") as f:
+        r = json.load(f)
+    del r["store"]
+    return r
+
+
+class Case:
+    """A file, and what an undisturbed run on one thread makes of it."""
+    def __init__(self, folder, example):
+        self.folder = folder
+        self.source, self.whole, self.out = (os.path.join(folder, n) for n in ("in.h5", "whole.zarr", "out.zarr"))
+        self.whole_report, self.out_report = os.path.join(folder, "whole.json"), os.path.join(folder, "out.json")
+        example(self.source)
+        run(COMMAND, "convert", self.source, self.whole, "--threads", 1, "--report", self.whole_report)
+
+    def matches(self):
+        same(self.whole, self.out)
+        assert report(self.whole_report) == report(self.out_report)
+
+    def clear(self):
+        shutil.rmtree(self.out)
+        os.remove(self.out_report)

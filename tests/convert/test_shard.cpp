@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "tests/convert/support.hpp"
+
+#include "convert/store/files.hpp"
+#include "convert/store/shard.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <fcntl.h>
+
+using namespace support;
+using zarrbits::conversion::file_descriptor;
+using zarrbits::conversion::make_sink;
+using zarrbits::conversion::shard_writer;
+using zarrbits::conversion::unreadable_range;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::span<const std::byte> bytes(std::string_view s) { return std::as_bytes(std::span(s.data(), s.size())); }
+
+// What zarr-python 3.4 writes for uint8 data of 4 chunks of 2, "ab", nothing, nothing, "cd", in one shard.
+std::string by_zarr_python() {
+  const std::string hex =
+      "6162636400000000000000000200000000000000ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff02000000000000000200000000000000dc6c85ef";
+  std::string out;
+  for (std::size_t i = 0; i < hex.size(); i += 2) out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_shard_is_byte_for_byte_what_zarr_python_writes) {
+  folder f;
+  std::ofstream(f / "source") << "..cd";
+  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const auto out = make_sink(f / "out", {});
+  shard_writer shard(*out, "a/c/0", 4);
+  BOOST_TEST(shard.empty());
+  shard.add(0, bytes("ab"));
+  shard.add_range(3, source.get(), 2, 2);
+  BOOST_TEST(!shard.empty());
+  BOOST_TEST(!fs::exists(f / "out/a/c/0"));
+  BOOST_TEST(shard.commit() == 72U);
+  BOOST_TEST((read_file(f / "out/a/c/0") == by_zarr_python()));
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_without_a_chunk_is_no_object) {
+  folder f;
+  const auto out = make_sink(f / "out", {});
+  BOOST_TEST(shard_writer(*out, "c/0", 4).commit() == 0U);
+  BOOST_TEST(out->list("").size() == 1U);  // the folder of the unfinished
+  BOOST_TEST(out->objects() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_that_the_source_does_not_have_is_missing_and_the_shard_goes_on) {
+  folder f;
+  std::ofstream(f / "source") << "cd";
+  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const auto out = make_sink(f / "out", {});
+  shard_writer shard(*out, "c/0", 4);
+  shard.add(0, bytes("ab"));
+  BOOST_CHECK_THROW(shard.add_range(1, source.get(), 1, 2), unreadable_range);
+  shard.add_range(3, source.get(), 0, 2);
+  shard.commit();
+  BOOST_TEST((read_file(f / "out/c/0") == by_zarr_python()));
+}
+
+BOOST_AUTO_TEST_CASE(chunks_come_in_rising_order) {
+  folder f;
+  const auto out = make_sink(f / "out", {});
+  shard_writer shard(*out, "c/0", 2);
+  shard.add(1, bytes("x"));
+  BOOST_CHECK_THROW(shard.add(1, bytes("x")), std::logic_error);
+  BOOST_CHECK_THROW(shard.add(2, bytes("x")), std::logic_error);
+}

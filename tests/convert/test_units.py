@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Any number of threads, shares, and runs that were cut off make the same store and report, byte for byte; what is unfinished is never
+taken for a whole array."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+import same_store
+from same_store import COMMAND, report, same
+
+KILLS = int(os.environ.get("ZARRBITS_KILLS", "100"))
+
+
+def run(command, *args, **how):
+    return same_store.run(COMMAND, command, *args, **how)
+
+
+def example(path, chunks=200):
+    """All ways that a chunk goes, and some that are found wrong on the way."""
+    noise = np.random.default_rng(7)
+    steps = np.cumsum(noise.integers(-3, 4, (chunks * 10, 64)), axis=0).astype("i4")
+    with h5py.File(path, "w") as f:
+        f.create_dataset("deflate", data=steps, chunks=(10, 64), compression="gzip")
+        f.create_dataset("shuffled", data=steps[:600], chunks=(20, 30), compression="gzip", shuffle=True, fletcher32=True)
+        f.create_dataset("plain", data=steps, chunks=(8, 64))
+        f.create_dataset("contiguous", data=np.tile(steps, (1, 30)))
+        f.create_dataset("small", data=np.arange(chunks * 10, dtype="i2"), chunks=(10,))
+        f.create_dataset("g/bool", data=steps > 0, chunks=(25, 64), compression="gzip")
+        odd = f.create_dataset("g/odd", (400,), "i1", chunks=(4,))
+        f["g/text"] = np.array([f"é{i}" for i in range(500)], dtype=h5py.string_dtype())
+        latin = f.create_dataset("g/latin", (300,), "S6", chunks=(10,))
+        latin[:] = b"abc"
+        latin[250] = b"\xff\xfe"
+        rows = f.create_dataset("g/rows", (60,), h5py.vlen_dtype("i4"))
+        for i in range(60):
+            rows[i] = np.arange(i)
+        mixed = np.dtype([("n", "i4"), ("s", h5py.string_dtype()), ("l", "S3")])
+        f.create_dataset("g/mixed", data=np.array([(i, f"s{i}", b"\xff") for i in range(50)], mixed), chunks=(7,))
+        f["g/refs"] = np.array([f["plain"].ref, f["g"].ref], h5py.ref_dtype)
+        f["g/null"] = h5py.Empty("f8")
+        f["g/empty"] = np.zeros((0, 3))
+        f.create_dataset("g/sparse", (1000, 1000), "u2", chunks=(10, 10), fillvalue=7)[500, 500] = 1
+        for i in range(30):
+            f.create_dataset(f"many/d{i}", data=steps[i * 10:i * 10 + 10], compression="lzf")
+        odd.attrs["x"] = 1
+        flag = h5py.h5t.enum_create(h5py.h5t.STD_I8LE)
+        flag.enum_insert(b"FALSE", 0)
+        flag.enum_insert(b"TRUE", 1)
+        space = h5py.h5s.create_simple((200,))
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_chunk((10,))
+        two = h5py.h5d.create(f.id, b"not_bool", flag, space, plist)
+        values = np.zeros(200, "i1")
+        values[150] = 2
+        two.write(h5py.h5s.ALL, h5py.h5s.ALL, values, flag)
+
+
+def case_of(folder, **how):
+    return same_store.Case(folder, lambda path: example(path, **how))
+
+
+def chunks_in(store):
+    """Chunks that are there under their keys; and no metadata of arrays or of the root are."""
+    n = 0
+    for folder, _, files in os.walk(store):
+        assert "zarr.json" not in files, folder
+        if ".zarrbits-unfinished" not in folder:
+            n += sum(not f.startswith(".zarrbits-") for f in files)
+    return n
+
+
+def test_threads_change_no_byte(folder):
+    case = case_of(folder)
+    for threads in (2, 4):
+        run("convert", case.source, case.out, "--threads", threads, "--memory", "20M", "--report", case.out_report)
+        case.matches()
+        shutil.rmtree(case.out)
+    assert any(o.get("reason", "").startswith("booleans") for o in report(case.whole_report)["objects"])
+
+
+def all_chunks(store):
+    return sum("zarr.json" != f for _, _, files in os.walk(store) for f in files)
+
+
+def test_killed_at_any_moment_then_resumed(folder):
+    case = case_of(folder)
+    total = all_chunks(case.whole)
+    started = time.monotonic()
+    run("convert", case.source, case.out, "--threads", 2, "--report", case.out_report)
+    seconds = time.monotonic() - started
+    case.matches()
+    shutil.rmtree(case.out)
+    dice = random.Random(11)
+    seen, between, attempts = [], 0, 0
+    while len(seen) < KILLS:
+        attempts += 1
+        assert attempts < 6 * KILLS, "the runs end before they can be killed"
+        p = subprocess.Popen([COMMAND, "convert", case.source, case.out, "--threads", "2", "--report", case.out_report], start_new_session=True,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.uniform(0, seconds))
+        os.killpg(p.pid, signal.SIGKILL)
+        if p.wait() == 0:  # it was faster
+            case.matches()
+            shutil.rmtree(case.out)
+            seconds *= 0.95
+            continue
+        there = os.path.exists(case.out)
+        if there and os.listdir(case.out) and not os.path.exists(os.path.join(case.out, ".zarrbits-unfinished")):
+            same(case.whole, case.out)  # it was whole; the process had not ended yet
+            seen.append(total)
+            shutil.rmtree(case.out)
+            continue
+        if there and os.path.exists(os.path.join(case.out, "zarr.json")):
+            # the metadata were being written: all chunks are there
+            assert all_chunks(case.out) >= total
+            n = total
+        elif there and any("zarr.json" in files for _, _, files in os.walk(case.out)):
+            n = total
+        else:
+            n = chunks_in(case.out) if there else 0
+        seen.append(n)
+        between += 0 < n < total
+        if there and len(seen) % 5 == 0 and n < total:
+            run("convert", case.source, case.out, "--overwrite", "--report", case.out_report)
+        else:
+            run("convert", case.source, case.out, "--resume", "--report", case.out_report)
+        case.matches()
+        shutil.rmtree(case.out)
+    print(f"chunks done of {total} at each kill:", *seen)
+    assert between * 2 >= KILLS, f"only {between} of {KILLS} kills fell between the first chunk and the last"
+
+
+def test_kill_of_the_parent_alone(folder):
+    case = case_of(folder)
+    p = subprocess.Popen([COMMAND, "convert", case.source, case.out, "--quiet"])
+    while not os.path.exists(os.path.join(case.out, "deflate")):
+        time.sleep(0.001)
+    p.kill()
+    p.wait()
+    time.sleep(0.5)  # the child hears of it
+    before = all_chunks(case.out)
+    time.sleep(0.3)
+    assert all_chunks(case.out) == before
+    run("convert", case.source, case.out, "--resume", "--report", case.out_report)
+    case.matches()
+
+
+def test_what_is_resumed_must_be_the_same(folder):
+    case = case_of(folder)
+    run("convert", case.source, case.out, "--partition", "0/2")
+    assert "other options" in run("convert", case.source, case.out, "--resume", "--keep-going", status=1)
+    other = os.path.join(folder, "other.h5")
+    shutil.copy(case.source, other)
+    assert "another source" in run("convert", other, case.out, "--resume", status=1)
+    os.utime(case.source, (1, 1))
+    assert "source changed" in run("convert", case.source, case.out, "--resume", status=1)
+    assert "no unfinished store" in run("convert", case.source, case.whole, "--resume", status=1)
+    run("convert", case.source, case.out, "--overwrite", "--report", case.out_report)
+    case.matches()
+
+
+def test_shares_in_any_order_one_of_them_killed(folder):
+    case = case_of(folder)
+    order = list(range(4))
+    random.Random(3).shuffle(order)
+    for n, share in enumerate(order):
+        args = [case.source, case.out, "--partition", f"{share}/4"]
+        if n == 1:
+            p = subprocess.Popen([COMMAND, "convert", *args], start_new_session=True, stderr=subprocess.DEVNULL)
+            time.sleep(0.05)
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+        if n == 3:
+            said = run("finalize", case.source, case.out, status=1)
+            assert f"of partition {share} of 4" in said and "missing" in said, said
+        run("convert", *args)
+        chunks_in(case.out)
+    run("finalize", case.source, case.out, "--report", case.out_report)
+    case.matches()
+
+
+def test_shares_that_a_launcher_tells(folder):
+    case = case_of(folder)
+    alone = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "OMPI_", "PMI_", "PALS_"))}
+    for task in (5, 7):
+        for rank in (0, 1):
+            said = run("convert", case.source, case.out, env={**alone, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_MIN": "5",
+                       "SLURM_ARRAY_TASK_STEP": "2", "SLURM_ARRAY_TASK_COUNT": "2", "PMI_RANK": str(rank), "PMI_SIZE": "2"})
+            assert f"share {task - 5 + rank} of 4 (the Slurm array and PMI)" in said, said
+    run("finalize", case.source, case.out, "--report", case.out_report)
+    case.matches()
+    shutil.rmtree(case.out)
+    run("convert", case.source, case.out, env={**alone, "SLURM_PROCID": "0", "SLURM_NTASKS": "4"})  # a batch script itself
+    same(case.whole, case.out)
+    shutil.rmtree(case.out)
+    for name in ("OMPI_COMM_WORLD", "SLURM"):
+        rank, size = {"SLURM": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")}.get(name, (name + "_RANK", name + "_SIZE"))
+        assert "share 1 of 3" in run("convert", case.source, case.out, env={**alone, rank: "1", size: "3"})
+        shutil.rmtree(case.out)
+
+
+def test_what_stands_in_the_way_is_one_sentence(folder):
+    case = case_of(folder)
+
+    def sentence(*args, status=1, **how):
+        said = run("convert", *args, status=status, **how)
+        assert said.count("\n") == 1 and said.startswith("zarrbits: "), said
+        return said
+    # the report is tried before anything is written
+    assert "--report" in sentence(case.source, case.out, "--report", os.path.join(folder, "none", "r.json"))
+    assert "--report" in sentence(case.source, case.out, "--report", folder)
+    assert not os.path.exists(case.out)
+    assert "exists" in sentence(case.source, case.whole)
+    limited = ["bash", "-c", f'ulimit -f 40; exec "{COMMAND}" convert "{case.source}" "{case.out}" --quiet']
+    full = subprocess.run(limited, capture_output=True, text=True)
+    assert full.returncode == 1 and full.stderr.count("\n") == 1 and "cannot write" in full.stderr, full.stderr
+    assert not os.path.exists(case.out)
+    assert "No such file" in sentence(os.path.join(folder, "gone.h5"), case.out)
+    readonly = os.path.join(folder, "readonly")
+    os.mkdir(readonly, 0o555)
+    if os.geteuid() != 0:
+        assert "cannot create" in sentence(case.source, os.path.join(readonly, "out.zarr"))
+    # the end of the source is gone: a share that fails keeps what is done, a whole run leaves nothing
+    with open(case.source, "r+b") as f:
+        f.truncate(os.path.getsize(case.source) * 2 // 3)
+    sentence(case.source, case.out)
+    assert not os.path.exists(case.out)
+
+
+def test_shares_and_options_that_make_no_sense(folder):
+    for bad in ("1", "4/4", "0/0", "-1/4", "a/b"):
+        run("convert", "x.h5", "y.zarr", "--partition", bad, status=2)
+    run("convert", "x.h5", "y.zarr", "--partition", "0/4", "--overwrite", status=2)
+    run("convert", "x.h5", "y.zarr", "--resume", "--overwrite", status=2)
+    run("convert", "x.h5", "y.zarr", "--threads", "0", status=2)
+    run("convert", "x.h5", "y.zarr", "--memory", "many", status=2)
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
+            started = time.monotonic()
+            with tempfile.TemporaryDirectory() as folder:
+                test(folder)
+            print(f"{name}: passed ({time.monotonic() - started:.1f} s)", flush=True)
