@@ -9,6 +9,7 @@
 #include "command/progress.hpp"
 #include "command/share.hpp"
 #include "command/summary.hpp"
+#include "convert/grid_options.hpp"
 #include "convert/names.hpp"
 #include "convert/store/sink.hpp"
 
@@ -29,22 +30,6 @@
 namespace zarrbits::cli {
 
 namespace {
-
-// "512M", "2G", "1048576". Throws usage_error.
-std::uint64_t parse_bytes(const std::string& option, std::string text) {
-  unsigned shift = 0;
-  if (text.ends_with("iB")) text.resize(text.size() - 2);
-  if (!text.empty()) {
-    const std::size_t unit = std::string("kMGT").find(text.back() == 'K' ? 'k' : text.back());
-    if (unit != std::string::npos) {
-      shift = 10 * (static_cast<unsigned>(unit) + 1);
-      text.pop_back();
-    }
-  }
-  const std::uint64_t n = parse_count(option, text);
-  if (n > (std::uint64_t{1} << 62) >> shift) throw usage_error(option + " is more than there can be");
-  return n << shift;
-}
 
 // A report that cannot be written is found before the conversion, not after it.
 void try_report(const std::string& path) {
@@ -108,6 +93,11 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->type_name("NAME");
   app.add_option("--compress", options.compress, "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
       ->type_name("HOW");
+  app.add_option("--chunk", options.chunk, "Chunks of this shape for datasets of so many dimensions, such as 100,200 (of one dimension: 100,); implies --profile recode")
+      ->type_name("SHAPE");
+  app.add_option("--shard", options.shard, "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such as 1000,2000 for datasets "
+                                             "of so many dimensions")
+      ->type_name("BYTES|SHAPE");
   app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
   if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors and what was left out");
   app.add_flag("--json", print_json, planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
@@ -123,6 +113,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   }
   try {
     check_options(options);
+    if (!memory.empty()) options.memory = conversion::parse_bytes("--memory", memory);
   } catch (const convert_error& e) {
     throw usage_error(e.what());
   }
@@ -131,7 +122,6 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + threads);
     options.threads = static_cast<unsigned>(n);
   }
-  if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   origin = "--partition";
   if (!partition.empty()) {
     options.share = parse_share("--partition", partition);

@@ -2,6 +2,7 @@
 #include "convert/array_plan.hpp"
 
 #include "convert/names.hpp"
+#include "convert/store/shard.hpp"
 
 #include <zarrbits/packbits.hpp>
 
@@ -117,7 +118,7 @@ void array_plan::choose_fill() {
 void array_plan::choose_way(const convert_options& options) {
   const pipeline& p = data.filters;
   const bool bytes_are_bytes = view.whole && !text && data.type.as_stored && uniform_order(leaf, big_endian);
-  if (data.layout != H5D_CHUNKED) {
+  if (!data.keeps_chunks()) {
     if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
     return;
   }
@@ -147,7 +148,7 @@ void array_plan::choose_compression(const convert_options& options) {
   if (way == strategy::packed) return;
   if (options.effective_profile() == "recode" && !options.compress.empty()) {
     after = parse_compression(options.compress);
-    if (way == strategy::copy && after.kind != compression::none) way = data.layout == H5D_CHUNKED && p.undoable(data.type) ? strategy::decode : strategy::read;
+    if (way == strategy::copy && after.kind != compression::none) way = data.keeps_chunks() && p.undoable(data.type) ? strategy::decode : strategy::read;
     if (typesize == 1 && after.shuffle == 1) after.shuffle = 0;
   } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
     after = compression_of(p.filters[0]);
@@ -166,13 +167,14 @@ void array_plan::choose_packbits(const convert_options& options) {
   const pipeline& p = data.filters;
   const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : meta.data_type.dump());
   // chunks of our own filter are such chunks already
-  if (only(p, packbits_filter) && view.whole && data.layout == H5D_CHUNKED) {
+  if (only(p, packbits_filter) && view.whole) {
     const auto layout = packbits_of(p.filters[0], leaf);
     const bool asked_otherwise = options.bits && leaf.kind != type_class::boolean && layout && *options.bits != layout->bits;
     if (layout && !layout->msb_first && !asked_otherwise) {
       packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding), .first_bit = layout->first_bit,
                                .last_bit = layout->first_bit + layout->bits - 1});
-      way = strategy::packed;
+      packed_in_source = true;
+      way = data.keeps_chunks() ? strategy::packed : strategy::read;
       return;
     }
   }
@@ -198,6 +200,14 @@ void array_plan::choose_codecs() {
   } else {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
+}
+
+array_metadata array_plan::stored_metadata() const {
+  array_metadata m = meta;
+  if (!data.sharded()) return m;
+  m.codecs = sharding_codecs(meta.chunk, meta.codecs);
+  for (std::size_t d = 0; d < data.grid.rank(); ++d) m.chunk[d] *= data.shards.chunk[d];
+  return m;
 }
 
 }  // namespace zarrbits::conversion

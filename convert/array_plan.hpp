@@ -65,7 +65,7 @@ struct array_plan {
   const value_view& view;
   const type_tree& leaf;
   assumptions assumed;
-  array_metadata meta;  // without attributes and dimension names
+  array_metadata meta;  // without attributes and dimension names, and without shards
   strategy way = strategy::read;
   bool text = false, opaque = false;
   bool big_endian = false;
@@ -75,7 +75,11 @@ struct array_plan {
   std::size_t trailing = 0;   // dimensions after the dataset's own
   buffer fill;                // of one dataset element, in memory
   std::optional<codec> packed;
+  bool packed_in_source = false;  // its parameters are those of the source's filter, and not asked for
   std::string loss;           // of the plan itself: why the fill value is not the source's
+
+  // As they are written: with shards, where there are any.
+  array_metadata stored_metadata() const;
 
  private:
   void choose_shape();

@@ -196,7 +196,7 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
   if (plan_.leaf.big_endian && type.component_size() > 1) decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values, values);
   buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
   if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
-    if (plan_.way == strategy::packed) throw wrong_assumption{&assumptions::raw_packing_fits};
+    if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};
     const std::string sentence = plan_.packed->explain(r.failure);
     throw convert_error("dataset \"" + data_.object.path + "\", index " + place(index_in_chunk(r.failure.element, at)) + ": " +
                         sentence.substr(0, sentence.find("; ")) + "; give more --bits, or leave --codec packbits out");

@@ -15,7 +15,8 @@ conversion_run::conversion_run(const convert_options& options, mode how) : optio
   const source_name name = split_source(options.source);
   selection wanted(options.include, options.exclude);
   const auto listed = [&](bool tells_case_apart) {
-    auto file = std::make_unique<source_file>(name.file);
+    // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
+    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4);
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
       if (options.progress) options.progress({group, 0, 0, 0, 0});
     });

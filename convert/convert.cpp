@@ -8,6 +8,7 @@
 #include "convert/compression.hpp"
 #include "convert/conversion.hpp"
 #include "convert/dimensions.hpp"
+#include "convert/grid_options.hpp"
 #include "convert/selection.hpp"
 #include "convert/names.hpp"
 
@@ -235,6 +236,13 @@ void check_options(const convert_options& options) {
   }
   if (!options.compress.empty()) parse_compression(options.compress);
   if (!options.compress.empty() && profile != "recode") throw convert_error("compression goes with the profile recode, not " + profile);
+  if (!options.chunk.empty()) {
+    if (profile != "recode") throw convert_error("another chunk shape goes with the profile recode, not " + profile);
+    if (parse_grid_request("--chunk", options.chunk).shape.empty()) {
+      throw convert_error("--chunk is \"" + shown(options.chunk) + "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
+    }
+  }
+  if (!options.shard.empty()) parse_grid_request("--shard", options.shard);
   selection(options.include, options.exclude);
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
     throw convert_error("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) +

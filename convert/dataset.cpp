@@ -16,7 +16,7 @@ constexpr std::uint64_t unit_chunks = 1024;
 
 // What a chunk may prove wrong about the whole array.
 bool assumes_something(const array_plan& plan) {
-  return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.way == array_plan::strategy::packed;
+  return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.packed_in_source;
 }
 
 std::string rounding(const type_tree& leaf) { return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64"; }
@@ -83,7 +83,8 @@ json dataset_plan::own_attributes() const {
 void dataset_plan::prepare() {
   if (const std::string why = unsupported_reason(data.type); !why.empty()) throw skip_dataset("its datatype is not supported: " + why);
   if (data.null) return;
-  data.choose_grid();
+  const auto wanted = [](const char* option, const std::string& text) { return text.empty() ? grid_request{} : parse_grid_request(option, text); };
+  data.choose_grid(wanted("--chunk", options.chunk), wanted("--shard", options.shard));
   add_parts(data.type, {}, data.object.store_path, json::object());
   choose_units();
 }
@@ -115,21 +116,21 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
 }
 
 void dataset_plan::choose_units() {
-  const std::uint64_t all = data.grid.chunks();
+  const std::uint64_t all = data.shards.chunks();
   units_ = all > 0 ? 1 : 0;
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
   const array_plan plan(data, parts_[0].view, options, {});
   if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.grid.can_be_walked(data.dataset)) return;
   divisible_ = true;
-  const std::uint64_t plain = data.grid.chunk_elements() * std::max<std::size_t>(1, parts_[0].view.size);
+  const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(), std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
   units_ = all / per_unit_ + (all % per_unit_ != 0);
 }
 
 chunk_range dataset_plan::unit(std::uint64_t number) const {
-  const std::uint64_t all = data.grid.chunks(), first = number * per_unit_, count = std::min(per_unit_, all - first);
+  const std::uint64_t all = data.shards.chunks(), first = number * per_unit_, count = std::min(per_unit_, all - first);
   return {first, count, static_cast<std::uint64_t>(static_cast<double>(data.stored_bytes) * (static_cast<double>(count) / static_cast<double>(all)))};
 }
 
@@ -152,7 +153,7 @@ void dataset_plan::finish_null(sink& out, dimension_namer& dimensions, json attr
 void dataset_plan::finish_array(const dataset_part& part, sink& out, dimension_namer& dimensions, json attributes, const array_result& result,
                                 converted_object& entry) const {
   const array_plan plan(data, part.view, options, result.assumed);
-  array_metadata meta = plan.meta;
+  array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
     meta.dimension_names = part.view.whole ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())

@@ -27,7 +27,7 @@ struct dataset_part {
   json attributes = json::object();  // of a member
 };
 
-// Part of a dataset's chunks, in C order.
+// Part of a dataset's shards, in C order; without shards each chunk is one.
 struct chunk_range {
   std::uint64_t first = 0, count = 0;
   std::uint64_t bytes = 0;  // stored in the source, roughly

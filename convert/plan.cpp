@@ -38,7 +38,7 @@ way way_of(const array_plan& a) {
 std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
   const std::uint64_t all = data.grid.chunks();
   if (materialize) return all;
-  if (data.layout == H5D_CHUNKED) {
+  if (data.keeps_chunks()) {
     hsize_t stored = 0;
     const h5::handle space(H5Dget_space(data.dataset), "tell the dataspace");
     return H5Dget_num_chunks(data.dataset, space, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
@@ -63,13 +63,13 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     const array_plan a(data, part.view, options, {});
     const std::uint64_t chunks = chunks_to_write(data, a.materialize);
     const way w = way_of(a);
-    p.objects += chunks;
+    p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
     const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), part.view.size});
     p.store_bytes += w.expected == outcome::recoded ? plain : data.stored_bytes;
     if (dataset.parts().size() == 1) {
       p.outcome = w.expected;
       p.how = w.words;
-      p.codecs = a.meta.codecs.dump(-1, ' ', false, json::error_handler_t::replace);
+      p.codecs = a.stored_metadata().codecs.dump(-1, ' ', false, json::error_handler_t::replace);
     }
   }
   if (dataset.parts().size() > 1) p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";

@@ -70,7 +70,7 @@ const type_tree& source_dataset::leaf() const {
   return *t;
 }
 
-void source_dataset::choose_grid() {
+void source_dataset::choose_grid(const grid_request& chunk, const grid_request& shard) {
   grid.shape = dims;
   if (layout == H5D_CHUNKED) {
     grid.chunk.resize(dims.size());
@@ -84,6 +84,14 @@ void source_dataset::choose_grid() {
     const std::size_t element = holds_references(type) ? std::max<std::size_t>(type.size, 64) : std::max<std::size_t>(type.size, 1);
     grid.chunk = chunk_shape_for(dims, element);
   }
+  if (!dims.empty() && chunk.shape.size() == dims.size()) {
+    std::vector<hsize_t> asked = chunk.shape;
+    for (std::size_t d = 0; d < dims.size(); ++d) asked[d] = std::min(asked[d], std::max<hsize_t>(1, dims[d]));
+    rechunked_ = asked != grid.chunk && chunk.shape != grid.chunk;
+    if (chunk.shape == grid.chunk) asked = grid.chunk;  // as the source has them, over the edge
+    grid.chunk = std::move(asked);
+  }
+  shards = shards_of(grid, chunks_per_shard(shard, grid, type.size));
 }
 
 void source_dataset::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
@@ -144,7 +152,7 @@ bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
 }
 
 bool source_dataset::nothing_stored() const {
-  return layout == H5D_CONTIGUOUS && !external && H5Dget_storage_size(dataset) == 0;
+  return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
 }
 
 // Where libhdf5 looks: the name as it is, beside the source, and below the prefix that the environment names.

@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_CONVERT_SOURCE_DATASET_HPP
 #define ZARRBITS_CONVERT_SOURCE_DATASET_HPP
 
+#include "convert/grid_options.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/filters.hpp"
 #include "convert/hdf5/source.hpp"
@@ -40,11 +41,16 @@ struct source_dataset {
   bool external = false;
   std::uint64_t stored_bytes = 0;
   std::size_t element_size = 0;  // of the stored type
-  chunk_grid grid;  // of the source where it has chunks, else a sensible one; empty until choose_grid()
+  // After choose_grid(): of the source where it has chunks and no others are asked for, else a sensible one; and its shards.
+  chunk_grid grid, shards;
 
   // The type of one value: what is inside of array types.
   const type_tree& leaf() const;
-  void choose_grid();
+  // Throws skip_dataset, and convert_error where the shards are impossible.
+  void choose_grid(const grid_request& chunk, const grid_request& shard);
+  // The chunks of the source are those of the array.
+  bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked_; }
+  bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;
 
   // Where the values begin in the file of file.descriptor(), where they are one range of it that needs no libhdf5 to be read.
@@ -66,6 +72,8 @@ struct source_dataset {
 
  private:
   bool virtual_source_exists(std::size_t index) const;
+
+  bool rechunked_ = false;
 };
 
 }  // namespace zarrbits::conversion

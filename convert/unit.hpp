@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Units: the pieces in which a conversion is handed out, journalled and gone on with, and what came out of one. A unit is a range of
-// the chunks of one dataset in C order (or all of them), and depends on the source and the options alone.
+// the chunks of one dataset in C order, or of its shards (or all of them), and depends on the source and the options alone.
 //
 #ifndef ZARRBITS_CONVERT_UNIT_HPP
 #define ZARRBITS_CONVERT_UNIT_HPP

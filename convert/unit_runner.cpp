@@ -3,13 +3,13 @@
 
 #include "convert/names.hpp"
 #include "convert/sequences.hpp"
+#include "convert/store/concurrent_shard.hpp"
+#include "convert/store/files.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <optional>
-#include <unistd.h>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -55,17 +55,6 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& 
   return std::pair{before, product(inside)};
 }
 
-bool read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
-  while (!to.empty()) {
-    const ssize_t n = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    offset += static_cast<std::uint64_t>(n);
-    to = to.subspan(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 }  // namespace
 
 struct unit_runner::state {
@@ -97,9 +86,54 @@ struct unit_runner::batch {
   std::shared_ptr<const array_plan> plan;
   std::vector<chunk_input> chunks = {};
   std::uint64_t cost = 0;
+  std::shared_ptr<concurrent_shard> shard = {};  // that all of them go to; null where there are no shards
+  std::vector<hsize_t> shard_at = {};
+  std::uint64_t turn = 0;
 
   const dataset_part& node() const { return unit->dataset->parts()[part]; }
   bool stopped() const { return unit->stop || unit->is_wrong(part); }
+};
+
+// Where a chunk goes that is made: under its own key, or to its place in a shard, when the batch is through.
+class unit_runner::destination {
+ public:
+  destination(sink& out, const batch& all) : out_(out), all_(all) {}
+
+  void put(const chunk_input& chunk, buffer bytes) {
+    if (!all_.shard) out_.put(key(chunk.at), bytes);
+    else waiting_.push_back({number(chunk.at), std::move(bytes)});
+  }
+  // Throws unreadable_range where the file has fewer bytes.
+  void put_range(const chunk_input& chunk, int fd, std::uint64_t offset, std::uint64_t size) {
+    if (!all_.shard) return out_.put_range(key(chunk.at), fd, offset, size);
+    require_range(fd, offset, size);
+    waiting_.push_back({number(chunk.at), {}, fd, offset, size});
+  }
+  // Once, when all chunks of the batch are through, or it is given up. Returns the size of the shard's index, if this was the last of it.
+  std::uint64_t finish(bool whole) {
+    if (!all_.shard) return 0;
+    if (!whole) return all_.shard->take(all_.turn, {});
+    return all_.shard->take(all_.turn, [&](shard_writer& shard) {
+      for (waiting& w : waiting_) {
+        if (w.fd < 0) shard.add(w.at, w.bytes);
+        else shard.add_range(w.at, w.fd, w.offset, w.size);
+      }
+    });
+  }
+
+ private:
+  struct waiting {
+    std::size_t at;
+    buffer bytes = {};
+    int fd = -1;
+    std::uint64_t offset = 0, size = 0;
+  };
+  std::string key(const std::vector<hsize_t>& at) const { return chunk_key(all_.node().store_path, at, all_.plan->trailing); }
+  std::size_t number(const std::vector<hsize_t>& at) const { return static_cast<std::size_t>(all_.plan->data.shards.number_in_chunk(at)); }
+
+  sink& out_;
+  const batch& all_;
+  std::vector<waiting> waiting_;
 };
 
 unit_runner::unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls c)
@@ -189,9 +223,30 @@ void unit_runner::produce_part(const std::shared_ptr<state>& unit, std::size_t p
     next.plan = std::make_shared<const array_plan>(data, node.view, options_, unit->assumed[part]);
   }
   const chunk_range range = unit->dataset->unit(unit->id.number);
-  if (data.layout == H5D_CHUNKED && !next.plan->materialize) produce_stored(next, range);
+  if (data.keeps_chunks() && !next.plan->materialize) produce_stored(next, range);
   else produce_read(next, range);
   submit(next);
+  leave_shard(next);
+}
+
+void unit_runner::enter_shard(batch& next, const std::vector<hsize_t>& at) {
+  const source_dataset& data = next.plan->data;
+  if (!data.sharded()) return;
+  std::vector<hsize_t> shard = data.shards.chunk_of(at);
+  if (next.shard && shard == next.shard_at) return;
+  submit(next);
+  leave_shard(next);
+  next.shard = std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, shard, next.plan->trailing),
+                                                  static_cast<std::size_t>(data.shards.chunk_elements()));
+  next.shard_at = std::move(shard);
+}
+
+void unit_runner::leave_shard(batch& next) {
+  if (!next.shard) return;
+  const h5::lock::pause others;  // the last of it may be written here
+  const std::uint64_t index = std::exchange(next.shard, nullptr)->close();
+  const std::lock_guard held(next.unit->mutex);
+  next.unit->result.arrays[next.part].store_bytes += index;
 }
 
 void unit_runner::produce_stored(batch& next, const chunk_range& range) {
@@ -200,8 +255,9 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
-  for_each_stored_chunk(data.dataset, data.grid, range.first, range.count, [&](const std::vector<hsize_t>& at, hsize_t size) {
+  for_each_stored_chunk(data.dataset, data.grid, data.shards, range.first, range.count, [&](const std::vector<hsize_t>& at, hsize_t size) {
     if (next.stopped()) return false;
+    enter_shard(next, at);
     if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
     chunk_input chunk;
     chunk.at = at;
@@ -234,14 +290,11 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       next.cost += size + (plan.way == strategy::copy || plan.way == strategy::packed ? 0 : 2 * plain);
     }
     next.chunks.push_back(std::move(chunk));
-    if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) {
-      const h5::lock::pause others;  // submit() may wait for threads that wait for libhdf5
-      submit(next);
-    }
+    if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
     return true;
   });
   const std::lock_guard held(next.unit->mutex);
-  next.unit->result.arrays[next.part].counts.absent += range.count - stored;
+  next.unit->result.arrays[next.part].counts.absent += chunks_in(data.shards, range.first, range.count) - stored;
 }
 
 void unit_runner::produce_read(batch& next, const chunk_range& range) {
@@ -249,29 +302,34 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
   const array_plan& plan = *next.plan;
   const chunk_grid& grid = data.grid;
   const std::uint64_t all = grid.chunks();
+  const std::uint64_t chunks = chunks_in(data.shards, range.first, range.count);
   std::uint64_t absent = 0;
   std::optional<std::uint64_t> address;
   source_dataset::mapping mapping;
   {
     const h5::lock one_thread;
     if (data.nothing_stored() && !plan.materialize) {
-      absent = range.count;
+      absent = chunks;
     } else {
+      if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : ""; !missing.empty() && !data.nothing_stored()) {
+        throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+      }
       if (all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
       mapping = data.virtual_mapping();
       if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
     }
   }
-  std::vector<hsize_t> at = grid.at(range.first);
   const std::uint64_t plain = grid.chunk_elements() * plan.view.size;
-  for (std::uint64_t i = absent; i < range.count && !next.stopped(); ++i, grid.next(at)) {
+  for_each_chunk(data.shards, range.first, absent == chunks ? 0 : range.count, [&](const std::vector<hsize_t>& at) {
+    if (next.stopped()) return false;
     if (mapping.holds_values && !mapping.holds_values(grid.start(at), grid.inside(at))) {
       ++absent;
-      continue;
+      return true;
     }
+    enter_shard(next, at);
     chunk_input chunk;
     chunk.at = at;
-    chunk.progress = range.bytes / range.count;
+    chunk.progress = range.bytes / chunks;
     const auto run = address ? run_of(grid, at) : std::nullopt;
     if (run) {
       chunk.form = chunk_input::form_type::range;
@@ -280,21 +338,25 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       next.cost += chunk.size / 4;  // most of it never comes into memory
     } else {
       chunk.form = chunk_input::form_type::retry;
-      chunk.drop_if_fill = data.layout == H5D_VIRTUAL && !plan.materialize;
+      // what was never written cannot be told from the fill value here
+      chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize;
       next.cost += 2 * plain;
     }
     next.chunks.push_back(std::move(chunk));
     if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
-  }
+    return true;
+  });
   const std::lock_guard held(next.unit->mutex);
   next.unit->result.arrays[next.part].counts.absent += absent;
 }
 
 void unit_runner::submit(batch& next) {
   if (next.chunks.empty()) return;
+  const h5::lock::pause others;  // the queue may wait for threads that wait for libhdf5
+  std::vector<chunk_input> chunks = std::exchange(next.chunks, {});
   auto work_of = std::make_shared<batch>(next);
-  work_of->chunks = std::move(next.chunks);
-  next.chunks = {};
+  work_of->chunks = std::move(chunks);
+  if (next.shard) work_of->turn = next.shard->next_turn();
   next.cost = 0;
   ++next.unit->open;
   queue_.submit(work_of->cost, [this, work_of] {
@@ -306,18 +368,25 @@ void unit_runner::submit(batch& next) {
 void unit_runner::work(batch& all) {
   array_result result;
   std::uint64_t progress = 0;
-  for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
-    progress += all.chunks[i].progress;
-    const position where{all.part, all.chunks[i].at};
-    try {
-      if (const auto why = reason_to_skip([&] { work_on(all, i, result); })) all.unit->skip(where, *why);
-    } catch (const wrong_assumption& wrong) {
-      const std::lock_guard held(all.unit->mutex);
-      all.unit->assumed[all.part].*wrong.which = false;
-      all.unit->wrong[all.part] = 1;
+  destination out(out_, all);
+  try {
+    for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
+      progress += all.chunks[i].progress;
+      const position where{all.part, all.chunks[i].at};
+      try {
+        if (const auto why = reason_to_skip([&] { work_on(all, i, out, result); })) all.unit->skip(where, *why);
+      } catch (const wrong_assumption& wrong) {
+        const std::lock_guard held(all.unit->mutex);
+        all.unit->assumed[all.part].*wrong.which = false;
+        all.unit->wrong[all.part] = 1;
+      }
+      all.chunks[i].bytes = {};
     }
-    all.chunks[i].bytes = {};
+  } catch (...) {
+    out.finish(false);
+    throw;
   }
+  result.store_bytes += out.finish(!all.stopped());
   {
     const std::lock_guard held(all.unit->mutex);
     all.unit->result.arrays[all.part].add(result);
@@ -326,22 +395,21 @@ void unit_runner::work(batch& all) {
   calls_.advance(progress);
 }
 
-bool unit_runner::work_on(batch& all, std::size_t index, array_result& result) {
+bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array_result& result) {
   using form = chunk_input::form_type;
   chunk_input& chunk = all.chunks[index];
   const array_plan& plan = *all.plan;
   const source_dataset& data = plan.data;
   const chunk_maker maker(plan);
-  const auto key = [&] { return chunk_key(all.node().store_path, chunk.at, plan.trailing); };
   const auto count = [&](outcome how, std::uint64_t bytes) {
     result.store_bytes += bytes;
     (how == outcome::raw ? result.counts.raw : how == outcome::rewrapped ? result.counts.rewrapped : result.counts.recoded) += 1;
     result.worst = std::max(result.worst, how);
   };
-  const auto put = [&](const made_chunk& made) {
+  const auto put = [&](made_chunk made) {
     result.dangling = result.dangling || made.dangling;
-    out_.put(key(), made.bytes);
     count(made.how, made.bytes.size());
+    out.put(chunk, std::move(made.bytes));
     return true;
   };
   const auto note_rounding = [&] {
@@ -352,24 +420,23 @@ bool unit_runner::work_on(batch& all, std::size_t index, array_result& result) {
   if (chunk.form == form::range) {
     try {
       if (chunk.size == plain && plan.leaf.kind != type_class::boolean) {
-        out_.put_range(key(), source_.descriptor(), chunk.offset, chunk.size);
+        out.put_range(chunk, source_.descriptor(), chunk.offset, chunk.size);
         count(outcome::raw, chunk.size);
         return true;
       }
       // what lies over the edge reads as the fill value
       buffer bytes(plain);
-      if (read_range(source_.descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)))) {
-        for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += data.element_size) std::memcpy(bytes.data() + i, plan.fill.data(), data.element_size);
-        return put(*maker.from_stored(std::move(bytes), 0, chunk.at));
-      }
+      read_range(source_.descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
+      for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += data.element_size) std::memcpy(bytes.data() + i, plan.fill.data(), data.element_size);
+      return put(std::move(*maker.from_stored(std::move(bytes), 0, chunk.at)));
     } catch (const unreadable_range& e) {
       chunk.why = e.what();
     }
   } else if (chunk.form == form::stored) {
     try {
-      if (const auto made = maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
+      if (auto made = maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
         note_rounding();
-        return put(*made);
+        return put(std::move(*made));
       }
     } catch (const damaged_chunk& e) {
       chunk.why = e.what();
@@ -388,7 +455,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, array_result& result) {
     note_rounding();
     made_chunk made = maker.from_values(std::move(values), chunk.at);
     if (plan.way == strategy::copy && !plan.packed) made.how = outcome::raw;
-    return put(made);
+    return put(std::move(made));
   } catch (const h5::failure& e) {
     why = e.what();
     if (data.external) throw skip_dataset("its external files cannot be read: " + why);

@@ -34,13 +34,16 @@ class unit_runner {
  private:
   struct state;
   struct batch;
+  class destination;
   void produce(const std::shared_ptr<state>& unit);
   void produce_part(const std::shared_ptr<state>& unit, std::size_t part);
   void produce_stored(batch& next, const chunk_range& range);
   void produce_read(batch& next, const chunk_range& range);
+  void enter_shard(batch& next, const std::vector<hsize_t>& at);
+  void leave_shard(batch& next);
   void submit(batch& next);
   void work(batch& all);
-  bool work_on(batch& all, std::size_t index, array_result& result);
+  bool work_on(batch& all, std::size_t index, destination& out, array_result& result);
   void release(const std::shared_ptr<state>& unit);
   void repeat_units();
 

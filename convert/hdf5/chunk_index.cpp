@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace zarrbits::conversion {
 
@@ -77,6 +78,55 @@ std::vector<hsize_t> chunk_grid::at(std::uint64_t number) const {
   return where;
 }
 
+std::vector<hsize_t> chunk_grid::chunk_of(std::span<const hsize_t> element) const {
+  std::vector<hsize_t> where(rank());
+  for (std::size_t d = 0; d < rank(); ++d) where[d] = element[d] / chunk[d];
+  return where;
+}
+
+std::uint64_t chunk_grid::number_in_chunk(std::span<const hsize_t> element) const {
+  std::uint64_t number = 0;
+  for (std::size_t d = 0; d < rank(); ++d) number = number * chunk[d] + element[d] % chunk[d];
+  return number;
+}
+
+chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_shard) {
+  chunk_grid shards;
+  for (std::size_t d = 0; d < grid.rank(); ++d) shards.shape.push_back(grid.along(d));
+  shards.chunk = std::move(chunks_per_shard);
+  shards.chunk.resize(grid.rank(), 1);
+  return shards;
+}
+
+std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count) {
+  if (shards.chunk_elements() == 1) return count;
+  if (count == shards.chunks()) return product(shards.shape);
+  std::uint64_t n = 0;
+  std::vector<hsize_t> shard = shards.at(first);
+  for (std::uint64_t i = 0; i < count; ++i, shards.next(shard)) n += product(shards.inside(shard));
+  return n;
+}
+
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  if (count == 0) return;
+  const std::size_t rank = shards.rank();
+  std::vector<hsize_t> shard = shards.at(first), begin(rank), end(rank), at(rank);
+  for (std::uint64_t i = 0; i < count; ++i, shards.next(shard)) {
+    for (std::size_t d = 0; d < rank; ++d) {
+      at[d] = begin[d] = shard[d] * shards.chunk[d];
+      end[d] = begin[d] + std::min(shards.chunk[d], shards.shape[d] - begin[d]);
+    }
+    for (bool more = true; more;) {
+      if (!visit(at)) return;
+      more = false;
+      for (std::size_t d = rank; d-- > 0 && !more;) {
+        more = ++at[d] < end[d];
+        if (!more) at[d] = begin[d];
+      }
+    }
+  }
+}
+
 bool chunk_grid::can_be_walked(hid_t dataset) const {
   const std::uint64_t all = chunks();
   if (all <= walk_limit) return true;
@@ -95,7 +145,7 @@ hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
   return H5Dget_chunk_storage_size(dataset, first.data(), &size) < 0 ? 0 : size;
 }
 
-void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
   const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
   hsize_t stored = 0;
   h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
@@ -103,9 +153,13 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const std::functi
     throw h5::failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
                       ": too sparse to be walked, too many to be listed");
   }
-  std::vector<hsize_t> at(grid.rank());
+  struct listed {
+    std::vector<hsize_t> shard, at;
+    hsize_t size;
+  };
+  std::vector<listed> all;
   for (hsize_t i = 0; i < stored; ++i) {
-    std::vector<hsize_t> first(grid.rank());
+    std::vector<hsize_t> first(grid.rank()), at(grid.rank());
     unsigned mask = 0;
     haddr_t address = 0;
     hsize_t size = 0;
@@ -119,30 +173,35 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const std::functi
     if (stored_size(dataset, grid.start(at)) != size) {
       throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to be walked");
     }
-    if (!visit(at, size)) return;
+    std::vector<hsize_t> shard = shards.chunk_of(at);
+    all.push_back({std::move(shard), std::move(at), size});
+  }
+  std::sort(all.begin(), all.end(), [](const listed& a, const listed& b) { return std::tie(a.shard, a.at) < std::tie(b.shard, b.at); });
+  for (const listed& c : all) {
+    if (!visit(c.at, c.size)) return;
   }
 }
 
 }  // namespace
 
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, std::uint64_t first, std::uint64_t count,
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
                            const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
   if (count == 0) return;
   // parts are asked for of grids that can be walked: to ask again for each would count all chunks each time
-  if (count == grid.chunks() && !grid.can_be_walked(dataset)) {
-    list_stored_chunks(dataset, grid, visit);
+  if (count == shards.chunks() && !grid.can_be_walked(dataset)) {
+    list_stored_chunks(dataset, grid, shards, visit);
   } else {
-    std::vector<hsize_t> at = grid.at(first);
-    for (std::uint64_t i = 0; i < count; ++i, grid.next(at)) {
+    for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& at) {
       const hsize_t size = stored_size(dataset, grid.start(at));
-      if (size > 0 && !visit(at, size)) break;
-    }
+      return size == 0 || visit(at, size);
+    });
   }
   H5Eclear2(H5E_DEFAULT);
 }
 
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
-  for_each_stored_chunk(dataset, grid, 0, grid.chunks(), [&](const std::vector<hsize_t>& at, hsize_t size) {
+  const chunk_grid shards = shards_of(grid);
+  for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const std::vector<hsize_t>& at, hsize_t size) {
     visit(at, size);
     return true;
   });

@@ -31,6 +31,9 @@ struct chunk_grid {
   // The next chunk in C order; false after the last. And the one with a number.
   bool next(std::vector<hsize_t>& at) const;
   std::vector<hsize_t> at(std::uint64_t number) const;
+  // The chunk that holds an element, and the element's number in it, in C order.
+  std::vector<hsize_t> chunk_of(std::span<const hsize_t> element) const;
+  std::uint64_t number_in_chunk(std::span<const hsize_t> element) const;
   // False where the dataset's chunks are few in a grid that is far too large to be walked: they are listed, not looked up.
   bool can_be_walked(hid_t dataset) const;
 };
@@ -38,14 +41,20 @@ struct chunk_grid {
 // Product, or the largest number where it does not fit.
 std::uint64_t product(std::span<const hsize_t> numbers);
 
-// Calls `visit` for each chunk that is stored, inside the extent, with its place in the grid and its stored size in bytes, until it returns
-// false: for `count` chunks from number `first` in C order. All of them may come in any order, where the grid cannot be walked; parts of
-// such a grid are not asked for. Throws
-// h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds h5::lock, or is alone.
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, std::uint64_t first, std::uint64_t count,
+// The shards of a grid of chunks are again a grid, over the chunks: its `shape` is how many chunks there are along each dimension, its `chunk`
+// how many of them a shard has. Without shards each chunk is one.
+chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_shard = {});
+// The number of chunks in `count` shards from number `first` in C order; and a call for each, shard by shard and in each in C order, until
+// `visit` returns false.
+std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>& at)>& visit);
+
+// The same for the chunks that are stored, with their stored size in bytes. Where the grid cannot be walked, all shards have to be asked for.
+// Throws h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds h5::lock, or is alone.
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
                            const std::function<bool(const std::vector<hsize_t>& at, hsize_t stored_size)>& visit);
 
-// For all chunks.
+// For all chunks, without shards.
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
                            const std::function<void(const std::vector<hsize_t>& at, hsize_t stored_size)>& visit);
 

@@ -32,22 +32,37 @@ std::string last_error();
 // the error; never while bytes are packed, inflated or written. Handles take it when they close.
 class lock {
  public:
-  lock() { mutex().lock(); }
-  ~lock() { mutex().unlock(); }
+  lock() {
+    mutex().lock();
+    ++depth;
+  }
+  ~lock() {
+    --depth;
+    mutex().unlock();
+  }
   lock(const lock&) = delete;
   lock& operator=(const lock&) = delete;
 
-  // Lets others have it meanwhile. For a thread that holds it once.
+  // Lets others have it meanwhile, if this thread holds it.
   class pause {
    public:
-    pause() { mutex().unlock(); }
-    ~pause() { mutex().lock(); }
+    pause() : depth_(std::exchange(depth, 0)) {
+      for (unsigned i = 0; i < depth_; ++i) mutex().unlock();
+    }
+    ~pause() {
+      for (unsigned i = 0; i < depth_; ++i) mutex().lock();
+      depth = depth_;
+    }
     pause(const pause&) = delete;
     pause& operator=(const pause&) = delete;
+
+   private:
+    unsigned depth_;
   };
 
  private:
   static std::recursive_mutex& mutex();
+  static inline thread_local unsigned depth = 0;  // how often this thread holds it
 };
 
 class handle {

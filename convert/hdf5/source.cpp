@@ -55,13 +55,15 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 
 }  // namespace
 
-source_file::source_file(const std::string& path) : path_(path) {
+source_file::source_file(const std::string& path, std::uint64_t chunk_cache) : path_(path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     throw convert_error("cannot open \"" + path + "\": " + std::strerror(errno) + "; give the name of an HDF5 file");
   }
   if (S_ISDIR(info.st_mode)) throw convert_error("\"" + path + "\" is a directory; give the name of an HDF5 file");
   const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
+  // the hash table: a prime number, many times the number of chunks that the cache is likely to hold
+  if (chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(chunk_cache), 0.75);
 #if H5_VERSION_GE(1, 10, 7)
   // nothing is written to the source; a read-only or network mount that knows no locks must not stand in the way
   H5Pset_file_locking(access, false, true);

@@ -51,8 +51,9 @@ struct source_object {
 
 class source_file final : public reference_reader {
  public:
-  // Throws convert_error where the file cannot be opened.
-  explicit source_file(const std::string& path);
+  // `chunk_cache`: bytes of decoded chunks that libhdf5 keeps of a dataset; 0: as many as it likes. Throws convert_error where the file
+  // cannot be opened.
+  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0);
   ~source_file() override;
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;

@@ -17,6 +17,7 @@ namespace {
 using crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
 constexpr std::size_t entry_size = 16;
+constexpr unsigned checksum_size = 4;
 
 void put_little_endian(std::byte* to, std::uint64_t v, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(v >> (8 * i));
@@ -67,14 +68,16 @@ std::uint64_t shard_writer::commit() {
   if (!object_) return 0;
   crc32c sum;
   sum.process_bytes(index_.data(), index_.size());
-  std::byte checksum[4];
-  put_little_endian(checksum, sum.checksum(), 4);
+  std::byte checksum[checksum_size];
+  put_little_endian(checksum, sum.checksum(), checksum_size);
   object_->append(index_);
   object_->append(checksum);
   object_->commit();
   object_.reset();
-  return size_ + index_.size() + sizeof checksum;
+  return size_ + index_size();
 }
+
+std::uint64_t shard_writer::index_size() const noexcept { return index_.size() + checksum_size; }
 
 nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape, const nlohmann::ordered_json& inner_codecs) {
   using json = nlohmann::ordered_json;

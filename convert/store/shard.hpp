@@ -34,6 +34,7 @@ class shard_writer {
   void add_range(std::size_t at, int fd, std::uint64_t offset, std::uint64_t size);
 
   bool empty() const noexcept { return object_ == nullptr; }
+  std::uint64_t index_size() const noexcept;  // bytes, with its checksum
   // Writes the index. Returns the object's size; 0 where there is none.
   std::uint64_t commit();
 

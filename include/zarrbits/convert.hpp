@@ -83,12 +83,17 @@ struct convert_options {
   // ("numcodecs.shuffle", ...); zarr-python and zarrs read those. "recode": all is encoded anew, with `compress`.
   std::string profile = {};
   std::string compress = {};  // recode: "none", "gzip:6", "zstd:3", "blosc:zstd:5:shuffle"; "": as portable does for compressed sources
+  // recode: another shape of chunks, "100,200" (of a single dimension "100,"), for all datasets of so many dimensions; cut to their extents.
+  std::string chunk = {};
+  // Many chunks in one object, with Zarr's codec sharding_indexed: of so many bytes before compression at most, "64M", or of a shape,
+  // "1000,2000", for datasets of so many dimensions; it is made larger where it is no multiple of the chunks.
+  std::string shard = {};
   // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
   // without packbits, such as zarr-python. "packbits": bool and integers are packed.
   std::string codec = {};
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   // The profile, or what the other options imply.
-  std::string effective_profile() const { return !profile.empty() ? profile : compress.empty() ? "portable" : "recode"; }
+  std::string effective_profile() const { return !profile.empty() ? profile : compress.empty() && chunk.empty() ? "portable" : "recode"; }
   unsigned threads = 0;      // that make chunks; 0: as many as the processors that the process may use
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
   bool sync = false;         // all is on the disk before it counts as done
@@ -137,7 +142,7 @@ struct planned_dataset {
   // To be written for its chunks; the same as in the source where they are copied, at most their size without compression where not.
   std::uint64_t store_bytes = 0;
   struct unit {
-    std::uint64_t first = 0, count = 0, bytes = 0;  // chunks, in C order of the grid, and bytes in the source, roughly
+    std::uint64_t first = 0, count = 0, bytes = 0;  // shards, or chunks without, in C order of their grid; and bytes in the source, roughly
   };
   std::vector<unit> units;  // what processes share between them
 };
