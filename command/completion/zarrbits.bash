@@ -10,6 +10,7 @@ _zarrbits() {
     case $previous in
       --profile) words="portable native recode" ;;
       --codec) words="bytes packbits" ;;
+      --shard) words="16M 64M 256M" ;;
       --compress) words="none gzip:6 zstd:3 blosc:zstd:5 blosc:lz4:5" ;;
     esac
   fi

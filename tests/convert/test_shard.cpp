@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "tests/convert/support.hpp"
 
+#include "convert/store/concurrent_shard.hpp"
 #include "convert/store/files.hpp"
 #include "convert/store/shard.hpp"
 
@@ -8,7 +9,10 @@
 
 #include <fcntl.h>
 
+#include <thread>
+
 using namespace support;
+using zarrbits::conversion::concurrent_shard;
 using zarrbits::conversion::file_descriptor;
 using zarrbits::conversion::make_sink;
 using zarrbits::conversion::shard_writer;
@@ -74,4 +78,38 @@ BOOST_AUTO_TEST_CASE(chunks_come_in_rising_order) {
   shard.add(1, bytes("x"));
   BOOST_CHECK_THROW(shard.add(1, bytes("x")), std::logic_error);
   BOOST_CHECK_THROW(shard.add(2, bytes("x")), std::logic_error);
+}
+
+BOOST_AUTO_TEST_CASE(turns_of_threads_are_written_in_order) {
+  folder f;
+  const auto out = make_sink(f / "out", {});
+  concurrent_shard shard(*out, "a/c/0", 4);
+  const auto first = shard.next_turn(), second = shard.next_turn();
+  std::thread early([&] { BOOST_TEST(shard.take(second, [](shard_writer& to) { to.add(3, bytes("cd")); }) == 0U); });
+  BOOST_TEST(shard.take(first, [](shard_writer& to) { to.add(0, bytes("ab")); }) == 0U);
+  early.join();
+  BOOST_TEST(!fs::exists(f / "out/a/c/0"));
+  BOOST_TEST(shard.close() == 68U);  // of the index
+  BOOST_TEST((read_file(f / "out/a/c/0") == by_zarr_python()));
+}
+
+BOOST_AUTO_TEST_CASE(the_last_turn_may_come_after_the_shard_is_closed) {
+  folder f;
+  const auto out = make_sink(f / "out", {});
+  concurrent_shard shard(*out, "a/c/0", 4);
+  const auto turn = shard.next_turn();
+  BOOST_TEST(shard.close() == 0U);
+  BOOST_TEST(shard.take(turn, [](shard_writer& to) { to.add(0, bytes("ab")), to.add(3, bytes("cd")); }) == 68U);
+  BOOST_TEST((read_file(f / "out/a/c/0") == by_zarr_python()));
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_that_fails_gives_the_shard_up) {
+  folder f;
+  const auto out = make_sink(f / "out", {});
+  concurrent_shard shard(*out, "a/c/0", 4);
+  const auto first = shard.next_turn(), second = shard.next_turn();
+  BOOST_CHECK_THROW(shard.take(first, [](shard_writer&) { throw std::runtime_error("no"); }), std::runtime_error);
+  BOOST_TEST(shard.take(second, [](shard_writer&) { BOOST_ERROR("nothing more is written"); }) == 0U);
+  BOOST_TEST(shard.close() == 0U);
+  BOOST_TEST(!fs::exists(f / "out/a/c/0"));
 }
