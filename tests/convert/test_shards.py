@@ -55,7 +55,7 @@ class Shards(unittest.TestCase):
             f.create_dataset("shuffled", data=steps, chunks=(10, 16), compression="gzip", shuffle=True)
             f.create_dataset("plain", data=steps, chunks=(10, 16))
             f.create_dataset("bool", data=steps > 0, chunks=(10, 16), compression="gzip")
-            f["contiguous"] = np.tile(steps, (300, 2))
+            f["contiguous"] = np.tile(steps, (3, 2))
             f.create_dataset("sparse", (95, 70), "u2", chunks=(10, 16), fillvalue=7)[33, 50] = 1
             f.create_dataset("nothing", (95, 70), "u2", chunks=(10, 16))
             f.create_dataset("text", (95, 4), h5py.string_dtype(), chunks=(10, 2))[...] = [["a" * (i % 7), "é", "", "x"] for i in range(95)]
