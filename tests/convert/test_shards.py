@@ -147,7 +147,7 @@ class Shards(unittest.TestCase):
         # the table at the end has the bytes of all objects
         said = convert(self.source, self.path("again.zarr"), "--shard", "30,40").stderr
         sizes = sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(self.path("again.zarr")) for f in files if f != "zarr.json")
-        self.assertIn(f"{sizes / 2**20:.1f} MiB", [line for line in said.splitlines() if line.startswith("all ")][0])
+        self.assertIn(f"{sizes / 2**10:.1f} KiB", [line for line in said.splitlines() if line.startswith("all ")][0])
 
     def test_a_lost_chunk_is_missing_in_its_shard(self):
         self.data()
