@@ -39,10 +39,13 @@ def example(path):
 
 def test_mpi(case):
     for ranks in (1, 2, 3):
-        run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report)
+        run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report, *case.options)
         case.matches()
         case.clear()
-        print(f"mpi: {ranks} ranks: byte-identical to one process")
+        print(f"mpi: {ranks} ranks{' ' if case.options else ''}{' '.join(case.options)}: byte-identical to one process")
+
+
+def test_what_mpi_refuses(case):
     text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.whole, status=1)
     assert "exists" in text and text.count("zarrbits:") == 1, text
     text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--no-such-option", status=2)
@@ -126,10 +129,14 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     case = Case(folder, example)
+    with_shards = os.path.join(folder, "shards")
+    os.makedirs(with_shards)
     if not MPI:
         print("SKIPPED: mpi: zarrbits-mpi was not built")
     else:
         test_mpi(case)
+        test_mpi(Case(with_shards, example, "--shard", "40k"))
+        test_what_mpi_refuses(case)
         test_mpi_rank_that_fails(case)
         test_mpirun_of_the_plain_command(case)
     test_slurm(case, folder)

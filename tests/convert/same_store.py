@@ -38,7 +38,7 @@ def report(path):
 class Case:
     """A file, and what an undisturbed run on one thread makes of it."""
     def __init__(self, folder, example, *options):
-        self.folder = folder
+        self.folder, self.options = folder, options
         self.source, self.whole, self.out = (os.path.join(folder, n) for n in ("in.h5", "whole.zarr", "out.zarr"))
         self.whole_report, self.out_report = os.path.join(folder, "whole.json"), os.path.join(folder, "out.json")
         example(self.source)
