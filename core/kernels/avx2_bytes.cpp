@@ -223,45 +223,55 @@ class unpack_8_from_7 {
   __m128i first_;
 };
 
-// One bit, encoding: it is shifted to the top of its byte, where vpmovmskb takes it. From the other end of the byte: the bytes of
-// each eight are reversed before. Load, mask, store, one after the other: several masks stored side by side are put together in a
-// vector by gcc, which is slower.
-template <bool msb_first, bool nonzero, bool is_signed>
+// One bit, encoding: it is brought to the top of its byte, where vpmovmskb takes it. From the other end of the byte: the bytes of
+// each eight are reversed before.
+enum class one_bit {
+  checked,  // a byte is 0 or 1, and goes to the top by 0 - x: any other is an error, and found
+  nonzero,  // a byte that is not 0 is 1
+  any,      // of any place and sign, or not checked: to the top by a product (a shift of bytes by a count takes two steps)
+};
+
+template <one_bit what, bool msb_first>
 class pack_1 {
  public:
-  static constexpr std::size_t vectors = 2, components = 64, reach = 8;
+  static constexpr std::size_t vectors = 2, components = 64, reach = 8, at_once = 4;
   std::size_t bytes_in() const noexcept { return 64; }
   std::size_t bytes_out() const noexcept { return 8; }
 
   ZARRBITS_AVX2 explicit pack_1(const packing& p) noexcept {
-    const loss what = what_is_lost(p);
-    bias_ = broadcast<8>(what.bias);
-    dropped_ = broadcast<8>(what.dropped);
-    up_ = count(7u - p.first_bit);
+    const loss l = what_is_lost(p);
+    bias_ = broadcast<8>(l.bias);
+    dropped_ = broadcast<8>(l.dropped);
+    up_ = broadcast<16>(1u << (7 - p.first_bit));
   }
 
   ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out) const noexcept {
     const __m256i x = load_once(in), y = load_once(in + 32);
-    const std::uint64_t mask = std::uint64_t{bits(y)} << 32 | bits(x);
-    std::memcpy(out, &mask, 8);
-    return nonzero ? _mm256_setzero_si256() : _mm256_or_si256(biased(x), biased(y));
+    store_bits(x, out);
+    store_bits(y, out + 4);
+    if constexpr (what == one_bit::nonzero) return _mm256_setzero_si256();
+    if constexpr (what == one_bit::checked) return _mm256_or_si256(x, y);
+    return _mm256_or_si256(_mm256_add_epi8(x, bias_), _mm256_add_epi8(y, bias_));
   }
 
   ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
 
  private:
-  ZARRBITS_AVX2_INLINE __m256i biased(__m256i x) const noexcept { return is_signed ? _mm256_add_epi8(x, bias_) : x; }
-
-  ZARRBITS_AVX2_INLINE std::uint32_t bits(__m256i x) const noexcept {
+  ZARRBITS_AVX2_INLINE void store_bits(__m256i x, std::byte* out) const noexcept {
+    const __m256i zero = _mm256_setzero_si256();
+    if constexpr (what == one_bit::checked) x = _mm256_sub_epi8(zero, x);
+    if constexpr (what == one_bit::nonzero) x = _mm256_cmpeq_epi8(zero, x);
+    if constexpr (what == one_bit::any) x = _mm256_mullo_epi16(x, up_);
     if constexpr (msb_first)
       x = _mm256_shuffle_epi8(x,
                               _mm256_broadcastsi128_si256(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
-    if constexpr (nonzero) return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_setzero_si256())));
-    return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_sll_epi16(x, up_)));
+    auto mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(x));
+    if constexpr (what == one_bit::nonzero) mask = ~mask;
+    asm("" : "+r"(mask));  // or gcc puts masks that are stored side by side together in a vector, which takes longer
+    std::memcpy(out, &mask, 4);
   }
 
-  __m256i bias_, dropped_;
-  __m128i up_;
+  __m256i bias_, dropped_, up_;
 };
 
 // One bit, decoding: 16 bytes in both halves, each copied to the 8 bytes that its bits become, where one bit is selected. What is
@@ -298,12 +308,12 @@ class unpack_1 {
 
 bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return p.is_bool ? portable_kernels.encode_bool(p, in, out, n) : portable_kernels.encode[0](p, in, out, n);
-  if (p.is_bool && p.nonzero_is_true)
-    return p.msb_first ? encode_steps<pack_1<true, true, false>>(p, in, out, n)
-                       : encode_steps<pack_1<false, true, false>>(p, in, out, n);
-  if (p.is_signed) return encode_steps<pack_1<false, false, true>>(p, in, out, n);
-  return p.msb_first ? encode_steps<pack_1<true, false, false>>(p, in, out, n)
-                     : encode_steps<pack_1<false, false, false>>(p, in, out, n);
+  const auto pack = [&]<one_bit what> {
+    return p.msb_first ? encode_steps<pack_1<what, true>>(p, in, out, n) : encode_steps<pack_1<what, false>>(p, in, out, n);
+  };
+  if (p.is_bool && p.nonzero_is_true) return pack.template operator()<one_bit::nonzero>();
+  if (is_checked(p) && !p.is_signed && p.first_bit == 0) return pack.template operator()<one_bit::checked>();
+  return encode_steps<pack_1<one_bit::any, false>>(p, in, out, n);
 }
 
 void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {

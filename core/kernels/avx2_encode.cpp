@@ -11,9 +11,21 @@
 //
 // The last step depends on m, the bits that a 64-bit lane has in the end:
 //
-//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes)
+//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes, or
+//   two vectors at a time)
 //   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
 //   other m: the upper half begins within a byte too; that byte is carried from one half to the next
+//
+// Two vectors at a time: a load brings 16 bytes to each half such that what will lie together is in the same half of both vectors.
+// Stores of 32 bytes are half as many as those of a half each, and stores are what these kernels are bound by (16 bytes that become
+// 10, two of them a letter):
+//
+//   in    |AAAAA...|BBBBB...|CCCCC...|DDDDD...|
+//   u v   |CCCCC...|AAAAA...|        |DDDDD...|BBBBB...|
+//   w z   |DDDCCCCC|BBBAAAAA|        |......DD|......BB|        vpshufb, or-ed
+//   out   |......BB|BBBAAAAA|  then  |......DD|DDDCCCCC|        vperm2i128; the second store begins where the Bs end
+//
+// Of short pairs w has all, and vpermd brings its halves together.
 //
 #include "core/kernels/avx2.hpp"
 
@@ -27,15 +39,15 @@ namespace {
 
 // Where bytes go, and how far lanes are turned, for 2 vectors of 4 lanes. A byte of a vpshufb index that is 0x80 gives zero.
 struct plan {
-  alignas(32) std::uint8_t even[64];   // of the lower lane of a half, or of all lanes where these are whole bytes
-  alignas(32) std::uint8_t odd[64];    // of the upper lane
+  alignas(32) std::uint8_t even[64];   // of the lower lane of a half, or of all lanes where these are whole bytes (of pairs: to w)
+  alignas(32) std::uint8_t odd[64];    // of the upper lane (of pairs, in the second vector: to z)
   alignas(32) std::uint8_t carry[64];  // byte 0: the last byte of a half, if the next half begins in it
   alignas(32) std::uint64_t turn[8];   // bit of its first byte at which a lane begins
   std::uint8_t start[4];               // byte at which each half begins
 };
 
-// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane.
-constexpr plan make_plan(unsigned lane_bytes, unsigned m) {
+// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane; `in_pairs`: two vectors at a time, see above.
+constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
   plan p{};
   for (unsigned half = 0; half < 4; ++half) {
     std::uint8_t *even = p.even + 16 * half, *odd = p.odd + 16 * half, *carry = p.carry + 16 * half;
@@ -43,7 +55,11 @@ constexpr plan make_plan(unsigned lane_bytes, unsigned m) {
     const unsigned lanes = 16 / lane_bytes;
     p.start[half] = static_cast<std::uint8_t>(half * lanes * m / 8);
     if (m % 8 == 0) {
-      for (unsigned i = 0; i < lanes * m / 8; ++i) even[i] = static_cast<std::uint8_t>(i / (m / 8) * lane_bytes + i % (m / 8));
+      const unsigned bytes = lanes * m / 8;
+      for (unsigned i = 0; i < bytes; ++i) {
+        const unsigned to = in_pairs && half >= 2 ? bytes + i : i;
+        (to < 16 ? even : odd)[to % 16] = static_cast<std::uint8_t>(i / (m / 8) * lane_bytes + i % (m / 8));
+      }
       continue;
     }
     const unsigned first = half * 2 * m % 8, second = first + m, end = first + 2 * m;
@@ -61,24 +77,43 @@ constexpr bool short_lanes(unsigned width, unsigned bits) {
   return width < 64 && 32 / width * bits % 8 == 0;
 }
 
+// How lanes become bytes.
+enum class finish {
+  one_store,    // short lanes, or 64-bit lanes; the halves are moved together by vpermd
+  two_stores,   // 64-bit lanes of whole bytes, a store for each half
+  short_pairs,  // 64-bit lanes of whole bytes, two vectors, less than 8 bytes of each half
+  long_pairs,   // the same, more than 8 bytes
+  half_bytes,   // 64-bit lanes of bytes and a half
+  carry,        // 64-bit lanes of any bits, two vectors
+};
+
+constexpr bool are_pairs(finish how) {
+  return how == finish::short_pairs || how == finish::long_pairs;
+}
+
+// What measured best: pairs cost more instructions, which those with many already have no room for.
+constexpr finish finish_of(unsigned width, unsigned bits) {
+  const unsigned m = 64 / width * bits;
+  if (short_lanes(width, bits) || m % 16 == 0) return finish::one_store;
+  if (m % 8 == 4) return finish::half_bytes;
+  if (m % 8 != 0) return finish::carry;
+  if (width == 8 || (width == 16 && bits > 8)) return finish::two_stores;
+  return 2 * bits < width ? finish::short_pairs : finish::long_pairs;
+}
+
 template <unsigned width>
 constexpr auto make_plans() {
   std::array<plan, width> plans{};
-  for (unsigned bits = 1; bits < width; ++bits)
-    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits) : make_plan(8, 64 / width * bits);
+  for (unsigned bits = 1; bits < width; ++bits) {
+    const finish how = finish_of(width, bits);
+    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits, false)
+                                           : make_plan(8, 64 / width * bits, are_pairs(how));
+  }
   return plans;
 }
 
 template <unsigned width>
 constexpr auto plans = make_plans<width>();
-
-// How lanes become bytes.
-enum class finish {
-  one_store,   // short lanes, or 64-bit lanes; the halves are moved together by vpermd
-  two_stores,  // 64-bit lanes of whole bytes
-  half_bytes,  // 64-bit lanes of bytes and a half
-  carry,       // 64-bit lanes of any bits, two vectors
-};
 
 // What is done with a component before it is joined. Checked unsigned components need no mask: any bit that it would take away is
 // an error, and found.
@@ -96,7 +131,7 @@ class preparation {
     bias_ = broadcast<width>(l.bias);
     dropped_ = broadcast<width>(l.dropped);
     mask_ = broadcast<width>(low_bits(p.bits));
-    first_ = count(p.first_bit);
+    first_ = broadcast<width <= 16 ? 16 : width>(width <= 16 ? 1u << (16u - p.first_bit) : p.first_bit);
   }
 
   // What lossless() will decide upon.
@@ -110,9 +145,9 @@ class preparation {
   }
   ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
     if constexpr (shifts(what)) {
-      if constexpr (width <= 16) x = _mm256_srl_epi16(x, first_);
-      if constexpr (width == 32) x = _mm256_srl_epi32(x, first_);
-      if constexpr (width == 64) x = _mm256_srl_epi64(x, first_);
+      if constexpr (width <= 16) x = _mm256_mulhi_epu16(x, first_);
+      if constexpr (width == 32) x = _mm256_srlv_epi32(x, first_);
+      if constexpr (width == 64) x = _mm256_srlv_epi64(x, first_);
     }
     return !looks || is_signed ? _mm256_and_si256(x, mask_) : x;
   }
@@ -123,16 +158,16 @@ class preparation {
   static constexpr bool is_signed = what == before::look_signed || what == before::look_signed_and_shift;
   static constexpr bool looks = what != before::mask && what != before::shift_and_mask;
 
-  __m256i bias_, dropped_, mask_;
-  __m128i first_;
+  __m256i bias_, dropped_, mask_, first_;
 };
 
 template <unsigned width, finish how, before prepare, bool wide = false>
 class packer {
  public:
-  static constexpr std::size_t vectors = how == finish::carry ? 2 : 1;
-  static constexpr std::size_t components = vectors * 256 / width;
-  static constexpr std::size_t reach = 32 * vectors;
+  static constexpr bool in_pairs = are_pairs(how);
+  static constexpr std::size_t vectors = how == finish::carry || in_pairs ? 2 : 1;
+  static constexpr std::size_t components = vectors * 256 / width, at_once = 4 / vectors;
+  static constexpr std::size_t reach = how == finish::short_pairs ? 32 : 32 * vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return bytes_out_; }
 
@@ -146,7 +181,7 @@ class packer {
     const unsigned quad = width == 8 ? 4 * bits : width == 16 ? 2 * bits : bits;  // bits of a 32-bit lane
     up_ = _mm256_set1_epi64x(32 - quad % 32);
     const unsigned down = width == 64 ? 0 : 32 - quad % 32;
-    down_ = count(down);
+    down_ = _mm256_set1_epi64x(down);
     turn_[0] = load(l.turn);
     turn_[1] = load(l.turn + 4);
     if (!wide && width != 64)
@@ -157,20 +192,20 @@ class packer {
       carry_[v] = load(l.carry + 32 * v);
     }
     for (int i = 0; i < 4; ++i) start_[i] = l.start[i];
-    // bytes of a half are dwords 0 ... n - 1 of it
-    const int n = static_cast<int>(l.start[1] / 4);
+    // bytes of a half (of pairs: of both) are dwords 0 ... n - 1 of it
+    const int n = static_cast<int>(l.start[in_pairs ? 2 : 1] / 4);
     const __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), upper = _mm256_cmpgt_epi32(i, _mm256_set1_epi32(n - 1));
     together_ = _mm256_add_epi32(i, _mm256_and_si256(upper, _mm256_set1_epi32(4 - n)));
   }
 
   ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out) const noexcept {
+    if constexpr (in_pairs) return pair(in, out);
     __m256i x = load_once(in), seen = prepared_.seen(x);
     x = lanes(x);
     if constexpr (how == finish::one_store) {
       store(out, _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_));
     } else if constexpr (how == finish::two_stores) {
-      x = _mm256_shuffle_epi8(_mm256_srl_epi64(x, down_), even_[0]);
-      store_halves(out, out + start_[1], x);
+      store_halves(out, out + start_[1], _mm256_shuffle_epi8(down(x), even_[0]));
     } else if constexpr (how == finish::half_bytes) {
       x = turned(x, 0);
       store_halves(out, out + start_[1], x);
@@ -192,6 +227,22 @@ class packer {
   ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return prepared_.lossless(seen); }
 
  private:
+  ZARRBITS_AVX2_INLINE __m256i pair(const std::byte* in, std::byte* out) const noexcept {
+    const __m256i u = load_halves(in, in + 32), v = load_halves(in + 16, in + 48);
+    const __m256i x = down(lanes(u)), y = down(lanes(v));
+    const __m256i w = _mm256_or_si256(_mm256_shuffle_epi8(x, even_[0]), _mm256_shuffle_epi8(y, even_[1]));
+    if constexpr (how == finish::short_pairs) {
+      store(out, _mm256_permutevar8x32_epi32(w, together_));
+    } else {
+      const __m256i z = _mm256_shuffle_epi8(y, odd_[1]);
+      store(out, _mm256_permute2x128_si256(w, z, 0x20));
+      store(out + start_[2], _mm256_permute2x128_si256(w, z, 0x31));
+    }
+    return _mm256_or_si256(prepared_.seen(u), prepared_.seen(v));
+  }
+
+  ZARRBITS_AVX2_INLINE __m256i down(__m256i x) const noexcept { return width == 64 ? x : _mm256_srlv_epi64(x, down_); }
+
   // Components joined in lanes of 32 bits, or of 64 bits with `down_` bits of nothing below them.
   ZARRBITS_AVX2_INLINE __m256i lanes(__m256i x) const noexcept {
     x = prepared_(x);
@@ -208,7 +259,7 @@ class packer {
     if constexpr (width == 64) {
       x = _mm256_sllv_epi64(x, turn_[v]);
     } else if constexpr (wide) {  // down and up again: the lane's bits and its turn do not both fit below
-      x = _mm256_sllv_epi64(_mm256_srl_epi64(x, down_), turn_[v]);
+      x = _mm256_sllv_epi64(_mm256_srlv_epi64(x, down_), turn_[v]);
     } else {
       x = _mm256_srlv_epi64(x, turn_[v]);
     }
@@ -216,9 +267,8 @@ class packer {
   }
 
   preparation<width, prepare> prepared_;
-  __m256i weights8_, weights16_, up_, together_;
+  __m256i weights8_, weights16_, up_, down_, together_;
   __m256i turn_[2], even_[2], odd_[2], carry_[2];
-  __m128i down_;
   std::size_t bytes_out_, start_[4];
 };
 
@@ -229,7 +279,7 @@ class packer {
 template <unsigned bits, before prepare>
 class packer_8 {
  public:
-  static constexpr std::size_t vectors = 8 / bits, components = 32 * vectors, reach = 32;
+  static constexpr std::size_t vectors = 8 / bits, components = 32 * vectors, reach = 32, at_once = 8 / vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return 32; }
 
@@ -283,8 +333,37 @@ struct of_8 {
 };
 
 template <unsigned width, finish how, bool wide = false>
-bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   return pack<laned<width, how, wide>::template step>(p, in, out, n);
+}
+
+template <unsigned width>
+bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  const unsigned short_lane = width == 64 ? 0 : 32 / width * p.bits;
+  switch (finish_of(width, p.bits)) {
+    case finish::one_store:
+      return pack_lanes<width, finish::one_store>(p, in, out, n);
+    case finish::two_stores:
+      if constexpr (width <= 16) return pack_lanes<width, finish::two_stores>(p, in, out, n);
+      break;
+    case finish::short_pairs:
+      if constexpr (width >= 16) return pack_lanes<width, finish::short_pairs>(p, in, out, n);
+      break;
+    case finish::long_pairs:
+      if constexpr (width >= 32) return pack_lanes<width, finish::long_pairs>(p, in, out, n);
+      break;
+    case finish::half_bytes:
+      if constexpr (width == 16 || width == 32)
+        if (short_lane > 28) return pack_lanes<width, finish::half_bytes, true>(p, in, out, n);
+      if constexpr (width >= 16) return pack_lanes<width, finish::half_bytes>(p, in, out, n);
+      break;
+    case finish::carry:
+      if constexpr (width == 32)
+        if (short_lane > 26) return pack_lanes<width, finish::carry, true>(p, in, out, n);
+      if constexpr (width >= 32) return pack_lanes<width, finish::carry>(p, in, out, n);
+      break;
+  }
+  return portable_kernels.encode[log2_size(width / 8)](p, in, out, n);
 }
 
 }  // namespace
@@ -298,39 +377,26 @@ bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t 
       return pack<of_8<2>::step>(p, in, out, n);
     case 4:
       return pack<of_8<4>::step>(p, in, out, n);
-    case 6:
-      return pack<8, finish::one_store>(p, in, out, n);
     default:
-      return pack<8, finish::two_stores>(p, in, out, n);
+      return pack_lanes<8>(p, in, out, n);
   }
 }
 
 bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.encode[1](p, in, out, n);
-  if (p.bits % 4 == 0) return pack<16, finish::one_store>(p, in, out, n);
-  if (p.bits % 2 == 0) return pack<16, finish::two_stores>(p, in, out, n);
-  if (p.bits == 15) return pack<16, finish::half_bytes, true>(p, in, out, n);
-  return pack<16, finish::half_bytes>(p, in, out, n);
+  return pack_lanes<16>(p, in, out, n);
 }
 
 bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   // a pair of 31 bits and its turn do not fit in a lane of 64 bits; a half of 1 bit pairs is less than a byte
   if (n < few || p.bits == 31 || p.bits == 1) return portable_kernels.encode[2](p, in, out, n);
-  if (p.bits % 8 == 0) return pack<32, finish::one_store>(p, in, out, n);
-  if (p.bits % 4 == 0) return pack<32, finish::two_stores>(p, in, out, n);
-  if (p.bits == 30) return pack<32, finish::half_bytes, true>(p, in, out, n);
-  if (p.bits % 2 == 0) return pack<32, finish::half_bytes>(p, in, out, n);
-  if (p.bits > 26) return pack<32, finish::carry, true>(p, in, out, n);
-  return pack<32, finish::carry>(p, in, out, n);
+  return pack_lanes<32>(p, in, out, n);
 }
 
 bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   // of so many bits only 58 and 60 and their turns fit in a lane; halves of 1 to 3 bits are less than a byte
   if (n < few || p.bits == 59 || p.bits > 60 || p.bits < 4) return portable_kernels.encode[3](p, in, out, n);
-  if (p.bits % 16 == 0) return pack<64, finish::one_store>(p, in, out, n);
-  if (p.bits % 8 == 0) return pack<64, finish::two_stores>(p, in, out, n);
-  if (p.bits % 4 == 0) return pack<64, finish::half_bytes>(p, in, out, n);
-  return pack<64, finish::carry>(p, in, out, n);
+  return pack_lanes<64>(p, in, out, n);
 }
 
 }  // namespace zarrbits::detail::avx2
