@@ -40,8 +40,8 @@ check_function check8, check16, check32, check64;
 inline constexpr std::size_t few = 32;
 
 // Lines that will be stored to are asked for this far ahead (any distance from 256 to 2048 measured the same), where that pays:
-// measured +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. Encoders ask for
-// what they will load too: up to +30 % where a core's second-level cache is the slow part (Cascade Lake).
+// measured +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. What will be loaded is
+// asked for too: up to +30 % on Cascade Lake.
 inline constexpr std::size_t ahead = 1024;
 inline bool prefetch_pays() noexcept {
   return __builtin_cpu_is("intel");
@@ -155,7 +155,7 @@ ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte
 }
 
 // Decodes n components. A step has: components, bytes_in(), bytes_out(), lead() and reach() (it loads bytes in - lead() to
-// in + reach(), at most 16 and 128), prefetch (lines of output of 4 steps that are asked for in advance).
+// in + reach(), at most 16 and 128), lines_in and lines_out (of 4 steps, at most, which are asked for in advance).
 template <class Step>
 ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
@@ -179,11 +179,11 @@ ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte
                                {in + first * i, out + first * o, after - first},
                                {end + 32, out + after * o, steps - after},
                                {end + 32 + (steps - after) * i, last, rest != 0}};
-  const bool prefetch = Step::prefetch != 0 && prefetch_pays();
+  const std::size_t distance = prefetch_pays() ? ahead : 0;
   for (stretch t : stretches) {
     for (; t.steps >= 4; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
-      if (prefetch)
-        for (std::size_t line = 0; line < Step::prefetch; ++line) __builtin_prefetch(t.out + ahead + 64 * line, 1);
+      for (std::size_t line = 0; line < Step::lines_out; ++line) __builtin_prefetch(t.out + distance + 64 * line, 1);
+      for (std::size_t line = 0; line < Step::lines_in; ++line) __builtin_prefetch(t.in + distance + 64 * line);
       s(t.in, t.out);
       s(t.in + i, t.out + o);
       s(t.in + 2 * i, t.out + 2 * o);

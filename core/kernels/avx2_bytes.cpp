@@ -36,53 +36,70 @@ struct nibbles {
         upper(_mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(0x0f))) {}
 };
 
-// 4 bits: a byte is two fields; what each becomes is looked up, so that first_bit and sign cost little.
+// What fields of 2 and 4 bits, alone at the bottom of their bytes, become. Shuffles are what these kernels have most of, so that
+// looking values up is for those that need it.
+enum class become {
+  same,    // unsigned, first_bit 0
+  signed_, // first_bit 0: (x ^ s) - s extends the sign s
+  looked_up
+};
+
+template <become what>
+class values {
+ public:
+  ZARRBITS_AVX2 explicit values(const packing& p) noexcept {
+    table_ = lookup([&](unsigned i) { return placed(p, i); });
+    sign_ = broadcast<8>(1u << (p.bits - 1));
+  }
+  ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
+    if constexpr (what == become::signed_) x = _mm256_sub_epi8(_mm256_xor_si256(x, sign_), sign_);
+    if constexpr (what == become::looked_up) x = _mm256_shuffle_epi8(table_, x);
+    return x;
+  }
+
+ private:
+  __m256i table_, sign_;
+};
+
+// 4 bits: a byte is two fields.
 //   |dddd|cccc|bbbb|aaaa|                          2 bytes
 //   |....cccc|....aaaa|   |....dddd|....bbbb|      lower and upper
 //   |....dddd|....cccc|....bbbb|....aaaa|          interleaved
 // vpunpck takes the lower 8 bytes of both halves of a vector, or the upper ones: quarters in the order 0 2 1 3 make these
 // contiguous.
-template <bool plain>
+template <become what>
 class unpack_8_from_4 {
  public:
-  static constexpr std::size_t components = 64, prefetch = 4;
+  static constexpr std::size_t components = 64, lines_in = 2, lines_out = 4;
   std::size_t bytes_in() const noexcept { return 32; }
   std::size_t bytes_out() const noexcept { return 64; }
   std::size_t lead() const noexcept { return 0; }
   std::size_t reach() const noexcept { return 32; }
 
-  ZARRBITS_AVX2 explicit unpack_8_from_4(const packing& p) noexcept {
-    value_ = lookup([&](unsigned i) { return placed(p, i); });
-  }
+  ZARRBITS_AVX2 explicit unpack_8_from_4(const packing& p) noexcept : value_(p) {}
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
-    nibbles n(_mm256_permute4x64_epi64(load(in), 0xd8));
-    if constexpr (!plain) {
-      n.lower = _mm256_shuffle_epi8(value_, n.lower);
-      n.upper = _mm256_shuffle_epi8(value_, n.upper);
-    }
-    store(out, _mm256_unpacklo_epi8(n.lower, n.upper));
-    store(out + 32, _mm256_unpackhi_epi8(n.lower, n.upper));
+    const nibbles n(_mm256_permute4x64_epi64(load(in), 0xd8));
+    const __m256i lower = value_(n.lower), upper = value_(n.upper);
+    store(out, _mm256_unpacklo_epi8(lower, upper));
+    store(out + 32, _mm256_unpackhi_epi8(lower, upper));
   }
 
  private:
-  __m256i value_;
+  values<what> value_;
 };
 
-// 2 bits: as with 4 bits, then each half byte is looked up twice, once for its lower field and once for its upper one, and the
-// two are interleaved again.
+// 2 bits: as with 4 bits, then each half byte is parted into its lower field and its upper one, and the two are interleaved again.
+template <become what>
 class unpack_8_from_2 {
  public:
-  static constexpr std::size_t components = 128, prefetch = 8;
+  static constexpr std::size_t components = 128, lines_in = 2, lines_out = 8;
   std::size_t bytes_in() const noexcept { return 32; }
   std::size_t bytes_out() const noexcept { return 128; }
   std::size_t lead() const noexcept { return 0; }
   std::size_t reach() const noexcept { return 32; }
 
-  ZARRBITS_AVX2 explicit unpack_8_from_2(const packing& p) noexcept {
-    lower_ = lookup([&](unsigned i) { return placed(p, i); });
-    upper_ = lookup([&](unsigned i) { return placed(p, i >> 2); });
-  }
+  ZARRBITS_AVX2 explicit unpack_8_from_2(const packing& p) noexcept : value_(p) {}
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
     const nibbles n(_mm256_permutevar8x32_epi32(load(in), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
@@ -92,12 +109,13 @@ class unpack_8_from_2 {
 
  private:
   ZARRBITS_AVX2_INLINE void fields(__m256i x, std::byte* out) const noexcept {
-    const __m256i lower = _mm256_shuffle_epi8(lower_, x), upper = _mm256_shuffle_epi8(upper_, x);
+    const __m256i two = _mm256_set1_epi8(3);
+    const __m256i lower = value_(_mm256_and_si256(x, two)), upper = value_(_mm256_and_si256(_mm256_srli_epi16(x, 2), two));
     store(out, _mm256_unpacklo_epi8(lower, upper));
     store(out + 32, _mm256_unpackhi_epi8(lower, upper));
   }
 
-  __m256i lower_, upper_;
+  values<what> value_;
 };
 
 // What follows gets the bytes of both halves with one load, such that the upper half's begin with its byte 16.
@@ -107,7 +125,7 @@ class unpack_8_from_2 {
 //   |....bbbbbbaaaaaa|     down; with signs copied from b
 //   |..bbbbbb..aaaaaa|     b moved up by 8 - 6: 2^8 - 2^6 times b added
 // Where a is signed and negative, its sign borrows one from b in the sum. vpmulhrsw takes b rounded, that is, with one more just
-// then.
+// then. Shifts are products' high halves here: a shift of 16-bit lanes by a count in a register takes two steps.
 struct plan8_pairs {
   alignas(32) std::uint8_t index[32];
   alignas(32) std::uint16_t up[16];
@@ -130,7 +148,7 @@ constexpr std::array<plan8_pairs, 7> plans8_pairs = {plan8_pairs{}, plan8_pairs{
 template <bool is_signed, bool moved>
 class unpack_8_pairs {
  public:
-  static constexpr std::size_t components = 32, prefetch = 0;
+  static constexpr std::size_t components = 32, lines_in = 2, lines_out = 2;
   std::size_t bytes_in() const noexcept { return static_cast<std::size_t>(2 * start_ + 32); }
   std::size_t bytes_out() const noexcept { return 32; }
   std::size_t lead() const noexcept { return static_cast<std::size_t>(-start_); }
@@ -141,25 +159,24 @@ class unpack_8_pairs {
     index_ = load(l.index);
     up_ = load(l.up);
     start_ = 2 * p.bits - 16;
-    down_ = count(16u - 2u * p.bits);
-    upper_ = broadcast<16>(is_signed ? 1u << (p.bits - 1) : low_bits(p.bits) << p.bits);
-    times_ = broadcast<16>(is_signed ? 256u - (1u << p.bits) : (1u << (8 - p.bits)) - 1);
-    first_ = count(p.first_bit);
+    down_ = broadcast<16>(1u << 2 * p.bits);
+    upper_ = broadcast<16>(1u << (is_signed ? p.bits - 1 : p.bits));
+    times_ = broadcast<16>(256u - (1u << p.bits));
+    first_ = broadcast<16>(1u << p.first_bit);
     possible_ = broadcast<8>(low_bits(p.zero_above ? p.type_bits : 8) & ~low_bits(p.first_bit));
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
     const __m256i top = _mm256_mullo_epi16(_mm256_shuffle_epi8(load(in + start_), index_), up_);
-    const __m256i pair = is_signed ? _mm256_sra_epi16(top, down_) : _mm256_srl_epi16(top, down_);
-    const __m256i upper = is_signed ? _mm256_mulhrs_epi16(top, upper_) : _mm256_and_si256(pair, upper_);
+    const __m256i pair = is_signed ? _mm256_mulhi_epi16(top, down_) : _mm256_mulhi_epu16(top, down_);
+    const __m256i upper = is_signed ? _mm256_mulhrs_epi16(top, upper_) : _mm256_mulhi_epu16(top, upper_);
     __m256i y = _mm256_add_epi16(pair, _mm256_mullo_epi16(upper, times_));
-    if constexpr (moved) y = _mm256_and_si256(_mm256_sll_epi16(y, first_), possible_);
+    if constexpr (moved) y = _mm256_and_si256(_mm256_mullo_epi16(y, first_), possible_);
     store(out, y);
   }
 
  private:
-  __m256i index_, up_, upper_, times_, possible_;
-  __m128i down_, first_;
+  __m256i index_, up_, upper_, times_, down_, first_, possible_;
   std::ptrdiff_t start_;
 };
 
@@ -194,14 +211,14 @@ constexpr plan7 the_plan7 = make_plan7();
 template <bool is_signed, bool moved>
 class unpack_8_from_7 {
  public:
-  static constexpr std::size_t components = 32, prefetch = 0;
+  static constexpr std::size_t components = 32, lines_in = 2, lines_out = 2;
   std::size_t bytes_in() const noexcept { return 28; }
   std::size_t bytes_out() const noexcept { return 32; }
   std::size_t lead() const noexcept { return 2; }
   std::size_t reach() const noexcept { return 30; }
 
   ZARRBITS_AVX2 explicit unpack_8_from_7(const packing& p) noexcept {
-    first_ = count(p.first_bit);
+    first_ = broadcast<16>(1u << p.first_bit);
     sign_ = broadcast<8>(1u << (p.first_bit + 6));
     possible_ = broadcast<8>(low_bits(p.zero_above ? p.type_bits : 8));
   }
@@ -212,15 +229,14 @@ class unpack_8_from_7 {
     const __m256i odd = _mm256_mullo_epi16(_mm256_shuffle_epi8(x, load(the_plan7.odd)), load(the_plan7.up));
     const __m256i odd_bytes = _mm256_set1_epi16(static_cast<short>(0xff00));
     __m256i y = _mm256_and_si256(_mm256_blendv_epi8(even, odd, odd_bytes), _mm256_set1_epi8(0x7f));
-    if constexpr (moved) y = _mm256_sll_epi16(y, first_);
+    if constexpr (moved) y = _mm256_mullo_epi16(y, first_);
     if constexpr (is_signed) y = _mm256_sub_epi8(_mm256_xor_si256(y, sign_), sign_);
     if constexpr (is_signed && moved) y = _mm256_and_si256(y, possible_);
     store(out, y);
   }
 
  private:
-  __m256i sign_, possible_;
-  __m128i first_;
+  __m256i sign_, first_, possible_;
 };
 
 // One bit, encoding: it is brought to the top of its byte, where vpmovmskb takes it. From the other end of the byte: the bytes of
@@ -279,7 +295,7 @@ class pack_1 {
 template <bool plain>
 class unpack_1 {
  public:
-  static constexpr std::size_t components = 128, prefetch = 8;
+  static constexpr std::size_t components = 128, lines_in = 1, lines_out = 8;
   std::size_t bytes_in() const noexcept { return 16; }
   std::size_t bytes_out() const noexcept { return 128; }
   std::size_t lead() const noexcept { return 0; }
@@ -329,16 +345,21 @@ static void unpack(const packing& p, const std::byte* in, std::byte* out, std::s
   return p.is_signed ? decode_steps<Step<true, true>>(p, in, out, n) : decode_steps<Step<false, true>>(p, in, out, n);
 }
 
+template <template <become> class Step>
+static void unpack_values(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  if (p.first_bit != 0 || p.zero_above) return decode_steps<Step<become::looked_up>>(p, in, out, n);
+  return p.is_signed ? decode_steps<Step<become::signed_>>(p, in, out, n) : decode_steps<Step<become::same>>(p, in, out, n);
+}
+
 void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.decode[0](p, in, out, n);
   switch (p.bits) {
     case 1:
       return decode_bool(p, in, out, n);
     case 2:
-      return decode_steps<unpack_8_from_2>(p, in, out, n);
+      return unpack_values<unpack_8_from_2>(p, in, out, n);
     case 4:
-      if (p.first_bit == 0 && !p.is_signed) return decode_steps<unpack_8_from_4<true>>(p, in, out, n);
-      return decode_steps<unpack_8_from_4<false>>(p, in, out, n);
+      return unpack_values<unpack_8_from_4>(p, in, out, n);
     case 7:
       return unpack<unpack_8_from_7>(p, in, out, n);
     default:

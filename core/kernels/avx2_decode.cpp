@@ -108,14 +108,33 @@ using lane = std::conditional_t<width == 16, std::uint16_t, std::conditional_t<w
 template <unsigned width>
 constexpr auto plans = make_plans<lane<width>>();
 
+// Shifts of all lanes alike, but by vectors and products: a shift by a count in a register takes a port that shuffles on Intel.
 template <bool is_signed>
-ZARRBITS_AVX2_INLINE __m256i shift_right16(__m256i x, __m128i by) noexcept {
-  return is_signed ? _mm256_sra_epi16(x, by) : _mm256_srl_epi16(x, by);
+ZARRBITS_AVX2_INLINE __m256i shift_right32(__m256i x, __m256i by) noexcept {
+  return is_signed ? _mm256_srav_epi32(x, by) : _mm256_srlv_epi32(x, by);
 }
-template <bool is_signed>
-ZARRBITS_AVX2_INLINE __m256i shift_right32(__m256i x, __m128i by) noexcept {
-  return is_signed ? _mm256_sra_epi32(x, by) : _mm256_srl_epi32(x, by);
-}
+
+// Fields of 16-bit lanes from the top of the lane to `first_bit`. Unsigned ones that do not go to the bottom are moved with 32-bit
+// lanes: what comes from the upper lane into the lower one is masked.
+template <bool is_signed, bool masked>
+class down_16 {
+ public:
+  ZARRBITS_AVX2 explicit down_16(const packing& p) noexcept {
+    by_ = count(16u - p.bits - p.first_bit);
+    by_lanes_ = broadcast<32>(16u - p.bits - p.first_bit);
+    factor_ = broadcast<16>(std::uint64_t{1} << p.bits);
+    keep_ = broadcast<16>(possible_bits(p) & (is_signed ? ~std::uint64_t{0} : low_bits(p.bits + p.first_bit)));
+  }
+  ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
+    if constexpr (masked && is_signed) return _mm256_and_si256(_mm256_sra_epi16(x, by_), keep_);
+    if constexpr (masked) return _mm256_and_si256(_mm256_srlv_epi32(x, by_lanes_), keep_);
+    return is_signed ? _mm256_mulhi_epi16(x, factor_) : _mm256_mulhi_epu16(x, factor_);
+  }
+
+ private:
+  __m256i by_lanes_, factor_, keep_;
+  __m128i by_;
+};
 
 // What is not possible: only where first_bit or zero_above say so, elsewhere the shifts have left none of it.
 template <bool masked>
@@ -157,20 +176,20 @@ template <unsigned width, halves how, bool is_signed, bool masked>
 class unpacker {
  public:
   static constexpr unsigned vectors = width == 64 ? 2 : 1;
-  static constexpr std::size_t components = vectors * 256 / width, prefetch = 2 * vectors;
+  static constexpr std::size_t components = vectors * 256 / width, lines_in = 2 * vectors, lines_out = 2 * vectors;
   std::size_t bytes_in() const noexcept { return bytes_in_; }
   std::size_t bytes_out() const noexcept { return 32 * vectors; }
   std::size_t lead() const noexcept { return window_[0].lead(); }
   std::size_t reach() const noexcept { return window_[vectors - 1].reach(); }
 
-  ZARRBITS_AVX2 explicit unpacker(const packing& p) noexcept {
+  ZARRBITS_AVX2 explicit unpacker(const packing& p) noexcept : down_16_(p) {
     const plan<lane<width>>& l = plans<width>[p.bits];
     for (unsigned v = 0; v < vectors; ++v) {
       window_[v].prepare(l, v);
       shift_[v] = load((just_down ? l.down : l.up) + 256 / width * v);
     }
     bytes_in_ = components * p.bits / 8;
-    down_ = count(width - p.bits - p.first_bit);
+    down_ = broadcast<width == 64 ? 64 : 32>(width - p.bits - p.first_bit);
     keep_ = broadcast<width>(just_down ? low_bits(p.bits) : width == 64 ? ~low_bits(p.first_bit) : possible_bits(p));
     sign_ = broadcast<width>(std::uint64_t{1} << (p.first_bit + p.bits - 1));
     possible_ = broadcast<width>(possible_bits(p));
@@ -184,17 +203,17 @@ class unpacker {
   static constexpr bool just_down = width != 16 && !is_signed && !masked;
 
   ZARRBITS_AVX2_INLINE __m256i fields(__m256i x, __m256i shift) const noexcept {
-    if constexpr (width == 16) return kept<masked>(shift_right16<is_signed>(_mm256_mullo_epi16(x, shift), down_), keep_);
+    if constexpr (width == 16) return down_16_(_mm256_mullo_epi16(x, shift));
     if constexpr (just_down)
       return _mm256_and_si256(width == 32 ? _mm256_srlv_epi32(x, shift) : _mm256_srlv_epi64(x, shift), keep_);
     if constexpr (width == 32) return kept<masked>(shift_right32<is_signed>(_mm256_sllv_epi32(x, shift), down_), keep_);
-    x = kept<masked>(_mm256_srl_epi64(_mm256_sllv_epi64(x, shift), down_), keep_);
+    x = kept<masked>(_mm256_srlv_epi64(_mm256_sllv_epi64(x, shift), down_), keep_);
     return is_signed ? kept<masked>(_mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_), possible_) : x;
   }
 
   window<how> window_[vectors];
-  __m256i shift_[vectors], keep_, sign_, possible_;
-  __m128i down_;
+  __m256i shift_[vectors], down_, keep_, sign_, possible_;
+  down_16<is_signed, masked> down_16_;
   std::size_t bytes_in_;
 };
 
@@ -204,7 +223,7 @@ template <unsigned width, bool is_signed>
 class unpacker_of_bytes {
  public:
   static constexpr unsigned vectors = width == 64 ? 2 : 1;
-  static constexpr std::size_t components = vectors * 256 / width, prefetch = 2 * vectors;
+  static constexpr std::size_t components = vectors * 256 / width, lines_in = 2 * vectors, lines_out = 2 * vectors;
   std::size_t bytes_in() const noexcept { return bytes_in_; }
   std::size_t bytes_out() const noexcept { return 32 * vectors; }
   std::size_t lead() const noexcept { return static_cast<std::size_t>(-start_[0]); }
@@ -220,23 +239,22 @@ class unpacker_of_bytes {
     index_ = load(index);
     bytes_in_ = components * kept;
     for (unsigned v = 0; v < vectors; ++v) start_[v] = static_cast<std::ptrdiff_t>((2 * v + 1) * (16 / size) * kept) - 16;
-    down_ = count(width - p.bits);
+    down_ = broadcast<32>(width - p.bits);
     sign_ = broadcast<width>(std::uint64_t{1} << (p.bits - 1));
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
     for (unsigned v = 0; v < vectors; ++v) {
       __m256i x = _mm256_shuffle_epi8(load(in + start_[v]), index_);
-      if constexpr (is_signed && width == 16) x = _mm256_sra_epi16(x, down_);
-      if constexpr (is_signed && width == 32) x = _mm256_sra_epi32(x, down_);
+      if constexpr (is_signed && width == 16) x = _mm256_srai_epi16(x, 8);
+      if constexpr (is_signed && width == 32) x = _mm256_srav_epi32(x, down_);
       if constexpr (is_signed && width == 64) x = _mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_);
       store(out + 32 * v, x);
     }
   }
 
  private:
-  __m256i index_, sign_;
-  __m128i down_;
+  __m256i index_, sign_, down_;
   std::ptrdiff_t start_[vectors];
   std::size_t bytes_in_;
 };
@@ -246,42 +264,32 @@ class unpacker_of_bytes {
 //   |bbbbbbbbbbbaaaaaaaaaaa|..........|     the pair at the top (11 bits)
 //   |.....bbbbbbbbbbb|aaaaaaaaaaa.....|     shifted by 16 - 11: taken for the lower lane
 //   |bbbbbbbbbbb.....|aaaaaaaaaaa.....|     blended
-// The last step is a product's high half where it can be: shifts have two ports, and two of them are taken.
 template <bool is_signed, bool masked>
 class unpack_16_pairs {
  public:
-  static constexpr std::size_t components = 16, prefetch = 2;
+  static constexpr std::size_t components = 16, lines_in = 2, lines_out = 2;
   std::size_t bytes_in() const noexcept { return bytes_in_; }
   std::size_t bytes_out() const noexcept { return 32; }
   std::size_t lead() const noexcept { return window_.lead(); }
   std::size_t reach() const noexcept { return window_.reach(); }
 
-  ZARRBITS_AVX2 explicit unpack_16_pairs(const packing& p) noexcept {
+  ZARRBITS_AVX2 explicit unpack_16_pairs(const packing& p) noexcept : down_(p) {
     const plan<std::uint32_t>& l = plans<32>[2u * p.bits];
     window_.prepare(l, 0);
     up_ = load(l.up);
     bytes_in_ = 2u * p.bits;
-    apart_ = count(16u - p.bits);
-    down_ = count(16u - p.bits - p.first_bit);
-    factor_ = broadcast<16>(1u << p.bits);
-    keep_ = broadcast<16>(possible_bits(p));
+    apart_ = broadcast<32>(16u - p.bits);
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
     __m256i x = _mm256_sllv_epi32(window_(in), up_);
-    x = _mm256_blend_epi16(_mm256_srl_epi32(x, apart_), x, 0xaa);
-    if constexpr (masked) {
-      x = _mm256_and_si256(shift_right16<is_signed>(x, down_), keep_);
-    } else {
-      x = is_signed ? _mm256_mulhi_epi16(x, factor_) : _mm256_mulhi_epu16(x, factor_);
-    }
-    store(out, x);
+    store(out, down_(_mm256_blend_epi16(_mm256_srlv_epi32(x, apart_), x, 0xaa)));
   }
 
  private:
   window<halves::split> window_;
-  __m256i up_, keep_, factor_;
-  __m128i apart_, down_;
+  __m256i up_, apart_;
+  down_16<is_signed, masked> down_;
   std::size_t bytes_in_;
 };
 
@@ -315,7 +323,7 @@ constexpr plan15 the_plan15 = make_plan15();
 template <bool is_signed, bool masked>
 class unpack_16_from_15 {
  public:
-  static constexpr std::size_t components = 16, prefetch = 2;
+  static constexpr std::size_t components = 16, lines_in = 2, lines_out = 2;
   std::size_t bytes_in() const noexcept { return 30; }
   std::size_t bytes_out() const noexcept { return 32; }
   std::size_t lead() const noexcept { return 1; }
@@ -331,7 +339,8 @@ class unpack_16_from_15 {
     const __m256i low = _mm256_mulhi_epu16(_mm256_shuffle_epi8(x, load(the_plan15.low)), factor);
     const __m256i high = _mm256_mullo_epi16(_mm256_shuffle_epi8(x, load(the_plan15.high)), factor);
     const __m256i top = _mm256_slli_epi16(_mm256_or_si256(low, high), 1);
-    store(out, kept<masked>(shift_right16<is_signed>(top, down_), keep_));
+    if constexpr (masked) store(out, _mm256_and_si256(is_signed ? _mm256_sra_epi16(top, down_) : _mm256_srl_epi16(top, down_), keep_));
+    if constexpr (!masked) store(out, is_signed ? _mm256_srai_epi16(top, 1) : _mm256_srli_epi16(top, 1));
   }
 
  private:
@@ -343,7 +352,7 @@ class unpack_16_from_15 {
 template <bool is_signed, bool masked>
 class unpack_32_wide {
  public:
-  static constexpr std::size_t components = 8, prefetch = 2;
+  static constexpr std::size_t components = 8, lines_in = 2, lines_out = 2;
   std::size_t bytes_in() const noexcept { return bytes_in_; }
   std::size_t bytes_out() const noexcept { return 32; }
   std::size_t lead() const noexcept { return 0; }
@@ -367,7 +376,7 @@ class unpack_32_wide {
       up_[v] = load(up[v]);
     }
     bytes_in_ = p.bits;
-    down_ = count(32u - p.bits - p.first_bit);
+    down_ = broadcast<32>(32u - p.bits - p.first_bit);
     keep_ = broadcast<32>(possible_bits(p));
   }
 
@@ -381,8 +390,7 @@ class unpack_32_wide {
   }
 
  private:
-  __m256i index_[2], up_[2], keep_;
-  __m128i down_;
+  __m256i index_[2], up_[2], down_, keep_;
   std::size_t start_[4], bytes_in_;
 };
 
