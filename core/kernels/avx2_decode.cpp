@@ -394,6 +394,61 @@ class unpack_32_wide {
   std::size_t start_[4], bytes_in_;
 };
 
+// 64-bit components of 59 and 61 to 63 bits: a field may lie in nine bytes. Its first eight are shifted down, its last eight up to
+// meet them; these are one byte further on, in a load from there with the same windows.
+//   |bbbbbbaa|aaaaaaaa| ... |aaaaa...|            bytes 7, 6 ... 0
+//            |bbbbbbba|aaaaaaaa| ... |aaaaaaaa|   bytes 8, 7 ... 1
+template <bool is_signed, bool masked>
+class unpack_64_wide {
+ public:
+  static constexpr std::size_t components = 8, lines_in = 4, lines_out = 4;
+  std::size_t bytes_in() const noexcept { return bytes_in_; }
+  std::size_t bytes_out() const noexcept { return 64; }
+  std::size_t lead() const noexcept { return 0; }
+  std::size_t reach() const noexcept { return start_[3] + 17; }
+
+  ZARRBITS_AVX2 explicit unpack_64_wide(const packing& p) noexcept {
+    alignas(32) std::uint8_t index[64];
+    alignas(32) std::uint64_t below[8];
+    for (unsigned half = 0; half < 4; ++half) {
+      const unsigned begin = 2 * half * p.bits;
+      start_[half] = begin / 8;
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned at = begin % 8 + i * p.bits;
+        for (unsigned b = 0; b < 8; ++b) index[16 * half + 8 * i + b] = static_cast<std::uint8_t>(at / 8 + b);
+        below[2 * half + i] = at % 8;
+      }
+    }
+    for (int v = 0; v < 2; ++v) {
+      index_[v] = load(index + 32 * v);
+      below_[v] = load(below + 4 * v);
+      above_[v] = _mm256_sub_epi64(_mm256_set1_epi64x(8), below_[v]);
+    }
+    bytes_in_ = p.bits;
+    first_ = _mm256_set1_epi64x(p.first_bit);
+    field_ = broadcast<64>(low_bits(p.bits));
+    sign_ = broadcast<64>(is_signed ? std::uint64_t{1} << (p.bits - 1) : 0);
+    possible_ = broadcast<64>(possible_bits(p));
+  }
+
+  ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
+    for (int v = 0; v < 2; ++v) {
+      const std::byte *low = in + start_[2 * v], *high = in + start_[2 * v + 1];
+      const __m256i first = _mm256_shuffle_epi8(load_halves(low, high), index_[v]);
+      const __m256i last = _mm256_shuffle_epi8(load_halves(low + 1, high + 1), index_[v]);
+      __m256i x = _mm256_or_si256(_mm256_srlv_epi64(first, below_[v]), _mm256_sllv_epi64(last, above_[v]));
+      x = _mm256_and_si256(x, field_);
+      if constexpr (is_signed) x = _mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_);
+      if constexpr (masked) x = _mm256_and_si256(_mm256_sllv_epi64(x, first_), possible_);
+      store(out + 32 * v, x);
+    }
+  }
+
+ private:
+  __m256i index_[2], below_[2], above_[2], first_, field_, sign_, possible_;
+  std::size_t start_[4], bytes_in_;
+};
+
 template <template <bool, bool> class Step>
 void unpack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (p.first_bit == 0 && !p.zero_above)
@@ -435,8 +490,9 @@ void decode32(const packing& p, const std::byte* in, std::byte* out, std::size_t
 }
 
 void decode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few || p.bits == 59 || p.bits > 60) return portable_kernels.decode[3](p, in, out, n);
-  return unpack_fitting<64>(p, in, out, n);
+  if (n < few) return portable_kernels.decode[3](p, in, out, n);
+  if (p.bits <= 58 || p.bits == 60) return unpack_fitting<64>(p, in, out, n);
+  return unpack<unpack_64_wide>(p, in, out, n);
 }
 
 }  // namespace zarrbits::detail::avx2

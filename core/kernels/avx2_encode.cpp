@@ -14,7 +14,9 @@
 //   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes, or
 //   two vectors at a time)
 //   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
-//   other m: the upper half begins within a byte too; that byte is carried from one half to the next
+//   other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59 and 61 to 63 bits that
+//   begin late in a byte end in a ninth one, which is shifted and shuffled apart
+//   few bits of wide components: bytes are made first, and encoded
 //
 // Two vectors at a time: a load brings 16 bytes to each half such that what will lie together is in the same half of both vectors.
 // Stores of 32 bytes are half as many as those of a half each, and stores are what these kernels are bound by (16 bytes that become
@@ -85,6 +87,8 @@ enum class finish {
   long_pairs,   // the same, more than 8 bytes
   half_bytes,   // 64-bit lanes of bytes and a half
   carry,        // 64-bit lanes of any bits, two vectors
+  wide_carry,   // the same, but a lane may begin so late in its first byte that it ends in a ninth one
+  from_bytes,   // components are brought into bytes first
 };
 
 constexpr bool are_pairs(finish how) {
@@ -96,7 +100,7 @@ constexpr finish finish_of(unsigned width, unsigned bits) {
   const unsigned m = 64 / width * bits;
   if (short_lanes(width, bits) || m % 16 == 0) return finish::one_store;
   if (m % 8 == 4) return finish::half_bytes;
-  if (m % 8 != 0) return finish::carry;
+  if (m % 8 != 0) return bits < 8 ? finish::from_bytes : m == 59 || m > 60 ? finish::wide_carry : finish::carry;
   if (width == 8 || (width == 16 && bits > 8)) return finish::two_stores;
   return 2 * bits < width ? finish::short_pairs : finish::long_pairs;
 }
@@ -114,6 +118,35 @@ constexpr auto make_plans() {
 
 template <unsigned width>
 constexpr auto plans = make_plans<width>();
+
+// What else lanes of 59, 61, 62 and 63 bits need.
+struct wide_plan {
+  plan common;
+  alignas(32) std::uint8_t ninth[64];  // of lanes shifted down by 64 - turn, whose first byte is then the ninth
+  alignas(32) std::uint64_t last[8];   // what shifts a lane down to the byte that is carried
+};
+
+constexpr wide_plan make_wide_plan(unsigned m) {
+  wide_plan w{make_plan(8, m, false), {}, {}};
+  for (unsigned half = 0; half < 4; ++half) {
+    std::uint8_t *even = w.common.even + 16 * half, *odd = w.common.odd + 16 * half, *ninth = w.ninth + 16 * half;
+    for (unsigned i = 0; i < 16; ++i) ninth[i] = 0x80;
+    const unsigned second = half * 2 * m % 8 + m, end = second + m;
+    for (unsigned lane = 0; lane < 2; ++lane) {
+      const unsigned after = (lane == 0 ? 0 : second / 8) + 8;  // the byte after the lane's first eight
+      std::uint8_t* eight = lane == 0 ? even : odd;
+      if (after < 16 && eight[after] != 0x80) {
+        eight[after] = 0x80;
+        ninth[after] = static_cast<std::uint8_t>(8 * lane);
+      }
+    }
+    if (end % 8 != 0) w.common.carry[16 * half] = 8;
+    w.last[2 * half + 1] = m - end % 8;
+  }
+  return w;
+}
+
+constexpr std::array<wide_plan, 5> wide_plans = {make_wide_plan(59), wide_plan{}, make_wide_plan(61), make_wide_plan(62), make_wide_plan(63)};
 
 // What is done with a component before it is joined. Checked unsigned components need no mask: any bit that it would take away is
 // an error, and found.
@@ -165,7 +198,7 @@ template <unsigned width, finish how, before prepare, bool wide = false>
 class packer {
  public:
   static constexpr bool in_pairs = are_pairs(how);
-  static constexpr std::size_t vectors = how == finish::carry || in_pairs ? 2 : 1;
+  static constexpr std::size_t vectors = how == finish::carry || how == finish::wide_carry || in_pairs ? 2 : 1;
   static constexpr std::size_t components = vectors * 256 / width, at_once = 4 / vectors;
   static constexpr std::size_t reach = how == finish::short_pairs ? 32 : 32 * vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
@@ -173,7 +206,8 @@ class packer {
 
   ZARRBITS_AVX2 explicit packer(const packing& p) noexcept : prepared_(p) {
     const unsigned bits = p.bits;
-    const plan& l = plans<width>[bits];
+    const wide_plan& w = how == finish::wide_carry ? wide_plans[64 / width * bits - 59] : wide_plans[0];
+    const plan& l = how == finish::wide_carry ? w.common : plans<width>[bits];
     bytes_out_ = components * bits / 8;
     weights8_ = _mm256_set1_epi16(static_cast<short>(1 | 1 << (bits % 8 + 8)));
     const unsigned pair = width == 8 ? 2 * bits : bits;  // bits of a 16-bit lane
@@ -184,7 +218,13 @@ class packer {
     down_ = _mm256_set1_epi64x(down);
     turn_[0] = load(l.turn);
     turn_[1] = load(l.turn + 4);
-    if (!wide && width != 64)
+    if (how == finish::wide_carry)
+      for (int v = 0; v < 2; ++v) {
+        ninth_[v] = load(w.ninth + 32 * v);
+        last_[v] = load(w.last + 4 * v);
+        above_[v] = _mm256_sub_epi64(_mm256_set1_epi64x(64), turn_[v]);
+      }
+    else if (!wide && width != 64)
       for (__m256i& t : turn_) t = _mm256_sub_epi64(_mm256_set1_epi64x(down), t);
     for (int v = 0; v < 2; ++v) {
       even_[v] = load(l.even + 32 * v);
@@ -213,9 +253,19 @@ class packer {
       __m256i y = load_once(in + 32);
       seen = _mm256_or_si256(seen, prepared_.seen(y));
       y = lanes(y);
-      x = turned(x, 0);
-      y = turned(y, 1);
-      const __m256i from_x = _mm256_shuffle_epi8(x, carry_[0]), from_y = _mm256_shuffle_epi8(y, carry_[1]);
+      __m256i last_x = x, last_y = y;
+      if constexpr (how == finish::wide_carry) {
+        x = down(x);
+        y = down(y);
+        last_x = _mm256_srlv_epi64(x, last_[0]);
+        last_y = _mm256_srlv_epi64(y, last_[1]);
+        x = turned_far(x, 0);
+        y = turned_far(y, 1);
+      } else {
+        last_x = x = turned(x, 0);
+        last_y = y = turned(y, 1);
+      }
+      const __m256i from_x = _mm256_shuffle_epi8(last_x, carry_[0]), from_y = _mm256_shuffle_epi8(last_y, carry_[1]);
       x = _mm256_or_si256(x, _mm256_permute2x128_si256(from_x, from_x, 0x08));
       y = _mm256_or_si256(y, _mm256_permute2x128_si256(from_x, from_y, 0x21));
       store_halves(out, out + start_[1], x);
@@ -266,9 +316,16 @@ class packer {
     return _mm256_or_si256(_mm256_shuffle_epi8(x, even_[v]), _mm256_shuffle_epi8(x, odd_[v]));
   }
 
+  // The same where there may be a ninth byte (16 of a half at most: what is behind them is carried).
+  ZARRBITS_AVX2_INLINE __m256i turned_far(__m256i x, int v) const noexcept {
+    const __m256i eight = _mm256_sllv_epi64(x, turn_[v]), above = _mm256_srlv_epi64(x, above_[v]);
+    return _mm256_or_si256(_mm256_or_si256(_mm256_shuffle_epi8(eight, even_[v]), _mm256_shuffle_epi8(eight, odd_[v])),
+                           _mm256_shuffle_epi8(above, ninth_[v]));
+  }
+
   preparation<width, prepare> prepared_;
   __m256i weights8_, weights16_, up_, down_, together_;
-  __m256i turn_[2], even_[2], odd_[2], carry_[2];
+  __m256i turn_[2], even_[2], odd_[2], carry_[2], ninth_[2], above_[2], last_[2];
   std::size_t bytes_out_, start_[4];
 };
 
@@ -338,6 +395,9 @@ bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size
 }
 
 template <unsigned width>
+bool pack_from_bytes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+
+template <unsigned width>
 bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const unsigned short_lane = width == 64 ? 0 : 32 / width * p.bits;
   switch (finish_of(width, p.bits)) {
@@ -362,8 +422,33 @@ bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size
         if (short_lane > 26) return pack_lanes<width, finish::carry, true>(p, in, out, n);
       if constexpr (width >= 32) return pack_lanes<width, finish::carry>(p, in, out, n);
       break;
+    case finish::wide_carry:
+      if constexpr (width >= 32) return pack_lanes<width, finish::wide_carry>(p, in, out, n);
+      break;
+    case finish::from_bytes:
+      if constexpr (width >= 32) return pack_from_bytes<width>(p, in, out, n);
+      break;
   }
   return portable_kernels.encode[log2_size(width / 8)](p, in, out, n);
+}
+
+// Few bits of wide components: a half of a vector would be less than a byte, or little more. What the two steps refuse is together
+// what one would.
+template <unsigned width>
+bool pack_from_bytes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  packing to_bytes = p, bytes = p;
+  to_bytes.bits = 8;
+  to_bytes.first_bit = std::min<std::uint8_t>(p.first_bit, width - 8);
+  bytes.size = 1;
+  bytes.type_bits = 8;
+  bytes.first_bit = static_cast<std::uint8_t>(p.first_bit - to_bytes.first_bit);
+  constexpr std::size_t at_once = 4096;
+  std::byte block[at_once];
+  for (std::size_t i = 0; i < n; i += at_once, out += at_once / 8 * p.bits) {
+    const std::size_t count = std::min(n - i, at_once);
+    if (!pack_lanes<width>(to_bytes, in + i * (width / 8), block, count) || !encode8(bytes, block, out, count)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -388,14 +473,12 @@ bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t
 }
 
 bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  // a pair of 31 bits and its turn do not fit in a lane of 64 bits; a half of 1 bit pairs is less than a byte
-  if (n < few || p.bits == 31 || p.bits == 1) return portable_kernels.encode[2](p, in, out, n);
+  if (n < few) return portable_kernels.encode[2](p, in, out, n);
   return pack_lanes<32>(p, in, out, n);
 }
 
 bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  // of so many bits only 58 and 60 and their turns fit in a lane; halves of 1 to 3 bits are less than a byte
-  if (n < few || p.bits == 59 || p.bits > 60 || p.bits < 4) return portable_kernels.encode[3](p, in, out, n);
+  if (n < few) return portable_kernels.encode[3](p, in, out, n);
   return pack_lanes<64>(p, in, out, n);
 }
 
