@@ -8,6 +8,8 @@
 #ifndef ZARRBITS_COMMAND_INSPECT_HPP
 #define ZARRBITS_COMMAND_INSPECT_HPP
 
+#include "convert/verify/store_reader.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -47,10 +49,10 @@ struct tree {
 
 using told = std::function<void(const std::string& object)>;
 
-// Throws command_error where the name is neither.
-tree read(const std::string& name, const told& at = {});
+// `endpoint`: the server of stores in S3. Throws command_error or store_error where the name is neither.
+tree read(const std::string& name, const std::string& endpoint = "", const told& at = {});
 tree read_hdf5(const std::string& file, const std::string& object, const told& at);
-tree read_zarr(const std::string& store, const told& at);
+tree read_zarr(const verify::store_folder& store, const told& at);
 
 }  // namespace zarrbits::inspect
 

@@ -31,6 +31,7 @@ const char footer[] =
     "Examples:\n"
     "  zarrbits inspect in.h5\n"
     "  zarrbits inspect in.h5:/group out.zarr\n"
+    "  zarrbits inspect out.zip\n"
     "  zarrbits inspect --json out.zarr | python3 -m json.tool\n\n"
     "Exit status: 0 all could be read, 1 failure, 2 wrong usage, 3 something in it cannot be read.";
 
@@ -180,17 +181,18 @@ bool whole(const tree& t) {
 int inspect_main(int argc, char** argv) {
   CLI::App app("Shows what is in an HDF5 file or a Zarr v3 store: groups, arrays with shape, type, chunks, codecs and sizes; or both, side by side.", "zarrbits inspect");
   app.footer(footer);
-  std::string first, second;
+  std::string first, second, endpoint;
   bool as_json = false;
-  app.add_option("FILE", first, "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store")->required()->type_name("FILE|STORE");
+  app.add_option("FILE", first, "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store (a directory, a .zip file, s3://BUCKET/PREFIX)")->required()->type_name("FILE|STORE");
   app.add_option("OTHER", second, "Another, to be compared by eye")->type_name("FILE|STORE");
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
+  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(first, [&](const inspect::told& at_hand) {
     std::vector<tree> trees;
-    trees.push_back(inspect::read(first, at_hand));
-    if (!second.empty()) trees.push_back(inspect::read(second, at_hand));
+    trees.push_back(inspect::read(first, endpoint, at_hand));
+    if (!second.empty()) trees.push_back(inspect::read(second, endpoint, at_hand));
     if (as_json) {
       json j = {{"version", 1}, {"trees", json::array()}};
       for (const tree& t : trees) j["trees"].push_back(to_json(t));

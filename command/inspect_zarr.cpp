@@ -4,6 +4,8 @@
 #include "command/command_line.hpp"
 #include "convert/names.hpp"
 #include "convert/selection.hpp"
+#include "convert/store/sink.hpp"
+#include "convert/store/zip.hpp"
 #include "convert/verify/zarr_reader.hpp"
 
 #include <algorithm>
@@ -79,8 +81,8 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
 
 class store_walk {
  public:
-  store_walk(const std::string& store, const told& at) : root_(store), at_(at) {
-    tree_.name = store;
+  store_walk(const verify::store_folder& store, const told& at) : root_(store), at_(at) {
+    tree_.name = store.name();
     tree_.format = "Zarr v3";
   }
 
@@ -90,29 +92,29 @@ class store_walk {
   }
 
  private:
-  void visit(const fs::path& directory, const std::string& path, int depth) {
+  void visit(const verify::store_folder& folder, const std::string& path, int depth) {
     if (at_) at_(path);
     const std::size_t index = tree_.nodes.size();
     tree_.nodes.emplace_back();
     node n;
     n.path = path;
-    describe(directory, n);
-    std::vector<fs::path> below;
-    scan(directory, n, below, depth);
+    describe(folder, n);
+    std::vector<verify::store_folder> below;
+    scan(folder, n, below, depth);
     tree_.nodes[index] = std::move(n);
-    std::sort(below.begin(), below.end());
-    for (const fs::path& child : below) {
+    std::sort(below.begin(), below.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
+    for (const verify::store_folder& child : below) {
       if (depth >= deepest || tree_.nodes.size() >= most_nodes) {
         tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out" : "more than " + std::to_string(most_nodes) + " nodes";
         return;
       }
-      visit(child, conversion::join_path(path, conversion::shown(verify::unescape(child.filename().string()))), depth + 1);
+      visit(child, conversion::join_path(path, conversion::shown(verify::unescape(child.last()))), depth + 1);
     }
   }
 
-  static void describe(const fs::path& directory, node& n) {
+  static void describe(const verify::store_folder& folder, node& n) {
     try {
-      const json j = verify::read_node(directory);
+      const json j = verify::read_node(folder);
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
       if (j.contains("attributes") && j["attributes"].is_object()) n.attributes = j["attributes"].size();
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array")) throw verify::store_error("its zarr.json is of no Zarr v3 node");
@@ -135,66 +137,61 @@ class store_walk {
     }
   }
 
-  // Files of the node itself are counted, folders that are nodes are told in `below`.
-  void scan(const fs::path& directory, node& n, std::vector<fs::path>& below, int depth) {
-    std::error_code e;
-    for (fs::directory_iterator i(directory, e), end; !e && i != end; i.increment(e)) {
-      std::error_code ignored;
-      const fs::file_status s = i->symlink_status(ignored);
-      if (fs::is_directory(s)) {
-        if (fs::exists(i->path() / "zarr.json", ignored)) below.push_back(i->path());
-        else if (depth < deepest) scan_chunks(i->path(), n, depth);
-      } else if (fs::is_regular_file(s)) {
-        count(*i, n, i->path().filename() != "zarr.json" && n.kind == "array");
-      }
+  // Objects of the node itself are counted, folders that are nodes are told in `below`.
+  void scan(const verify::store_folder& folder, node& n, std::vector<verify::store_folder>& below, int depth) {
+    try {
+      folder.list([&](const verify::store_entry& e) {
+        if (!e.is_folder) {
+          count(e, n, e.name != "zarr.json" && n.kind == "array");
+        } else if (!e.is_link) {
+          if ((folder / e.name).open("zarr.json")) below.push_back(folder / e.name);
+          else if (depth < deepest) scan_chunks(folder / e.name, n, depth);
+        }
+        return true;
+      });
+    } catch (const verify::store_error& e) {
+      n.note = e.what();
     }
-    if (e) n.note = "cannot be listed: " + e.message();
   }
 
-  void scan_chunks(const fs::path& directory, node& n, int depth) {
-    std::error_code e;
-    for (fs::directory_iterator i(directory, e), end; !e && i != end; i.increment(e)) {
+  void scan_chunks(const verify::store_folder& folder, node& n, int depth) {
+    folder.list([&](const verify::store_entry& e) {
       if (tree_.files >= most_files) {
         tree_.incomplete = "more than " + std::to_string(most_files) + " files";
-        return;
+        return false;
       }
-      std::error_code ignored;
-      const fs::file_status s = i->symlink_status(ignored);
-      if (fs::is_directory(s) && depth < deepest) scan_chunks(i->path(), n, depth + 1);
-      else if (fs::is_regular_file(s)) count(*i, n, n.kind == "array");
-    }
+      if (!e.is_folder) count(e, n, n.kind == "array");
+      else if (!e.is_link && depth < deepest) scan_chunks(folder / e.name, n, depth + 1);
+      return true;
+    });
   }
 
-  void count(const fs::directory_entry& file, node& n, bool chunk) {
-    std::error_code e;
-    const std::uint64_t size = fs::file_size(file.path(), e);
-    if (e) return;
+  void count(const verify::store_entry& object, node& n, bool chunk) {
+    if (object.is_link) return;
     ++tree_.files;
-    tree_.bytes += size;
+    tree_.bytes += object.size;
     if (!chunk) return;
     ++n.objects;
-    n.stored_bytes += size;
+    n.stored_bytes += object.size;
   }
 
-  fs::path root_;
+  verify::store_folder root_;
   const told& at_;
   tree tree_;
 };
 
 }  // namespace
 
-tree read_zarr(const std::string& store, const told& at) { return store_walk(store, at).run(); }
+tree read_zarr(const verify::store_folder& store, const told& at) { return store_walk(store, at).run(); }
 
-tree read(const std::string& name, const told& at) {
+tree read(const std::string& name, const std::string& endpoint, const told& at) {
+  if (conversion::is_s3(name)) return read_zarr(verify::open_store(name, endpoint), at);
   const conversion::source_name parts = conversion::split_source(name);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s)) throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
-  if (!fs::is_directory(s)) return read_hdf5(parts.file, parts.object, at);
-  if (!fs::exists(fs::path(name) / "zarr.json", e)) {
-    throw cli::command_error(cli::quote(name) + " is a directory without zarr.json; give a Zarr v3 store or an HDF5 file");
-  }
-  return read_zarr(name, at);
+  if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file))) return read_zarr(verify::open_store(name), at);
+  return read_hdf5(parts.file, parts.object, at);
 }
 
 }  // namespace zarrbits::inspect

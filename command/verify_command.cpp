@@ -30,7 +30,8 @@ const char footer[] =
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
-    "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n\n"
+    "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n"
+    "  zarrbits verify in.h5 out.zip\n\n"
     "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but something\n"
     "could not be compared.";
 
@@ -90,17 +91,17 @@ int verify_main(int argc, char** argv) {
   CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from.", "zarrbits verify");
   app.footer(footer);
   std::string source;
-  std::string store;
+  std::string store, endpoint;
   bool as_json = false;
   app.add_option("SOURCE", source, "The HDF5 file")->required()->type_name("in.h5");
-  app.add_option("STORE", store, "The Zarr v3 store, a directory")->required()->type_name("out.zarr");
+  app.add_option("STORE", store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")->required()->type_name("out.zarr");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
+  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   const std::string file = conversion::split_source(source).file;  // which object the store was made of, its attributes tell
   if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
-  if (!std::filesystem::is_directory(store)) throw command_error("verify: " + quote(store) + " is no directory; give the store that convert wrote");
-  const verify::result r = verify::compare_file(file, store);
+  const verify::result r = verify::compare_file(file, verify::open_store(store, endpoint));
   const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
   if (as_json) {
     print_json(r, source, store, status);

@@ -2,15 +2,14 @@
 #include "convert/store/s3.hpp"
 
 #include "convert/store/files.hpp"
+#include "convert/store/s3_listing.hpp"
 
 #include <zarrbits/convert.hpp>
 
 #include <boost/property_tree/ptree.hpp>
-#include <boost/property_tree/xml_parser.hpp>
 
 #include <algorithm>
 #include <cstdio>
-#include <sstream>
 
 namespace zarrbits::conversion {
 
@@ -19,35 +18,9 @@ namespace {
 // Beside the plan and the journal: that a store was begun, and that an old one is being removed.
 constexpr const char* begun = "begun";
 constexpr const char* removing = "removing";
-constexpr std::size_t all_of_them = ~std::size_t{0};
 constexpr std::size_t first_part = 16 << 20;  // S3 wants 5 MiB at least, and 10,000 parts at most: later ones are larger
 
 bool is_metadata(const std::string& key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
-
-boost::property_tree::ptree parsed(const std::string& xml) {
-  try {
-    boost::property_tree::ptree tree;
-    std::istringstream in(xml);
-    boost::property_tree::read_xml(in, tree);
-    return tree;
-  } catch (const boost::property_tree::xml_parser_error& e) {
-    throw convert_error("the S3 server answers in a way that is not understood (" + e.message() + "); check --endpoint");
-  }
-}
-
-std::string percent_decoded(const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned value = 0;
-    if (text[i] == '%' && i + 2 < text.size() && std::sscanf(text.c_str() + i + 1, "%2x", &value) == 1) {
-      out += static_cast<char>(value);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -149,7 +122,7 @@ class s3_sink::writer final : public object_writer {
     const std::string whole_key = sink_.whole(key_);
     if (upload_.empty()) {
       const auto answer = client.send({.method = "POST", .key = whole_key, .query = {{"uploads", ""}}});
-      upload_ = parsed(answer.body).get("InitiateMultipartUploadResult.UploadId", std::string());
+      upload_ = parsed_xml(answer.body).get("InitiateMultipartUploadResult.UploadId", std::string());
       if (upload_.empty()) throw convert_error("the S3 server begins no upload of parts for \"" + whole_key + "\"; check the bucket and --endpoint");
     }
     const auto answer = client.send({.method = "PUT", .key = whole_key,
@@ -194,30 +167,8 @@ std::optional<std::vector<std::byte>> s3_sink::get(std::string_view key) {
 
 std::vector<std::string> s3_sink::find(const std::string& start, bool folders, std::size_t most) {
   std::vector<std::string> keys;
-  std::map<std::string, std::string> query = {{"encoding-type", "url"}, {"list-type", "2"}, {"prefix", start}};
-  if (folders) query["delimiter"] = "/";
-  if (most < 1000) query["max-keys"] = std::to_string(most);
-  for (;;) {
-    const auto answer = client_.send({.query = query});
-    if (answer.status == 404) {
-      throw convert_error("there is no S3 bucket \"" + client_.settings().bucket + "\" at " + client_.settings().url + "; make it, or check --endpoint");
-    }
-    const auto tree = parsed(answer.body);
-    const auto result = tree.get_child_optional("ListBucketResult");
-    if (!result) throw convert_error("the server at " + client_.settings().url + " does not list as S3 does; check --endpoint");
-    const bool encoded = result->get("EncodingType", std::string()) == "url";
-    for (const auto& [name, value] : *result) {
-      std::string key;
-      if (name == "Contents") key = value.get("Key", std::string());
-      else if (name == "CommonPrefixes") key = value.get("Prefix", std::string());
-      else continue;
-      if (encoded) key = percent_decoded(key);
-      if (key.starts_with(start) && key.size() > start.size()) keys.push_back(std::move(key));
-    }
-    const std::string next = result->get("NextContinuationToken", std::string());
-    if (result->get("IsTruncated", std::string()) != "true" || next.empty() || keys.size() >= most) return keys;
-    query["continuation-token"] = next;
-  }
+  for (s3_entry& e : list_objects(client_, start, folders, most)) keys.push_back(std::move(e.key));
+  return keys;
 }
 
 std::vector<std::string> s3_sink::list(std::string_view folder) {

@@ -150,6 +150,7 @@ s3_client::response s3_client::attempt(const request& r, const std::string& url,
   curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  if (!r.range.empty()) curl_easy_setopt(handle, CURLOPT_RANGE, r.range.c_str());
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, why);
   curl_easy_setopt(handle, CURLOPT_USERPWD, user.c_str());

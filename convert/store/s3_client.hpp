@@ -32,6 +32,7 @@ class s3_client {
     std::string key = {};                            // whole, with the prefix; "" is the bucket
     std::map<std::string, std::string> query = {};   // sorted by name, as the signature wants it
     std::span<const std::byte> body = {};
+    std::string range = {};                          // "0-99": of a GET, these bytes alone
   };
   struct response {
     long status = 0;

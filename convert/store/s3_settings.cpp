@@ -86,7 +86,7 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
     }
   }
   if (s.access_key.empty() || s.secret_key.empty()) {
-    throw convert_error("nothing says who may write to \"" + target + "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" +
+    throw convert_error("nothing says who may use \"" + target + "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" +
                         profile + "\" in ~/.aws/credentials");
   }
   s.region = first_of({environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), config["region"], s.region});

@@ -39,10 +39,11 @@ void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::ui
 
 namespace {
 
-bool is_s3(const std::string& target) { return target.starts_with("s3://"); }
 bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
 
 }  // namespace
+
+bool is_s3(const std::string& store) { return store.starts_with("s3://"); }
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   if (is_s3(target)) {

@@ -108,6 +108,8 @@ struct sink_options {
 // "s3://bucket/prefix", "x.zip" for one file, or a directory.
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
 
+bool is_s3(const std::string& store);
+
 // Removes what a conversion left that was killed. True where there was something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
 

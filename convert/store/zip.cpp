@@ -60,13 +60,13 @@ std::uint64_t header_size(std::string_view key, std::uint64_t size) { return 30 
 
 bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder); }
 
-bool is_zip(const std::string& path) {
-  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}  // namespace
+
+bool is_zip_file(const std::string& path) {
+  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   char start[4] = {};
   return fd && ::pread(fd.get(), start, 4, 0) == 4 && (std::memcmp(start, "PK\3\4", 4) == 0 || std::memcmp(start, "PK\5\6", 4) == 0);
 }
-
-}  // namespace
 
 std::string unfinished_zip(const std::string& target) { return target + unfinished_folder; }
 
@@ -79,7 +79,7 @@ zip_sink::zip_sink(std::string path, const sink_options& options) : path_(std::m
     if (options.target != sink_options::existing::replace) {
       throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with --overwrite");
     }
-    if (!fs::is_regular_file(path_, e) || !is_zip(path_)) {
+    if (!fs::is_regular_file(path_, e) || !is_zip_file(path_)) {
       throw convert_error("the target \"" + path_ + "\" exists and is no .zip file, so --overwrite does not replace it; "
                           "choose another name or remove it yourself");
     }

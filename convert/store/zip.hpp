@@ -55,6 +55,8 @@ class zip_sink final : public sink {
   std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
 };
 
+// Whether a file begins as .zip files do.
+bool is_zip_file(const std::string& path);
 std::string unfinished_zip(const std::string& target);
 
 }  // namespace zarrbits::conversion

@@ -11,8 +11,6 @@
 
 namespace zarrbits::verify {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr std::uint64_t largest_at_once = 256u << 20;  // a larger chunk is read from the source
@@ -51,8 +49,8 @@ struct dataset_comparison::block {
   bool undefined;             // the source never wrote it, and does not say what it is then
 };
 
-void dataset_comparison::array(const view& v, const fs::path& directory) {
-  const zarr_array a(directory);
+void dataset_comparison::array(const view& v, const store_folder& folder) {
+  const zarr_array a(folder);
   const source_type bytes = byte_type();
   const source_type* leaf = &v.type;
   index extra;
@@ -98,13 +96,17 @@ void dataset_comparison::array(const view& v, const fs::path& directory) {
       // what is stored on neither side is the fill value on both
       (all && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
     } else {
-      index at(shape.size(), 0);
-      while (true) {
-        if (!chunk(v, l, c, at, fill == likeness::equal)) return;
-        std::size_t i = shape.size();
-        while (i > 0 && ++at[i - 1] > (shape[i - 1] - 1) / a.chunk_shape()[i - 1]) at[--i] = 0;
-        if (i == 0) break;
-      }
+      index shards(shape.size());
+      for (std::size_t i = 0; i < shape.size(); ++i) shards[i] = (a.chunks()[i] - 1) / a.chunks_per_shard()[i] + 1;
+      const bool same = for_blocks(index(shape.size(), 0), shards, 1, [&](const index& shard, const index&) {
+        index first(shape.size()), count(shape.size());
+        for (std::size_t i = 0; i < shape.size(); ++i) {
+          first[i] = shard[i] * a.chunks_per_shard()[i];
+          count[i] = std::min(a.chunks_per_shard()[i], a.chunks()[i] - first[i]);
+        }
+        return for_blocks(first, count, 1, [&](const index& at, const index&) { return chunk(v, l, c, at, fill == likeness::equal); });
+      });
+      if (!same) return;
     }
     if (!all) conclude(verdict::unchecked, "was compared in part: it has too many chunks to look for those that are stored", v.member());
   }
@@ -153,19 +155,11 @@ bool dataset_comparison::stored_in_source(const layout& l, const index& at) cons
 // The chunks that are stored on either side, where there are too many to ask for each; empty: visit all. `all` becomes false where
 // some may have been left out.
 std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& all) {
-  std::uint64_t grid = 1;
-  for (std::size_t i = 0; i < l.array.shape().size(); ++i) {
-    if (__builtin_mul_overflow(grid, (l.array.shape()[i] - 1) / l.array.chunk_shape()[i] + 1, &grid)) grid = UINT64_MAX;
-  }
-  if (grid <= largest_grid) return {};
+  if (product(l.array.chunks()) <= largest_grid) return {};
   const auto listed = l.array.list_chunks(most_listed);
   if (!listed) return {};  // so many are stored that visiting all is no waste
-  std::set<index> out;
-  for (const index& at : *listed) {
-    bool inside = true;
-    for (std::size_t i = 0; i < at.size(); ++i) inside = inside && at[i] <= (l.array.shape()[i] - 1) / l.array.chunk_shape()[i];
-    if (inside) out.insert(at);
-  }
+  const auto order = [&](const index& a, const index& b) { return l.array.in_storage_order(a, b); };
+  std::set<index, decltype(order)> out(listed->begin(), listed->end(), order);
   if (!nothing_stored_) {
     hsize_t stored = 0;
     const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");

@@ -3,12 +3,12 @@
 
 #include "convert/verify/blocks.hpp"
 
+#include <zarrbits/error.hpp>
+
 #include <algorithm>
 #include <cstring>
 
 namespace zarrbits::verify {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t largest_element = 1u << 30;
 // A one-dimensional array of the store, read from front to back.
 class sequence_reader {
  public:
-  explicit sequence_reader(const fs::path& directory) : array_(directory) {
+  explicit sequence_reader(const store_folder& folder) : array_(folder) {
     if (array_.shape().size() != 1) throw store_error("an array of sequences has " + std::to_string(array_.shape().size()) + " dimensions");
   }
   const zarr_array& array() const noexcept { return array_; }
@@ -104,27 +104,25 @@ void dataset_comparison::guarded(const std::string& member, F&& f) {
     conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
   } catch (const zarrbits::error& e) {
     conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
-  } catch (const fs::filesystem_error& e) {
-    conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
   } catch (const source_error& e) {
     conclude(verdict::unreadable, std::string("cannot be read from the source: ") + e.what(), member);
   }
 }
 
-void dataset_comparison::run(const fs::path& directory) {
-  guarded("", [&] { whole(directory); });
+void dataset_comparison::run(const store_folder& folder) {
+  guarded("", [&] { whole(folder); });
 }
 
-void dataset_comparison::whole(const fs::path& directory) {
+void dataset_comparison::whole(const store_folder& folder) {
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
-  const node_kind kind = kind_of(directory);
+  const node_kind kind = kind_of(folder);
   if (kind == node_kind::none) return conclude(verdict::missing, "is not in the store", "");
 
   const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
   if (shape == H5S_NULL) {
     // no elements: a group will do, or an array that has none either
-    if (kind == node_kind::array && product(zarr_array(directory).shape()) != 0) {
+    if (kind == node_kind::array && product(zarr_array(folder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
     return;
@@ -143,25 +141,26 @@ void dataset_comparison::whole(const fs::path& directory) {
   }
   if (t.size > largest_element) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
   const handle memory = memory_type(t, type.get());
-  node({t, type.get(), memory.get(), {}}, directory);
+  node({t, type.get(), memory.get(), {}}, folder);
 }
 
-void dataset_comparison::node(const view& v, const fs::path& directory) {
+void dataset_comparison::node(const view& v, const store_folder& folder) {
   guarded(v.member(), [&] {
-    switch (kind_of(directory)) {
+    switch (kind_of(folder)) {
       case node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
-      case node_kind::array: return array(v, directory);
+      case node_kind::array: return array(v, folder);
       case node_kind::group: break;
     }
-    if (v.type.kind == source_kind::compound) return members(v, directory);
-    if (v.type.kind == source_kind::sequence) return sequences(v, directory);
+    if (v.type.kind == source_kind::compound) return members(v, folder);
+    if (v.type.kind == source_kind::sequence) return sequences(v, folder);
     if (v.type.kind == source_kind::array) throw not_supported(v.type.name + " in a group");
     conclude(verdict::differs, "is a group in the store", v.member());
   });
 }
 
 // A compound that Zarr's struct cannot hold is a group with one array for each member.
-void dataset_comparison::members(const view& v, const fs::path& directory) {
+void dataset_comparison::members(const view& v, const store_folder& folder) {
+  const std::vector<store_folder> nodes = folder.nodes();
   for (unsigned i = 0; i < v.type.members.size(); ++i) {
     const source_member& m = v.type.members[i];
     std::vector<std::string> path = v.members;
@@ -172,11 +171,8 @@ void dataset_comparison::members(const view& v, const fs::path& directory) {
       conclude(verdict::unchecked, "was not compared: " + m.type.name, name);
       continue;
     }
-    fs::path child;
-    for (const fs::directory_entry& e : fs::directory_iterator(directory)) {
-      if (unescape(e.path().filename().string()) == m.name) child = e.path();
-    }
-    if (child.empty()) {
+    const auto child = std::find_if(nodes.begin(), nodes.end(), [&](const store_folder& n) { return unescape(n.last()) == m.name; });
+    if (child == nodes.end()) {
       conclude(verdict::missing, "is not in the store", name);
       continue;
     }
@@ -188,15 +184,15 @@ void dataset_comparison::members(const view& v, const fs::path& directory) {
       check(H5Tinsert(outer.get(), path[k].c_str(), 0, memory.get()), "cannot make a memory type");
       memory = std::move(outer);
     }
-    node({m.type, file_type.get(), memory.get(), path}, child);
+    node({m.type, file_type.get(), memory.get(), path}, *child);
   }
 }
 
 // Sequences are a group: `values` has their elements one after the other, `offsets` where each begins, and the end of the last.
-void dataset_comparison::sequences(const view& v, const fs::path& directory) {
-  if (kind_of(directory / "values") == node_kind::group) throw not_supported(v.type.name + " in a group of their own");
-  sequence_reader offsets(directory / "offsets");
-  sequence_reader values(directory / "values");
+void dataset_comparison::sequences(const view& v, const store_folder& folder) {
+  if (kind_of(folder / "values") == node_kind::group) throw not_supported(v.type.name + " in a group of their own");
+  sequence_reader offsets(folder / "offsets");
+  sequence_reader values(folder / "values");
   const source_type& base = v.type.members[0].type;
   const comparison c(base, values.array().type(), address_of_);
   if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());

@@ -16,7 +16,7 @@ class dataset_comparison {
  public:
   dataset_comparison(hid_t dataset, const comparison::lookup& address_of, finding& f) : dataset_(dataset), address_of_(address_of), finding_(f) {}
 
-  void run(const std::filesystem::path& directory);
+  void run(const store_folder& folder);
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
@@ -38,12 +38,12 @@ class dataset_comparison {
 
   template <class F>
   void guarded(const std::string& member, F&& f);
-  void whole(const std::filesystem::path& directory);
+  void whole(const store_folder& folder);
   void read_properties();
-  void node(const view& v, const std::filesystem::path& directory);
-  void members(const view& v, const std::filesystem::path& directory);
-  void sequences(const view& v, const std::filesystem::path& directory);
-  void array(const view& v, const std::filesystem::path& directory);
+  void node(const view& v, const store_folder& folder);
+  void members(const view& v, const store_folder& folder);
+  void sequences(const view& v, const store_folder& folder);
+  void array(const view& v, const store_folder& folder);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
   bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);

@@ -15,8 +15,6 @@
 
 namespace zarrbits::verify {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 struct link {
@@ -50,14 +48,14 @@ herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
 
 class walk {
  public:
-  walk(const std::string& source, const fs::path& store) : store_(store) {
+  walk(const std::string& source, const store_folder& store) : store_(store) {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
     check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
     const hid_t file = H5Fopen(source.c_str(), H5F_ACC_RDONLY, access.get());
     if (file < 0) throw source_error("cannot open \"" + source + "\" as an HDF5 file: " + hdf5_reason());
     file_ = handle(file);
-    if (kind_of(store) == node_kind::none) throw store_error("\"" + store.string() + "\" is no Zarr v3 store: it has no zarr.json");
+    if (kind_of(store) == node_kind::none) throw store_error("there is no " + (store / "zarr.json").name());
     const store_selection s = selection_of(store);
     top_ = s.object.empty() ? "/" : s.object;
     wanted_ = conversion::selection(s.include, s.exclude);
@@ -77,8 +75,8 @@ class walk {
   void list_source();
   void list_group(haddr_t address, object& group);
   void pair();
-  void pair_group(const object& group, const std::string& path, const fs::path& directory);
-  void compare_dataset(haddr_t address, const std::string& path, const fs::path& directory);
+  void pair_group(const object& group, const std::string& path, const store_folder& folder);
+  void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
   void add_missing(const object& o);
   std::optional<std::uint64_t> address_of(const std::string& path) const;
 
@@ -88,12 +86,9 @@ class walk {
     ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
     if (f.outcome != verdict::equal) result_.findings.push_back(std::move(f));
   }
-  std::string store_path(const fs::path& directory) const {
-    const std::string s = directory.lexically_relative(store_).string();
-    return s == "." ? "/" : "/" + s;
-  }
+  static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
 
-  fs::path store_;
+  store_folder store_;
   handle file_;
   haddr_t root_ = 0;
   std::string top_;
@@ -102,7 +97,7 @@ class walk {
   struct place {
     haddr_t address;
     std::string path;
-    fs::path directory;
+    store_folder folder;
   };
   std::deque<place> pairs_;
   std::set<std::pair<haddr_t, std::string>> paired_;
@@ -170,38 +165,36 @@ void walk::pair() {
   while (!pairs_.empty()) {
     const place p = std::move(pairs_.front());
     pairs_.pop_front();
-    if (!paired_.insert({p.address, p.directory.string()}).second) continue;
+    if (!paired_.insert({p.address, p.folder.path()}).second) continue;
     object& o = objects_[p.address];
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
-      pair_group(o, p.path, p.directory);
+      pair_group(o, p.path, p.folder);
     } else if (o.type == H5O_TYPE_DATASET) {
-      compare_dataset(p.address, p.path, p.directory);
+      compare_dataset(p.address, p.path, p.folder);
     }
   }
 }
 
-void walk::pair_group(const object& group, const std::string& path, const fs::path& directory) {
+void walk::pair_group(const object& group, const std::string& path, const store_folder& folder) {
   finding f;
   f.path = path;
-  f.store_path = store_path(directory);
+  f.store_path = store_path(folder);
   f.kind = "group";
-  std::map<std::string, fs::path> children;
+  std::map<std::string, store_folder> children;
   try {
-    if (kind_of(directory) != node_kind::group) {
+    if (kind_of(folder) != node_kind::group) {
       f.outcome = verdict::differs;
       f.reason = "is no group in the store";
     } else {
-      for (const fs::directory_entry& e : fs::directory_iterator(directory)) {
-        if (e.is_directory() && fs::exists(e.path() / "zarr.json")) children.emplace(unescape(e.path().filename().string()), e.path());
-      }
+      for (const store_folder& child : folder.nodes()) children.emplace(unescape(child.last()), child);
     }
   } catch (const store_error& e) {
     f.outcome = verdict::differs;
     f.reason = std::string("cannot be read from the store: ") + e.what();
-  } catch (const fs::filesystem_error& e) {
-    f.outcome = verdict::differs;
-    f.reason = std::string("cannot be read from the store: ") + e.what();
+  } catch (const not_supported& e) {
+    f.outcome = verdict::unchecked;
+    f.reason = std::string("was not compared: this reader does not know ") + e.what();
   }
   if (f.outcome == verdict::equal && !group.reason.empty()) {
     f.outcome = verdict::unreadable;
@@ -226,10 +219,10 @@ void walk::pair_group(const object& group, const std::string& path, const fs::pa
   for (const auto& [name, where] : children) result_.only_in_store.push_back(store_path(where));
 }
 
-void walk::compare_dataset(haddr_t address, const std::string& path, const fs::path& directory) {
+void walk::compare_dataset(haddr_t address, const std::string& path, const store_folder& folder) {
   finding f;
   f.path = path;
-  f.store_path = store_path(directory);
+  f.store_path = store_path(folder);
   f.kind = "dataset";
   const handle dataset(H5Oopen_by_addr(file_.get(), address));
   if (!dataset) {
@@ -239,7 +232,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const fs::p
   }
   const comparison::lookup lookup = [this](const std::string& p) { return address_of(p); };
   dataset_comparison c(dataset.get(), lookup, f);
-  c.run(directory);
+  c.run(folder);
   result_.elements += c.elements();
   result_.elements_unchecked += c.elements_unchecked();
   add(std::move(f));
@@ -279,6 +272,6 @@ bool result::incomplete() const noexcept {
   return std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
 }
 
-result compare_file(const std::string& source, const fs::path& store) { return walk(source, store).run(); }
+result compare_file(const std::string& source, const store_folder& store) { return walk(source, store).run(); }
 
 }  // namespace zarrbits::verify

@@ -3,7 +3,7 @@
 // Does a Zarr v3 store hold what an HDF5 file holds? By a path that shares nothing with the converter: values come from H5Dread on one
 // side, from zarr.json and the chunks on the other, decoded on the portable kernels.
 //
-//   const auto r = zarrbits::verify::compare_file("in.h5", "out.zarr");
+//   const auto r = zarrbits::verify::compare_file("in.h5", zarrbits::verify::open_store("out.zarr"));
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
 //
 // Compared are the hierarchy, the shape, data type and fill value of every dataset, and every element. Attributes, links and named
@@ -12,9 +12,10 @@
 #ifndef ZARRBITS_CONVERT_VERIFY_VERIFY_HPP
 #define ZARRBITS_CONVERT_VERIFY_VERIFY_HPP
 
+#include "convert/verify/store_reader.hpp"
+
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -60,7 +61,7 @@ struct result {
 };
 
 // Throws source_error (verify_source.hpp) or store_error (zarr_reader.hpp) where the file or the store cannot be opened at all.
-result compare_file(const std::string& source, const std::filesystem::path& store);
+result compare_file(const std::string& source, const store_folder& store);
 
 }  // namespace zarrbits::verify
 

@@ -12,6 +12,27 @@ namespace zarrbits::verify {
 
 namespace {
 
+std::uint32_t little_endian(const std::byte* at) {
+  std::uint32_t n = 0;
+  for (std::size_t k = 0; k < 4; ++k) n |= std::to_integer<std::uint32_t>(at[k]) << (8 * k);
+  return n;
+}
+
+std::uint32_t crc32c(const std::byte* data, std::size_t size) {
+  static const std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> t{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t v = i;
+      for (int k = 0; k < 8; ++k) v = (v >> 1) ^ ((v & 1) != 0 ? 0x82F63B78u : 0u);
+      t[i] = v;
+    }
+    return t;
+  }();
+  std::uint32_t crc = ~0u;
+  for (std::size_t i = 0; i < size; ++i) crc = (crc >> 8) ^ table[(crc ^ std::to_integer<std::uint32_t>(data[i])) & 0xff];
+  return ~crc;
+}
+
 // Makes room for more output: doubles, up to one byte more than allowed, so that too much is noticed.
 void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t most) {
   if (used > most) throw store_error("a chunk decompresses to more than it can hold");
@@ -85,15 +106,14 @@ std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t e
 void drop_fletcher32(std::vector<std::byte>& bytes) {
   if (bytes.size() < 4) throw store_error("a chunk is shorter than its checksum");
   const std::size_t size = bytes.size() - 4;
-  std::uint32_t stored = 0, low = 0, high = 0;
-  for (std::size_t k = 0; k < 4; ++k) stored |= std::to_integer<std::uint32_t>(bytes[size + k]) << (8 * k);
+  std::uint32_t low = 0, high = 0;
   for (std::size_t i = 0; i < size; i += 2) {
     low += std::to_integer<std::uint32_t>(bytes[i]) << 8 | (i + 1 < size ? std::to_integer<std::uint32_t>(bytes[i + 1]) : 0u);
     low = (low & 0xffff) + (low >> 16);  // the words' sum is never 0 once it was not: 65535 stands for 0
     high += low;
     high = (high & 0xffff) + (high >> 16);
   }
-  if (stored != (high << 16 | low)) throw store_error("the fletcher32 checksum of a chunk is wrong");
+  if (little_endian(bytes.data() + size) != (high << 16 | low)) throw store_error("the fletcher32 checksum of a chunk is wrong");
   bytes.resize(size);
 }
 
@@ -118,19 +138,11 @@ std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t mo
   return out;
 }
 
-std::uint32_t crc32c(const std::byte* data, std::size_t size) {
-  static const std::array<std::uint32_t, 256> table = [] {
-    std::array<std::uint32_t, 256> t{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t v = i;
-      for (int k = 0; k < 8; ++k) v = (v >> 1) ^ ((v & 1) != 0 ? 0x82F63B78u : 0u);
-      t[i] = v;
-    }
-    return t;
-  }();
-  std::uint32_t crc = ~0u;
-  for (std::size_t i = 0; i < size; ++i) crc = (crc >> 8) ^ table[(crc ^ std::to_integer<std::uint32_t>(data[i])) & 0xff];
-  return ~crc;
+void drop_crc32c(std::vector<std::byte>& bytes) {
+  if (bytes.size() < 4) throw store_error("a chunk is shorter than its checksum");
+  const std::size_t size = bytes.size() - 4;
+  if (crc32c(bytes.data(), size) != little_endian(bytes.data() + size)) throw store_error("the crc32c checksum of a chunk is wrong");
+  bytes.resize(size);
 }
 
 }  // namespace zarrbits::verify

@@ -3,37 +3,29 @@
 // A small reader of Zarr v3 stores, for `zarrbits verify` alone: it shares nothing with the converter, so that a mistake there is not
 // made twice. Codecs come from the core, on its portable kernels.
 //
-//   zarr_array a(store / "a");
+//   zarr_array a(open_store("out.zarr") / "a");
 //   zarr_values chunk;
 //   if (!a.read_chunk({0, 0}, chunk)) chunk = a.fill();   // never written
 //
 #ifndef ZARRBITS_CONVERT_VERIFY_ZARR_READER_HPP
 #define ZARRBITS_CONVERT_VERIFY_ZARR_READER_HPP
 
-#include <zarrbits/codec.hpp>
+#include "convert/verify/store_reader.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zarrbits::verify {
 
-// The store is not what the Zarr specification allows, or a chunk cannot be decoded.
-struct store_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// The store may be right, but this reader cannot tell.
-struct not_supported : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+class codec_chain;
+class zarr_shard;
 
 enum class zarr_kind {
   boolean,
@@ -75,67 +67,68 @@ struct zarr_values {
 
 enum class node_kind { none, group, array };
 
-// What the zarr.json in `directory` says it is; none where there is no zarr.json. Throws store_error where it says nothing sensible.
-node_kind kind_of(const std::filesystem::path& directory);
+// What the zarr.json in `folder` says it is; none where there is no zarr.json. Throws store_error where it says nothing sensible.
+node_kind kind_of(const store_folder& folder);
 
 // A zarr.json, whatever it says. Throws store_error where there is none, or it is no JSON object or absurdly nested.
-nlohmann::json read_node(const std::filesystem::path& directory);
+nlohmann::json read_node(const store_folder& folder);
 
 // What the store's root says that it holds of the source: patterns of its paths, and the object that is its root ("" for all).
 struct store_selection {
   std::string object;
   std::vector<std::string> include, exclude;
 };
-store_selection selection_of(const std::filesystem::path& store);
+store_selection selection_of(const store_folder& store);
 
 // Names of the store's directories escape what Zarr does not allow: %2F is "/".
 std::string unescape(const std::string& name);
 
 class zarr_array {
  public:
-  explicit zarr_array(const std::filesystem::path& directory);
+  using chunk_index = std::vector<std::uint64_t>;
+
+  explicit zarr_array(store_folder folder);
 
   const std::vector<std::uint64_t>& shape() const noexcept { return shape_; }
+  // The smallest pieces that can be read alone: where there are shards, the chunks inside of them.
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
+  const std::vector<std::uint64_t>& chunks_per_shard() const noexcept { return per_shard_; }  // all 1 where there are no shards
+  const std::vector<std::uint64_t>& chunks() const noexcept { return chunks_; }               // how many, in each dimension
   const zarr_type& type() const noexcept { return type_; }
   const zarr_values& fill() const noexcept { return fill_; }  // one element
 
-  // All elements of a chunk, also those past the edge of the array. False where the chunk does not exist.
-  bool read_chunk(const std::vector<std::uint64_t>& index, zarr_values& out) const;
-  bool has_chunk(const std::vector<std::uint64_t>& index) const;
+  // All elements of a chunk, also those past the edge of the array. False where the chunk does not exist. Costs least in storage order.
+  bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
+  // Chunks of a shard follow each other.
+  bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 
-  // The chunks that exist, up to `most` of them; empty where there are more.
-  std::optional<std::vector<std::vector<std::uint64_t>>> list_chunks(std::size_t most) const;
+  // The chunks that exist, up to `most` of them; nothing where there are more.
+  std::optional<std::vector<chunk_index>> list_chunks(std::size_t most) const;
 
  private:
-  struct bytes_codec {
-    enum kind_type { gzip, zstd, blosc, zlib, shuffle, fletcher32, crc32c } what;
-    std::size_t element = 1;  // shuffle
+  struct chunk_place {
+    chunk_index shard;
+    std::uint64_t inside;
   };
 
-  zarr_array() = default;
-  void read_sharding(const nlohmann::json& configuration, const nlohmann::json& data_type);
-  void read_codecs(const nlohmann::json& list, const nlohmann::json& data_type);
-  std::filesystem::path path_of(const std::vector<std::uint64_t>& index) const;
-  std::optional<std::vector<std::uint64_t>> index_of(const std::string& key) const;
-  std::uint64_t chunk_elements() const;
-  void decode(std::vector<std::byte> bytes, zarr_values& out) const;
-  void decode_shard(const std::vector<std::byte>& bytes, zarr_values& out) const;
-  void decode_strings(const std::vector<std::byte>& in, std::uint64_t elements, zarr_values& out) const;
-  void untranspose(zarr_values& values) const;
+  std::string key_of(const chunk_index& index) const;
+  std::optional<chunk_index> index_of(const std::string& key) const;
+  chunk_place place_of(const chunk_index& chunk) const;
+  std::shared_ptr<const zarr_shard> open_shard(const chunk_index& shard) const;
+  bool holds_shard(const chunk_index& shard) const;
+  bool list_shard(const chunk_index& shard, std::size_t most, std::vector<chunk_index>& out) const;
 
-  std::filesystem::path directory_;
+  store_folder folder_;
   std::vector<std::uint64_t> shape_;
   std::vector<std::uint64_t> chunk_shape_;
+  std::vector<std::uint64_t> per_shard_;
+  std::vector<std::uint64_t> chunks_;
   bool v2_keys_ = false;
   char separator_ = '/';
   zarr_type type_;
   zarr_values fill_;
-  std::vector<std::size_t> order_;           // of a transpose codec; empty: none
-  std::optional<zarrbits::codec> codec_;     // array to bytes; none: vlen-utf8 and vlen-bytes
-  std::shared_ptr<const zarr_array> inner_;  // sharding_indexed: a shard as an array of chunks
-  bool index_at_end_ = true;
-  std::vector<bytes_codec> after_;           // bytes to bytes, in the order of encoding
+  std::shared_ptr<const codec_chain> codecs_;
+  mutable std::optional<std::pair<chunk_index, std::shared_ptr<const zarr_shard>>> last_;
 };
 
 // zarr_type.cpp
@@ -150,8 +143,8 @@ std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t mo
 std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element);
 void drop_fletcher32(std::vector<std::byte>& bytes);
+void drop_crc32c(std::vector<std::byte>& bytes);
 std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t most);
-std::uint32_t crc32c(const std::byte* data, std::size_t size);
 
 }  // namespace zarrbits::verify
 

@@ -5,6 +5,7 @@ sets it."""
 import contextlib
 import http.client
 import http.server
+import json
 import os
 import pathlib
 import random
@@ -105,6 +106,37 @@ def test_a_bucket_holds_what_a_directory_does(server, source):
     done = convert(path, f"s3://{BUCKET}/deep/er.zarr", "--endpoint", endpoint)
     assert done.returncode == 0, done.stderr
     assert content(endpoint, "deep/er.zarr") == expected
+
+
+def command(*arguments):
+    return subprocess.run([COMMAND, *map(str, arguments)], env=environment(), capture_output=True, text=True, timeout=600)
+
+
+def test_verify_and_inspect_read_a_bucket(server, source, tmp_path):
+    _, endpoint = server
+    small, target = tmp_path / "small.h5", f"s3://{BUCKET}/read/it.zarr"
+    with h5py.File(source[0]) as f, h5py.File(small, "w") as out:
+        for name in ("w é+&=~*'()% y", "big", "text"):
+            f.copy(name, out)
+        out.create_dataset("g/d", data=np.arange(60, dtype="f4").reshape(6, 10), chunks=(2, 5), compression="gzip")
+    assert convert(small, target, "--endpoint", endpoint).returncode == 0
+    done = command("verify", small, target, "--endpoint", endpoint)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "datasets: 4 equal" in done.stdout
+    # what inspect says of the bucket is what it says of a directory
+    assert convert(small, tmp_path / "out.zarr").returncode == 0
+    trees = [json.loads(command("inspect", "--json", store, *options).stdout)["trees"][0]
+             for store, options in ((target, ["--endpoint", endpoint]), (tmp_path / "out.zarr", []))]
+    assert trees[0]["nodes"] == trees[1]["nodes"] and trees[0]["files"] == trees[1]["files"] and trees[0]["bytes"] == trees[1]["bytes"]
+    # and it is looked at: one bit of one chunk
+    s3 = client(endpoint)
+    chunk = bytearray(s3.get_object(Bucket=BUCKET, Key="read/it.zarr/big/c/0")["Body"].read())
+    chunk[12345] ^= 1
+    s3.put_object(Bucket=BUCKET, Key="read/it.zarr/big/c/0", Body=bytes(chunk))
+    done = command("verify", small, target, "--endpoint", endpoint)
+    assert done.returncode == 1 and "differs: /big differs at" in done.stdout
+    missing = command("verify", small, f"s3://{BUCKET}/nothing/there", "--endpoint", endpoint)
+    assert (missing.returncode, missing.stdout) == (1, "") and "no Zarr v3 store" in missing.stderr and len(missing.stderr.splitlines()) == 1
 
 
 def test_an_existing_store_is_replaced_only_when_asked(server, source, tmp_path):

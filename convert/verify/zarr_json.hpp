@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is read from a zarr.json again and again.
+//
+#ifndef ZARRBITS_CONVERT_VERIFY_ZARR_JSON_HPP
+#define ZARRBITS_CONVERT_VERIFY_ZARR_JSON_HPP
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zarrbits::verify {
+
+// All throw store_error.
+
+std::vector<std::uint64_t> extents(const nlohmann::json& list, const char* what);
+
+// The name and configuration of a codec, a chunk grid, a key encoding: an object, or the bare name.
+std::string named(const nlohmann::json& j, nlohmann::json& configuration);
+
+const nlohmann::json& required(const nlohmann::json& j, const char* key);
+
+}  // namespace zarrbits::verify
+
+#endif
