@@ -98,6 +98,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option("--shard", options.shard, "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such as 1000,2000 for datasets "
                                              "of so many dimensions")
       ->type_name("BYTES|SHAPE");
+  app.add_option("--checksum", options.checksum, "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")->type_name("crc32c");
   app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
   if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors and what was left out");
   app.add_flag("--json", print_json, planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");

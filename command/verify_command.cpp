@@ -26,7 +26,7 @@ const char footer[] =
     "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on one side, the\n"
     "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, not compared.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
-    "blosc, crc32c, numcodecs.zlib, numcodecs.shuffle, numcodecs.fletcher32.\n"
+    "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"

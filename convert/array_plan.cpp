@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/array_plan.hpp"
 
+#include "convert/checksum.hpp"
 #include "convert/names.hpp"
 #include "convert/store/shard.hpp"
 
@@ -67,6 +68,10 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
     throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
   }
+  checksum = !options.checksum.empty();
+  native = data.filters;
+  // one checksum in place of the other
+  if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
   choose_way(options);
   choose_packbits(options);
   choose_compression(options);
@@ -132,7 +137,7 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && options.profile == "native" && native_codecs(p) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && options.profile == "native" && native_codecs(native) && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
@@ -195,11 +200,12 @@ void array_plan::choose_codecs() {
   else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
   else meta.codecs = bytes_codecs(!opaque && has_byte_order(leaf), big_endian);
   if (way == strategy::copy_native) {
-    const std::optional<json> native = native_codecs(data.filters);
-    for (const json& codec : *native) meta.codecs.push_back(codec);
+    const std::optional<json> codecs = native_codecs(native);
+    for (const json& codec : *codecs) meta.codecs.push_back(codec);
   } else {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
+  if (checksum) append_crc32c_codec(meta.codecs);
 }
 
 array_metadata array_plan::stored_metadata() const {

@@ -71,6 +71,8 @@ struct array_plan {
   bool big_endian = false;
   bool materialize = false;   // the fill value is none that Zarr can say: chunks never written are written
   compression after;          // of what is encoded anew
+  pipeline native;            // copy_native: the filters whose codecs the chunks have
+  bool checksum = false;      // each chunk ends with its crc32c
   std::size_t typesize = 1;   // for that: bytes of one number
   std::size_t trailing = 0;   // dimensions after the dataset's own
   buffer fill;                // of one dataset element, in memory

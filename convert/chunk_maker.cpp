@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/chunk_maker.hpp"
 
+#include "convert/checksum.hpp"
 #include "convert/hdf5/decompressors.hpp"
 #include "convert/names.hpp"
 
@@ -41,6 +42,21 @@ void chunk_maker::expect_size(const buffer& stored, std::size_t size) const {
 }
 
 std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  auto chunk = without_checksum(std::move(stored), mask, at);
+  if (chunk && plan_.checksum) {
+    append_crc32c(chunk->bytes);
+    chunk->how = std::max(chunk->how, outcome::rewrapped);
+  }
+  return chunk;
+}
+
+made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& at) const {
+  made_chunk chunk = encoded(std::move(values), at);
+  if (plan_.checksum) append_crc32c(chunk.bytes);
+  return chunk;
+}
+
+std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   const std::size_t elements = static_cast<std::size_t>(data_.grid.chunk_elements());
   const std::size_t plain_size = elements * data_.element_size;
   const pipeline& p = data_.filters;
@@ -68,17 +84,10 @@ std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask,
         return made_chunk{std::move(stored), outcome::raw};
       }
       if (stored.size() != plain_size) throw damaged_chunk("it has another length than the chunk");
-      return from_values(std::move(stored), at);
-    case strategy::copy_native: {
+      return encoded(std::move(stored), at);
+    case strategy::copy_native:
       if (mask != 0) break;
-      if (p.filters.back().id != H5Z_FILTER_FLETCHER32) return made_chunk{std::move(stored), outcome::raw};
-      // libraries before 1.6.3 wrote another order of the checksum's bytes, which readers of Zarr do not know
-      buffer chunk = stored;
-      drop_fletcher32(chunk);
-      append_fletcher32(chunk);
-      const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
-      return made_chunk{std::move(chunk), how};
-    }
+      return native(std::move(stored), plain_size);
     case strategy::rewrap: return rewrapped(std::move(stored), mask, at);
     case strategy::decode:
     case strategy::read: break;
@@ -89,7 +98,25 @@ std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask,
     // the bytes filter was left out for this chunk: it has the other order
     reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
   }
-  return from_values(std::move(values), at);
+  return encoded(std::move(values), at);
+}
+
+made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
+  const filter& last = data_.filters.filters.back();
+  if (last.id == H5Z_FILTER_FLETCHER32) {
+    buffer chunk = stored;
+    drop_fletcher32(chunk);
+    if (plan_.native.filters.size() < data_.filters.filters.size()) return {std::move(chunk), outcome::rewrapped};
+    // libraries before 1.6.3 wrote another order of the checksum's bytes, which readers of Zarr do not know
+    append_fletcher32(chunk);
+    const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
+    return {std::move(chunk), how};
+  }
+  if (last.id == lz4_filter) {  // shuffle before it, if anything: the size is the chunk's
+    if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
+    return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
+  }
+  return {std::move(stored), outcome::raw};
 }
 
 // Outermost filters first, until the deflate stream itself is the payload.
@@ -107,7 +134,7 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
     if (inner) {  // a checksum under the compression
       mask |= ~((2U << i) - 1);
       for (std::size_t j = i + 1; j < p.filters.size(); ++j) mask |= 1U << j;
-      return from_values(undo(p, mask, std::move(stored), plain_size, data_.type), at);
+      return encoded(undo(p, mask, std::move(stored), plain_size, data_.type), at);
     }
     buffer plain;
     buffer chunk = zlib_to_gzip(stored, plain_size, plain);
@@ -117,7 +144,7 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
   expect_size(stored, plain_size);
   check_bools(stored);
   if (plan_.after.kind == compression::none) return {std::move(stored), mask == 0 ? outcome::rewrapped : outcome::raw};
-  return from_values(std::move(stored), at);
+  return encoded(std::move(stored), at);
 }
 
 buffer chunk_maker::to_memory(buffer stored) const {
@@ -151,7 +178,7 @@ bool chunk_maker::all_fill(const buffer& values) const {
   return true;
 }
 
-made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& at) const {
+made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) const {
   made_chunk chunk{{}, outcome::recoded};
   if (plan_.text) {
     struct guard {  // HDF5 allocated the strings
@@ -205,7 +232,7 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
 }
 
 buffer chunk_maker::compress(buffer bytes) const {
-  if (plan_.way == strategy::copy_native) return apply_native(data_.filters, std::move(bytes), plan_.typesize);
+  if (plan_.way == strategy::copy_native) return apply_native(plan_.native, std::move(bytes), plan_.typesize);
   return conversion::compress(plan_.after, std::move(bytes), plan_.typesize);
 }
 

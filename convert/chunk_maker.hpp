@@ -32,6 +32,9 @@ class chunk_maker {
   bool all_fill(const buffer& values) const;
 
  private:
+  std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  made_chunk encoded(buffer values, const std::vector<hsize_t>& at) const;
+  made_chunk native(buffer stored, std::size_t plain_size) const;
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   buffer to_memory(buffer stored) const;
   void encode_text(made_chunk& chunk, const buffer& values) const;

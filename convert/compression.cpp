@@ -36,6 +36,8 @@ buffer zlib_stream(const buffer& bytes, int level) {
   return out;
 }
 
+int bzip2_level(const filter& f) { return f.values.empty() || f.values[0] < 1 || f.values[0] > 9 ? 9 : static_cast<int>(f.values[0]); }
+
 buffer shuffled(const buffer& in, std::size_t element) {
   if (element <= 1 || in.size() < element) return in;
   const std::size_t n = in.size() / element;
@@ -132,6 +134,11 @@ std::optional<json> native_codecs(const pipeline& p) {
         codecs.push_back({{"name", "numcodecs.shuffle"}, {"configuration", {{"elementsize", f.values[0]}}}});
         break;
       case H5Z_FILTER_FLETCHER32: codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", json::object()}}); break;
+      case bzip2_filter: codecs.push_back({{"name", "numcodecs.bz2"}, {"configuration", {{"level", bzip2_level(f)}}}}); break;
+      case lz4_filter:
+        if (&f != &p.filters.back()) return {};  // its frame changes, so nothing may stand around it
+        codecs.push_back({{"name", "numcodecs.lz4"}, {"configuration", {{"acceleration", 1}}}});
+        break;
       case zstd_filter: append_codec(codecs, compression_of(f), 1); break;
       case blosc_filter:
         if (f.values.size() < 4 || (f.values.size() > 6 && f.values[6] == 3)) return {};  // snappy: Zarr readers are built without it
@@ -149,6 +156,8 @@ buffer apply_native(const pipeline& p, buffer values, std::size_t typesize) {
       case H5Z_FILTER_DEFLATE: values = zlib_stream(values, f.values.empty() ? 6 : static_cast<int>(std::min(f.values[0], 9U))); break;
       case H5Z_FILTER_SHUFFLE: values = shuffled(values, f.values.at(0)); break;
       case H5Z_FILTER_FLETCHER32: append_fletcher32(values); break;
+      case bzip2_filter: values = bzip2_stream(values, bzip2_level(f)); break;
+      case lz4_filter: values = numcodecs_lz4(values); break;
       default: values = compress(compression_of(f), std::move(values), typesize); break;
     }
   }

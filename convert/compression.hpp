@@ -34,9 +34,9 @@ buffer compress(const compression& c, buffer bytes, std::size_t typesize);
 
 // Of the filters zstd and blosc.
 compression compression_of(const filter& f);
-// The codecs that a pipeline's chunks have as they are, by the names of numcodecs; nothing where a filter has none.
+// The codecs that a pipeline's chunks have as they are, or with another frame, by the names of numcodecs; nothing where a filter has none.
 std::optional<json> native_codecs(const pipeline& p);
-// Chunks as that pipeline makes them, from their values.
+// Chunks under these codecs, from their values.
 buffer apply_native(const pipeline& p, buffer values, std::size_t typesize);
 
 }  // namespace zarrbits::conversion

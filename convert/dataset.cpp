@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/dataset.hpp"
 
+#include "convert/checksum.hpp"
 #include "convert/attributes.hpp"
 #include "convert/dimensions.hpp"
 #include "convert/names.hpp"
@@ -145,6 +146,7 @@ void dataset_plan::finish_null(sink& out, dimension_namer& dimensions, json attr
   const buffer zeros(leaf.size);
   m.fill_value = fixed ? fill_json(leaf, zeros.data()) : json(0);
   m.codecs = bytes_codecs(fixed && has_byte_order(leaf), false);
+  if (!options.checksum.empty()) append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
   out.put(metadata_key(data.object.store_path), array_text(m));

@@ -18,7 +18,7 @@ std::string key_of(const char* name) { return std::string(unfinished_folder) + "
 
 // All options that a byte of the store may depend on.
 json choices(const convert_options& o) {
-  json j = {{"profile", o.effective_profile()}, {"compress", o.compress}, {"chunk", o.chunk}, {"shard", o.shard}, {"codec", o.codec}, {"include", o.include}, {"exclude", o.exclude}, {"keep_going", o.keep_going}};
+  json j = {{"profile", o.effective_profile()}, {"compress", o.compress}, {"chunk", o.chunk}, {"shard", o.shard}, {"checksum", o.checksum}, {"codec", o.codec}, {"include", o.include}, {"exclude", o.exclude}, {"keep_going", o.keep_going}};
   if (o.bits) j["bits"] = *o.bits;
   return j;
 }

@@ -62,10 +62,12 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (part.kind != dataset_part::kind_type::array) continue;
     const array_plan a(data, part.view, options, {});
     const std::uint64_t chunks = chunks_to_write(data, a.materialize);
-    const way w = way_of(a);
+    way w = way_of(a);
+    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter)) w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
     const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), part.view.size});
     p.store_bytes += w.expected == outcome::recoded ? plain : data.stored_bytes;
+    if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {
       p.outcome = w.expected;
       p.how = w.words;

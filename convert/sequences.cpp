@@ -6,6 +6,7 @@
 //
 #include "convert/sequences.hpp"
 
+#include "convert/checksum.hpp"
 #include "convert/attributes.hpp"
 #include "convert/names.hpp"
 
@@ -24,7 +25,8 @@ class array_appender : public value_appender {
   array_appender(const appending& context, std::string store_path) : context_(context), store_path_(std::move(store_path)) {}
 
  protected:
-  void put_chunk(const buffer& bytes) {
+  void put_chunk(buffer bytes) {
+    if (context_.checksum) append_crc32c(bytes);
     const hsize_t at[] = {chunks_++};
     context_.out.put(chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
     context_.result.store_bytes += bytes.size();
@@ -34,6 +36,7 @@ class array_appender : public value_appender {
     if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
     meta_.shape[0] = count;
     meta_.chunk[0] = std::max<std::uint64_t>(1, chunks_ <= 1 ? count : per_chunk);
+    if (context_.checksum) append_crc32c_codec(meta_.codecs);
     context_.made.push_back({store_path_, meta_});
   }
 

@@ -20,6 +20,7 @@ struct appending {
   sink& out;
   array_result& result;
   std::vector<made_array>& made;
+  bool checksum = false;  // chunks end with their crc32c
 };
 
 // Values one after the other into 1-dimensional arrays; for what variable-length sequences hold.

@@ -214,7 +214,7 @@ void unit_runner::produce_part(const std::shared_ptr<state>& unit, std::size_t p
   const dataset_part& node = unit->dataset->parts()[part];
   if (node.kind == kind::sequences) {
     const h5::lock one_thread;
-    write_sequences(data, node.view, node.store_path, {source_, out_, unit->result.arrays[part], unit->result.made});
+    write_sequences(data, node.view, node.store_path, {source_, out_, unit->result.arrays[part], unit->result.made, !options_.checksum.empty()});
     return calls_.advance(data.stored_bytes);
   }
   batch next{unit, part, {}};
@@ -424,7 +424,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
   const std::size_t plain = static_cast<std::size_t>(data.grid.chunk_elements()) * data.element_size;
   if (chunk.form == form::range) {
     try {
-      if (chunk.size == plain && plan.leaf.kind != type_class::boolean) {
+      if (chunk.size == plain && plan.leaf.kind != type_class::boolean && !plan.checksum) {
         out.put_range(chunk, source_.descriptor(), chunk.offset, chunk.size);
         count(outcome::raw, chunk.size);
         return true;
@@ -459,7 +459,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
     }
     note_rounding();
     made_chunk made = maker.from_values(std::move(values), chunk.at);
-    if (plan.way == strategy::copy && !plan.packed) made.how = outcome::raw;
+    if (plan.way == strategy::copy && !plan.packed) made.how = plan.checksum ? outcome::rewrapped : outcome::raw;
     return put(std::move(made));
   } catch (const h5::failure& e) {
     why = e.what();

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <new>
 
 #include <blosc.h>
+#include <bzlib.h>
 #include <lz4.h>
 #include <zstd.h>
 
@@ -49,6 +52,32 @@ void zstd_block(std::span<const std::byte> in, std::span<std::byte> out) {
   const std::size_t n = ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
   if (ZSTD_isError(n)) throw damaged_chunk(std::string("zstd: ") + ZSTD_getErrorName(n));
   if (n != out.size()) throw damaged_chunk("zstd: another length than the chunk");
+}
+
+// How long it becomes, only the stream knows; more than `most` is damage.
+buffer bunzip2(std::span<const std::byte> in, std::size_t most) {
+  bz_stream z{};
+  if (BZ2_bzDecompressInit(&z, 0, 0) != BZ_OK) throw std::bad_alloc();
+  const std::unique_ptr<bz_stream, decltype(&BZ2_bzDecompressEnd)> end(&z, &BZ2_bzDecompressEnd);
+  buffer out;
+  std::size_t used = 0;
+  z.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data()));
+  z.avail_in = static_cast<unsigned>(as_int(in.size(), "bzip2"));
+  for (int status = BZ_OK; status != BZ_STREAM_END;) {
+    if (used > most) throw damaged_chunk("bzip2: it makes more than the chunk");
+    if (used == out.size()) out.resize(std::min(std::max<std::size_t>(2 * used, 64 << 10), most + 1));
+    const auto room = static_cast<unsigned>(std::min<std::size_t>(out.size() - used, 1U << 30));
+    z.next_out = reinterpret_cast<char*>(out.data() + used);
+    z.avail_out = room;
+    const unsigned before = z.avail_in;
+    status = BZ2_bzDecompress(&z);
+    if (status != BZ_OK && status != BZ_STREAM_END) throw damaged_chunk("bzip2: a stream that cannot be decoded");
+    if (status == BZ_OK && z.avail_out == room && z.avail_in == before) throw damaged_chunk("bzip2: it ends too early");
+    used += room - z.avail_out;
+  }
+  if (used > most) throw damaged_chunk("bzip2: it makes more than the chunk");
+  out.resize(used);
+  return out;
 }
 
 // `in` holds, for each bit of the element, the bits of all elements, 8 in a byte, the first in the lowest.
@@ -123,10 +152,15 @@ std::size_t zstd_decoder(unsigned flags, std::size_t, const unsigned[], std::siz
   });
 }
 
+std::size_t bzip2_decoder(unsigned flags, std::size_t, const unsigned[], std::size_t nbytes, std::size_t* size, void** buf) {
+  return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return bunzip2(in, largest_output); });
+}
+
 }  // namespace
 
 void register_decoders() {
   const H5Z_class2_t classes[] = {
+      {H5Z_CLASS_T_VERS, bzip2_filter, 0, 1, "bzip2", nullptr, nullptr, bzip2_decoder},
       {H5Z_CLASS_T_VERS, lzf_filter, 0, 1, "lzf", nullptr, nullptr, lzf_decoder},
       {H5Z_CLASS_T_VERS, lz4_filter, 0, 1, "lz4", nullptr, nullptr, lz4_decoder},
       {H5Z_CLASS_T_VERS, bitshuffle_filter, 0, 1, "bitshuffle", nullptr, nullptr, bitshuffle_decoder},
@@ -162,6 +196,54 @@ buffer undo_lz4(std::span<const std::byte> in, std::size_t size) {
     else lz4_block(piece, to);
     at += n;
   }
+  return out;
+}
+
+buffer undo_bzip2(std::span<const std::byte> in, std::size_t size) {
+  buffer out = bunzip2(in, size);
+  if (out.size() != size) throw damaged_chunk("bzip2: it makes less than the chunk");
+  return out;
+}
+
+buffer bzip2_stream(std::span<const std::byte> bytes, int level) {
+  const auto size = static_cast<unsigned>(as_int(bytes.size(), "bzip2"));
+  buffer out(bytes.size() + bytes.size() / 100 + 600);  // bzip2's own bound
+  auto made = static_cast<unsigned>(out.size());
+  if (BZ2_bzBuffToBuffCompress(reinterpret_cast<char*>(out.data()), &made, const_cast<char*>(reinterpret_cast<const char*>(bytes.data())), size, level, 0, 0) != BZ_OK) {
+    throw std::bad_alloc();
+  }
+  out.resize(made);
+  return out;
+}
+
+namespace {
+
+void put_length(buffer& out, std::size_t size) {
+  for (unsigned i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(size >> (8 * i));
+}
+
+}  // namespace
+
+buffer numcodecs_lz4(std::span<const std::byte> bytes) {
+  if (bytes.size() > LZ4_MAX_INPUT_SIZE) throw damaged_chunk("a chunk of 2 GiB, which LZ4 does not take");
+  buffer out(4 + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(bytes.size()))));
+  put_length(out, bytes.size());
+  const int n = LZ4_compress_default(reinterpret_cast<const char*>(bytes.data()), reinterpret_cast<char*>(out.data() + 4), static_cast<int>(bytes.size()),
+                                     static_cast<int>(out.size() - 4));
+  if (n <= 0) throw std::runtime_error("LZ4 cannot compress a chunk");
+  out.resize(4 + static_cast<std::size_t>(n));
+  return out;
+}
+
+std::optional<buffer> numcodecs_lz4_of(std::span<const std::byte> in, std::size_t size) {
+  const std::uint64_t total = big(in, 8, "lz4"), block = big(in, 4, "lz4");
+  if (total != size) throw damaged_chunk("lz4: it announces another length than the chunk");
+  if (size == 0 || size > LZ4_MAX_INPUT_SIZE || block < size) return {};
+  const auto piece = take(in, big(in, 4, "lz4"), "lz4");
+  if (piece.size() == size) return {};  // stored
+  buffer out(4 + piece.size());
+  put_length(out, size);
+  std::copy(piece.begin(), piece.end(), out.begin() + 4);
   return out;
 }
 

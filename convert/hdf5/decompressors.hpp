@@ -20,11 +20,19 @@ buffer undo_blosc(std::span<const std::byte> in, std::size_t size);
 // Filter 32015: one Zstandard frame.
 buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
 
+// Filter 307: one bzip2 stream.
+buffer undo_bzip2(std::span<const std::byte> in, std::size_t size);
+
 // Lets libhdf5 itself decode these filters, where it has none of its own: for values that only libhdf5 can read (strings and
 // sequences, which lie outside of their chunks).
 void register_decoders();
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level);
+buffer bzip2_stream(std::span<const std::byte> bytes, int level);
+// As numcodecs frames LZ4: the length in 4 bytes, little-endian, and one block.
+buffer numcodecs_lz4(std::span<const std::byte> bytes);
+// The same from a chunk of filter 32004 that is one block, which is kept; nothing where it is several, or not compressed.
+std::optional<buffer> numcodecs_lz4_of(std::span<const std::byte> in, std::size_t size);
 // A Blosc 1 buffer that holds the bytes as they are.
 buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
 // Throws where a Blosc 1 buffer does not announce exactly `size` bytes, or is none that Zarr readers decode.

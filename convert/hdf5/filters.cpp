@@ -154,8 +154,9 @@ bool undoable(const filter& f, const type_tree& stored) {
     case H5Z_FILTER_DEFLATE:
     case H5Z_FILTER_FLETCHER32:
     case blosc_filter:
+    case bzip2_filter:
     case lzf_filter:
-    case lz4_filter: return true;
+    case lz4_filter:
     case zstd_filter: return true;
     case bitshuffle_filter: return f.values.size() >= 5 && (f.values[4] == 0 || f.values[4] == 2 || f.values[4] == 3);
     case H5Z_FILTER_SHUFFLE: return f.values.size() == 1;
@@ -309,6 +310,7 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
         break;
       }
       case blosc_filter:
+      case bzip2_filter:
       case lzf_filter:
       case lz4_filter:
       case zstd_filter:
@@ -317,6 +319,7 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
                 : f.id == lz4_filter  ? undo_lz4(chunk, here)
                 : f.id == zstd_filter ? undo_zstd(chunk, here)
                 : f.id == blosc_filter ? undo_blosc(chunk, here)
+                : f.id == bzip2_filter ? undo_bzip2(chunk, here)
                                       : undo_bitshuffle(f.values, chunk, here);
         break;
       case packbits_filter: chunk = undo_packbits(f, std::move(chunk), size, type); break;

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/shard.hpp"
 
+#include "convert/checksum.hpp"
 #include "convert/store/files.hpp"
 
 #include <zarrbits/convert.hpp>
-
-#include <boost/crc.hpp>
 
 #include <limits>
 
 namespace zarrbits::conversion {
 
 namespace {
-
-// CRC-32C (Castagnoli), as in Zarr's codec crc32c
-using crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
@@ -66,12 +62,9 @@ void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::
 std::uint64_t shard_writer::commit() {
   if (broken_) throw std::logic_error("a shard is committed after a failure");
   if (!object_) return 0;
-  crc32c sum;
-  sum.process_bytes(index_.data(), index_.size());
-  std::byte checksum[checksum_size];
-  put_little_endian(checksum, sum.checksum(), checksum_size);
-  object_->append(index_);
-  object_->append(checksum);
+  std::vector<std::byte> index = index_;
+  append_crc32c(index);
+  object_->append(index);
   object_->commit();
   object_.reset();
   return size_ + index_size();

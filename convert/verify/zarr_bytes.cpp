@@ -5,6 +5,8 @@
 #include <array>
 #include <memory>
 #include <blosc.h>
+#include <bzlib.h>
+#include <lz4.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -84,6 +86,46 @@ std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t 
 std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most) { return inflated(in, most, 15 + 16); }
 
 std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most) { return inflated(in, most, 15); }
+
+// One stream after the other, as Python's bz2 reads them.
+std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most) {
+  std::vector<std::byte> out;
+  std::size_t read = 0, used = 0;
+  do {
+    bz_stream z = {};
+    if (BZ2_bzDecompressInit(&z, 0, 0) != BZ_OK) throw std::bad_alloc();
+    const std::unique_ptr<bz_stream, decltype(&BZ2_bzDecompressEnd)> end(&z, &BZ2_bzDecompressEnd);
+    for (int status = BZ_OK; status != BZ_STREAM_END;) {
+      grow(out, used, most);
+      const std::size_t offered = std::min<std::size_t>(in.size() - read, 1u << 30), room = std::min<std::size_t>(out.size() - used, 1u << 30);
+      z.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data() + read));
+      z.avail_in = static_cast<unsigned>(offered);
+      z.next_out = reinterpret_cast<char*>(out.data() + used);
+      z.avail_out = static_cast<unsigned>(room);
+      status = BZ2_bzDecompress(&z);
+      const std::size_t taken = offered - z.avail_in, made = room - z.avail_out;
+      if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && taken == 0 && made == 0)) throw store_error("a chunk is no complete bzip2 stream");
+      read += taken;
+      used += made;
+    }
+  } while (read < in.size());
+  if (used > most) throw store_error("a chunk decompresses to more than it can hold");
+  out.resize(used);
+  return out;
+}
+
+// As numcodecs frames LZ4: the length, and one block.
+std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most) {
+  if (in.size() < 4) throw store_error("a chunk is shorter than the length that LZ4 begins with");
+  const std::uint32_t size = little_endian(in.data());
+  if (size > most || size > LZ4_MAX_INPUT_SIZE) throw store_error("a chunk decompresses to more than it can hold");
+  std::vector<std::byte> out(size);
+  if (in.size() - 4 > LZ4_MAX_INPUT_SIZE || LZ4_decompress_safe(reinterpret_cast<const char*>(in.data() + 4), reinterpret_cast<char*>(out.data()),
+                                                                static_cast<int>(in.size() - 4), static_cast<int>(size)) != static_cast<int>(size)) {
+    throw store_error("a chunk's LZ4 block cannot be decompressed");
+  }
+  return out;
+}
 
 std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most) {
   std::size_t size = 0;

@@ -26,7 +26,7 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
   if (!list.is_array()) throw store_error("\"codecs\" is no list");
   static const std::pair<const char*, bytes_codec::kind_type> known[] = {
       {"gzip", bytes_codec::gzip}, {"zstd", bytes_codec::zstd}, {"blosc", bytes_codec::blosc}, {"crc32c", bytes_codec::crc32c},
-      {"numcodecs.zlib", bytes_codec::zlib}, {"numcodecs.shuffle", bytes_codec::shuffle}, {"numcodecs.fletcher32", bytes_codec::fletcher32}};
+      {"numcodecs.zlib", bytes_codec::zlib}, {"numcodecs.bz2", bytes_codec::bz2}, {"numcodecs.lz4", bytes_codec::lz4}, {"numcodecs.shuffle", bytes_codec::shuffle}, {"numcodecs.fletcher32", bytes_codec::fletcher32}};
   bool in_bytes = false;
   for (const json& entry : list) {
     json configuration;
@@ -153,6 +153,8 @@ std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint
       case bytes_codec::zstd: bytes = unzstd(bytes, most); continue;
       case bytes_codec::blosc: bytes = unblosc(bytes, most); continue;
       case bytes_codec::zlib: bytes = unzlib(bytes, most); continue;
+      case bytes_codec::bz2: bytes = unbz2(bytes, most); continue;
+      case bytes_codec::lz4: bytes = unlz4(bytes, most); continue;
       case bytes_codec::shuffle: bytes = unshuffle(bytes, after_[i].element); continue;
       case bytes_codec::fletcher32: drop_fletcher32(bytes); continue;
       case bytes_codec::crc32c: drop_crc32c(bytes); continue;

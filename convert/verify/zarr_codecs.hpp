@@ -44,7 +44,7 @@ class codec_chain {
 
  private:
   struct bytes_codec {
-    enum kind_type { gzip, zstd, blosc, zlib, shuffle, fletcher32, crc32c } what;
+    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c } what;
     std::size_t element = 1;  // shuffle
   };
 

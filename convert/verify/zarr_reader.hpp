@@ -140,6 +140,8 @@ nlohmann::json core_spelling(const nlohmann::json& data_type);
 // zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` bounds what comes out of a few hostile bytes.
 std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element);
 void drop_fletcher32(std::vector<std::byte>& bytes);

@@ -88,6 +88,7 @@ struct convert_options {
   // Many chunks in one object, with Zarr's codec sharding_indexed: of so many bytes before compression at most, "64M", or of a shape,
   // "1000,2000", for datasets of so many dimensions; it is made larger where it is no multiple of the chunks.
   std::string shard = {};
+  std::string checksum = {};  // "crc32c": every array's codecs end with that one
   // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
   // without packbits, such as zarr-python. "packbits": bool and integers are packed.
   std::string codec = {};
