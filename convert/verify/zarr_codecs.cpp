@@ -170,6 +170,9 @@ void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
   out.data.clear();
   out.strings.clear();
   if (codec_) {
+    // before there is room for it: a few bytes may claim to be a gigabyte
+    const std::uint64_t size = codec_->encoded_size(elements());
+    if (bytes.size() != size) throw store_error("a chunk has " + std::to_string(bytes.size()) + " bytes instead of " + std::to_string(size));
     out.data.resize(static_cast<std::size_t>(codec_->decoded_size(elements())));
     const chunk_result r = decode_chunk(*codec_, bytes, out.data);
     if (!r) throw store_error(codec_->explain(r.failure));

@@ -5,28 +5,24 @@
 //
 // An input: [0] flags (see below) [1] number of cd_values [2..3] room in the buffer beyond its contents, then the cd_values as little-endian
 // 32-bit numbers, then the chunk.
+#include "fuzz.hpp"
+
 #include "filter/bytes.hpp"
 #include "filter/bytes_plugin.hpp"
 #include "filter/packbits.hpp"
 #include "filter/packbits_plugin.hpp"
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
 using namespace zarrbits::filter;
+using fuzz::require;
 
 namespace {
 
 constexpr unsigned input_bytes = 1, input_reverse = 2, input_optional = 4, input_repair = 8;
-
-void require(bool held, const char* what) {
-  if (held) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 // What a chunk may become: more is refused, as HDF5 does with chunks of 4 GiB, lest the fuzzer measure the allocator.
 constexpr std::uint64_t largest = std::uint64_t{1} << 22;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// libFuzzer over the reader of Zarr stores: every zarr.json is read and every chunk of every array, as far as a few hundred of them go.
+// Whatever a store says, the reader ends with values, or with one of its two exceptions.
+//
+// An input is a .zip file, or objects one after the other: [0] length of the key [1..2] length of the object, then both; the last
+// object may be cut off.
+#include "fuzz.hpp"
+
+#include "convert/verify/store_reader.hpp"
+#include "convert/verify/zarr_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace zarrbits::verify;
+
+namespace {
+
+constexpr std::size_t most_chunks = 200;
+constexpr std::uint64_t largest_chunk = 1u << 20;  // elements; more is refused by the reader only from 1 GiB on
+constexpr int deepest = 8;
+
+class memory_object final : public stored_object {
+ public:
+  explicit memory_object(const std::string& bytes) : bytes_(bytes) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    fuzz::require(offset <= bytes_.size() && out.size() <= bytes_.size() - offset, "reads stay within the object");
+    if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+
+ private:
+  const std::string& bytes_;
+};
+
+class memory_reader final : public store_reader {
+ public:
+  memory_reader(const std::uint8_t* data, std::size_t size) {
+    while (size >= 3) {
+      const std::size_t key = std::min<std::size_t>(data[0], size - 3), object = std::min<std::size_t>(data[1] | static_cast<std::size_t>(data[2]) << 8, size - 3 - key);
+      data += 3;
+      objects_[std::string(reinterpret_cast<const char*>(data), key)].assign(reinterpret_cast<const char*>(data) + key, object);
+      data += key + object;
+      size -= 3 + key + object;
+    }
+  }
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    const auto found = objects_.find(key);
+    if (found == objects_.end()) return nullptr;
+    return std::make_unique<memory_object>(found->second);
+  }
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+    const std::string prefix = folder.empty() ? "" : folder + "/";
+    std::string last;
+    for (const auto& [key, object] : objects_) {
+      if (!key.starts_with(prefix) || key.size() == prefix.size()) continue;
+      const std::size_t slash = key.find('/', prefix.size());
+      store_entry e{.name = key.substr(prefix.size(), slash - prefix.size()), .is_folder = slash != std::string::npos, .size = object.size()};
+      if (e.name.empty() || (e.is_folder && e.name == last)) continue;
+      if (e.is_folder) last = e.name;
+      if (!each(e)) return;
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> objects_;
+};
+
+void read_array(const store_folder& folder) {
+  const zarr_array a(folder);
+  fuzz::require(a.shape().size() == a.chunk_shape().size(), "a chunk has the dimensions of the array");
+  std::uint64_t elements = 1;
+  for (const std::uint64_t n : a.chunk_shape()) {
+    if (__builtin_mul_overflow(elements, n, &elements)) elements = UINT64_MAX;
+  }
+  if (elements > largest_chunk || (!a.type().variable() && a.type().size > largest_chunk / elements)) return;
+  const auto listed = a.list_chunks(most_chunks);
+  if (!listed) return;
+  for (const auto& at : *listed) {
+    zarr_values values;
+    try {
+      if (!a.read_chunk(at, values)) continue;
+      if (a.type().variable()) fuzz::require(values.strings.size() == elements, "a chunk has as many strings as elements");
+      else fuzz::require(values.data.size() == elements * a.type().size, "a chunk has the bytes of its elements");
+    } catch (const store_error&) {
+    } catch (const not_supported&) {
+    }
+  }
+}
+
+void read_node_and_below(const store_folder& folder, int depth) {
+  try {
+    const node_kind kind = kind_of(folder);
+    if (kind == node_kind::array) read_array(folder);
+    selection_of(folder);
+    if (depth == 0) return;
+    for (const store_folder& child : folder.nodes()) {
+      unescape(child.last());
+      read_node_and_below(child, depth - 1);
+    }
+  } catch (const store_error&) {
+  } catch (const not_supported&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size >= 2 && data[0] == 'P' && data[1] == 'K') {
+    const int file = ::memfd_create("zip", MFD_CLOEXEC);
+    if (file < 0 || ::write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    try {
+      read_node_and_below(store_folder(open_zip(path), "fuzz.zip"), deepest);
+    } catch (const store_error&) {
+    } catch (const not_supported&) {
+    }
+    ::close(file);
+    return 0;
+  }
+  read_node_and_below(store_folder(std::make_shared<memory_reader>(data, size), "fuzz"), deepest);
+  return 0;
+}
