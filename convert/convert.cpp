@@ -68,10 +68,10 @@ class finisher {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
     std::vector<converted_object> attributes;
+    json user;
     const auto why = reason_to_skip([&] {
       dataset_plan dataset(source_, o, options_);
       e.source_bytes = dataset.data.stored_bytes;
-      json user;
       if (unsupported_reason(dataset.data.type).empty()) {
         user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), attributes);
         if (json own = dataset.own_attributes(); !own.empty()) user[own_key] = std::move(own);
@@ -79,16 +79,16 @@ class finisher {
       dataset.prepare();
       const unit_result made = all_.take(index);
       if (!made.skipped.empty()) throw skip_dataset(made.skipped);
-      dataset.finish(out_, dimensions_, std::move(user), made, e);
+      dataset.finish(out_, dimensions_, user, made, e);
     });
-    if (why) skip(index, e, attributes, *why);
+    if (why) skip(index, e, attributes, std::move(user), *why);
     H5Eclear2(H5E_DEFAULT);
     report_.push_back(std::move(e));
     append(report_, attributes);
   }
 
-  // What was written of it goes again.
-  void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, const std::string& reason) {
+  // What was written of it goes again. Its attributes go to those of the group above: an array without its values would read as fill value.
+  void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, json user, const std::string& reason) {
     if (index == 0) {  // nothing would be left
       throw convert_error("dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason);
     }
@@ -100,11 +100,14 @@ class finisher {
     e.reason = reason;
     e.lossy = false;
     e.lost_chunks.clear();
+    const source_object& o = source_.objects()[index];
+    const bool kept = user.is_object() && !user.empty();
+    if (kept) skipped_datasets_[o.parent][shown(o.link_name)] = {{"reason", reason}, {"attributes", std::move(user)}};
     for (converted_object& a : attributes) {
       a.outcome = outcome::skipped;
       a.lossy = false;
       a.zarr_name.clear();
-      a.reason = "its dataset is skipped";
+      a.reason = kept ? "its dataset is skipped; it is kept in the group above, under zarrbits.skipped" : "its dataset is skipped";
     }
   }
 
@@ -166,6 +169,7 @@ class finisher {
     }
     if (!recorded.empty()) own["links"] = std::move(recorded);
     if (const auto types = named_types_.find(index); types != named_types_.end()) own["named_types"] = types->second;
+    if (const auto lost = skipped_datasets_.find(index); lost != skipped_datasets_.end()) own["skipped"] = lost->second;
     json names = json::object();
     for (const std::size_t child : o.children) {
       const source_object& c = source_.objects()[child];
@@ -218,6 +222,7 @@ class finisher {
   dimension_namer dimensions_;
   std::vector<converted_object> report_;
   std::map<std::size_t, json> named_types_;  // by the group that they are in
+  std::map<std::size_t, json> skipped_datasets_;  // by the group above: reason and attributes of each
   std::vector<bool> skipped_;
 };
 

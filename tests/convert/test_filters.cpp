@@ -252,6 +252,10 @@ BOOST_AUTO_TEST_CASE(a_filter_that_nobody_has_costs_one_dataset) {
   {
     const handle d = c.dataset("x", H5T_STD_I32LE, {8}, p);
     write_chunk(d, std::string(10, 'x'));
+    const handle space(H5Screate(H5S_SCALAR), "make a space");
+    const handle attribute(H5Acreate2(d, "scale", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT), "make an attribute");
+    const int scale = 7;
+    check(H5Awrite(attribute, H5T_NATIVE_INT, &scale), "attribute");
   }
   c.dataset("never_written", H5T_STD_I32LE, {8}, p);
   BOOST_TEST(c.run().exit_status == 3);
@@ -259,6 +263,12 @@ BOOST_AUTO_TEST_CASE(a_filter_that_nobody_has_costs_one_dataset) {
   BOOST_TEST(c.entry("/x").reason.find("40000") != std::string::npos);
   BOOST_TEST(!c.has("x/zarr.json"));
   BOOST_TEST(c.has("never_written/zarr.json"));
+  // its attributes are not lost with it
+  const auto kept = c.meta("")["attributes"]["zarrbits"]["skipped"]["x"];
+  BOOST_TEST(kept["attributes"]["scale"] == 7);
+  BOOST_TEST(kept["reason"] == c.entry("/x").reason);
+  BOOST_TEST((c.entry("/x", "scale").outcome == zarrbits::outcome::skipped));
+  BOOST_TEST(c.entry("/x", "scale").reason.find("zarrbits.skipped") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(chunks_of_our_packbits_filter_are_copied_or_decoded) {
