@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace zarrbits {
 
@@ -80,8 +81,10 @@ std::uint64_t components_left(const carry& c, const layout& l, const std::option
   return all - c.in_run;
 }
 
-// Components that end at a byte on the encoded side, so that the kernels can do them.
-std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept { return r.how.whole ? n : n & ~std::uint64_t{7}; }
+// Components that end at a byte on the encoded side, so that the kernels can do them: of 40 bits any number, of 20 an even one.
+std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept {
+  return n - n % (8u / std::gcd(8u, r.how.encoded_bits()));
+}
 
 progress failed(carry& c, std::size_t consumed, std::size_t produced, errc e, std::uint64_t value) noexcept {
   c.error = static_cast<std::uint8_t>(e);
