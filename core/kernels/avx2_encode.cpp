@@ -164,7 +164,7 @@ class preparation {
     bias_ = broadcast<width>(l.bias);
     dropped_ = broadcast<width>(l.dropped);
     mask_ = broadcast<width>(low_bits(p.bits));
-    first_ = broadcast<width <= 16 ? 16 : width>(width <= 16 ? 1u << (16u - p.first_bit) : p.first_bit);
+    first_ = broadcast<lane>(p.first_bit);
   }
 
   // What lossless() will decide upon.
@@ -178,9 +178,7 @@ class preparation {
   }
   ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
     if constexpr (shifts(what)) {
-      if constexpr (width <= 16) x = _mm256_mulhi_epu16(x, first_);
-      if constexpr (width == 32) x = _mm256_srlv_epi32(x, first_);
-      if constexpr (width == 64) x = _mm256_srlv_epi64(x, first_);
+      x = lane == 64 ? _mm256_srlv_epi64(x, first_) : _mm256_srlv_epi32(x, first_);
     }
     return !looks || is_signed ? _mm256_and_si256(x, mask_) : x;
   }
@@ -190,6 +188,8 @@ class preparation {
  private:
   static constexpr bool is_signed = what == before::look_signed || what == before::look_signed_and_shift;
   static constexpr bool looks = what != before::mask && what != before::shift_and_mask;
+  // Short components are shifted in lanes of 32 bits: what a neighbour leaves above one is masked, or zero, or found.
+  static constexpr unsigned lane = width == 64 ? 64 : 32;
 
   __m256i bias_, dropped_, mask_, first_;
 };
