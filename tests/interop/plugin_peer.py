@@ -174,7 +174,7 @@ def main():
                 bad += [[writer.version, reader.version, names] for reader in libraries for names in [reader.read(cases, path)] if names]
         maps = [line.split()[-1] for line in open("/proc/self/maps")]
         print(json.dumps({"pid": os.getpid(), "versions": [l.version for l in libraries], "bad": bad,
-                          "plugins": sorted({m for m in maps if "libzarrbits_" in m}), "libraries": len({m for m in maps if "libhdf5" in m})}))
+                          "plugins": sorted({m for m in maps if "libzarrbits_" in m}), "libraries": len({m for m in maps if os.path.basename(m).startswith("libhdf5")})}))
         sys.exit(1 if bad else 0)
     if rest[0] == "--library":
         peer, rest = Library(rest[1]), rest[2:]

@@ -102,6 +102,10 @@ plain("struct", STRUCT, NEW_ZARR | {"tensorstore"})
 plain("struct_nested", NESTED, NEW_ZARR)
 plain("struct_with_text", WITH_TEXT, NEW_ZARR)
 plain("struct_with_array", WITH_ARRAY, NEW_ZARR)
+# from a second store of the same file, inside of the first
+row("shards", lambda f: None, {"shards.zarr/" + name: ROWS[name][1][name] for name in ("number_i4", "number_f8", "bool", "gzip", "shuffle")}, ALL)
+row("shards_of_strings", lambda f: f.create_dataset("shards_of_strings", data=STRINGS, dtype=h5py.string_dtype(), chunks=(3,)),
+    {"shards.zarr/shards_of_strings": STRINGS}, ALL - {"tensorstore"})
 try:
     import hdf5plugin
     plain("zstd", some("<i4"), chunks=CHUNKS, **hdf5plugin.Zstd())
@@ -117,6 +121,7 @@ def store(tmp_path_factory):
         for make, *_ in ROWS.values():
             make(f)
     run("convert", "--quiet", folder / "in.h5", folder / "out.zarr")
+    run("convert", "--quiet", folder / "in.h5", folder / "out.zarr/shards.zarr", "--shard", "300")
     return folder / "out.zarr"
 
 
@@ -207,8 +212,6 @@ def test_row(store, name, reader, request):
     for array, values in arrays.items():
         values = np.asarray(values)
         if reader == "zarrs":
-            if name == "blosc":
-                pytest.skip("the program for zarrs is built without blosc")
             peer = request.getfixturevalue("zarrs")
             def read():
                 return by_zarrs(store, array, values, peer)
