@@ -23,10 +23,23 @@ std::size_t component_size(const type_tree& t) {
   return t.size;
 }
 
+// Kept by each thread: to allocate its window takes longer than to inflate a small chunk.
+struct inflater {
+  z_stream z{};
+  inflater() {
+    if (inflateInit(&z) != Z_OK) throw std::bad_alloc();
+  }
+  ~inflater() { inflateEnd(&z); }
+  inflater(const inflater&) = delete;
+  inflater& operator=(const inflater&) = delete;
+};
+
 buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_t& used) {
   buffer out(size);
-  z_stream z{};
-  if (inflateInit(&z) != Z_OK) throw std::bad_alloc();
+  thread_local inflater kept;
+  z_stream& z = kept.z;
+  inflateReset(&z);
+  z.avail_in = z.avail_out = 0;
   z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(zlib.data()));
   std::size_t in_left = zlib.size(), out_left = size;
   z.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -56,7 +69,6 @@ buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_
   const bool exact = status == Z_STREAM_END && ((spare && z.avail_out == 1) || (!spare && z.avail_out == 0 && out_left == 0));
   used = zlib.size() - in_left - z.avail_in;
   const std::string why = z.msg ? z.msg : status == Z_STREAM_END ? "another length than the chunk" : "it ends too early or makes too much";
-  inflateEnd(&z);
   if (!exact) throw damaged_chunk("deflate: " + why);
   return out;
 }

@@ -128,7 +128,7 @@ void zip_sink::complete(std::string_view key, const member& m) {
   if (large) header.u16(1).u16(16).u64(m.size).u64(m.size);
   write_at(m.offset - header.bytes().size(), header.bytes());
   const std::lock_guard lock(mutex_);
-  members_.insert_or_assign(std::string(key), m);
+  members_.emplace_back(key, m);
   count(key, m.size);
 }
 
@@ -218,8 +218,8 @@ std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
       const auto bytes = std::as_bytes(std::span(kept->second.data(), kept->second.size()));
       return std::vector<std::byte>(bytes.begin(), bytes.end());
     }
-    const auto found = members_.find(key);
-    if (found == members_.end()) return std::nullopt;
+    const auto found = std::find_if(members_.rbegin(), members_.rend(), [&](const auto& e) { return e.first == key; });
+    if (found == members_.rend()) return std::nullopt;
     m = found->second;
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(m.size));
@@ -234,10 +234,9 @@ std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
 std::vector<std::string> zip_sink::list(std::string_view folder) {
   const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
   std::vector<std::string> keys;
-  const auto add = [&](const auto& map) {
-    for (auto i = map.lower_bound(prefix); i != map.end() && i->first.starts_with(prefix); ++i) {
-      std::string key = i->first.substr(0, i->first.find('/', prefix.size()));
-      if (keys.empty() || keys.back() != key) keys.push_back(std::move(key));
+  const auto add = [&](const auto& all) {
+    for (const auto& [whole, content] : all) {
+      if (whole.starts_with(prefix)) keys.push_back(whole.substr(0, whole.find('/', prefix.size())));
     }
   };
   const std::lock_guard lock(mutex_);
@@ -261,6 +260,7 @@ void zip_sink::remove(std::string_view folder) {
 }
 
 void zip_sink::finish() {
+  std::stable_sort(members_.begin(), members_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const std::uint64_t directory = end_;
   std::uint64_t at = end_;
   record list;
@@ -269,7 +269,11 @@ void zip_sink::finish() {
     at += list.bytes().size();
     list = {};
   };
-  for (const auto& [key, m] : members_) {
+  std::uint64_t n = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto& [key, m] = members_[i];
+    if (i + 1 < members_.size() && members_[i + 1].first == key) continue;
+    ++n;
     const std::uint64_t header = m.offset - header_size(key, m.size);
     const bool large = m.size >= limit32, far = header >= limit32;
     const unsigned fields = (large ? 16U : 0U) + (far ? 8U : 0U);
@@ -282,7 +286,7 @@ void zip_sink::finish() {
     if (list.bytes().size() > (1U << 20)) flush();
   }
   flush();
-  const std::uint64_t size = at - directory, n = members_.size();
+  const std::uint64_t size = at - directory;
   if (n >= limit16 || size >= limit32 || directory >= limit32) {
     list.text("PK\6\6").u64(44).u16(made_on_unix << 8 | version).u16(version).u32(0).u32(0).u64(n).u64(n).u64(size).u64(directory);
     list.text("PK\6\7").u32(0).u64(at).u32(1);

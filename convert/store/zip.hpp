@@ -8,9 +8,11 @@
 #include "convert/store/files.hpp"
 #include "convert/store/sink.hpp"
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace zarrbits::conversion {
 
@@ -51,7 +53,8 @@ class zip_sink final : public sink {
   bool sync_ = false, finished_ = false;
   std::mutex mutex_;
   std::uint64_t end_ = 0;
-  std::map<std::string, member, std::less<>> members_;
+  // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes longer.
+  std::deque<std::pair<std::string, member>> members_;
   std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
 };
 
