@@ -64,7 +64,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   std::string &report = arguments.report, &origin = arguments.share_origin;
   bool &quiet = arguments.quiet, &print_json = arguments.print_json;
   std::string bits, threads, memory, partition;
-  app.add_option("source", options.source, "HDF5 file to read; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")->required()->type_name("IN.h5[:/PATH]");
+  app.add_option("source", options.source, "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")->required()->type_name("IN.h5[:/PATH]");
   app.add_option("store", options.store, "Zarr store to make: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")->required(!planning)->type_name("OUT.zarr");
   if (!planning) app.add_option("--report", report, "Write what became of each object to this file, as JSON")->type_name("FILE.json");
   if (writing) {
@@ -79,11 +79,11 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (!planning) {
     app.add_flag("--fsync", options.sync, "Bring all to the disk before it counts as done");
     app.add_flag("--consolidate", options.consolidate, "Put the metadata of all nodes into the root group's, too");
-    app.add_option("--endpoint", options.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
   }
   app.add_option("--include", options.include, "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
       ->type_name("PATTERN")->allow_extra_args(false);
   app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")->type_name("PATTERN")->allow_extra_args(false);
+  app.add_option("--endpoint", options.endpoint, "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
   app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
   app.add_option("--codec", options.codec, "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but chunks that the packbits "

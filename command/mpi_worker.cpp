@@ -185,7 +185,7 @@ void mpi_worker::serve(int argc, char** argv) {
     if (o.share->index == 0 && !o.resume) {
       using existing = conversion::sink_options::existing;
       const std::string file = conversion::split_source(o.source).file;
-      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse, .source = file});
+      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse, .source = file, .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
     }
     o.overwrite = false;
     work = std::make_unique<conversion::conversion_run>(o, conversion::conversion_run::mode::join);

@@ -16,7 +16,7 @@ conversion_run::conversion_run(const convert_options& options, mode how) : optio
   selection wanted(options.include, options.exclude);
   const auto listed = [&](bool tells_case_apart) {
     // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
-    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4);
+    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint);
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
       if (options.progress) options.progress({group, 0, 0, 0, 0});
     });
@@ -28,14 +28,14 @@ conversion_run::conversion_run(const convert_options& options, mode how) : optio
   using existing = sink_options::existing;
   const bool join = how == mode::join;
   out_ = make_sink(options.store, {.target = join ? existing::join : options.overwrite ? existing::replace : existing::refuse,
-                                   .source = name.file, .sync = options.sync, .endpoint = options.endpoint});
+                                   .source = name.file, .sync = options.sync, .endpoint = is_s3(options.store) ? options.endpoint : ""});
   if (options.consolidate) out_ = consolidating(std::move(out_));
   if (!out_->tells_case_apart()) source_ = listed(false);
   if (!out_->keeps_unfinished()) {
     if (join) throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");
     return;
   }
-  journal_ = std::make_unique<journal>(*out_, options, name.file, join);
+  journal_ = std::make_unique<journal>(*out_, options, *source_, join);
   if (join) results_ = journal_->read();
 }
 

@@ -250,6 +250,9 @@ void check_options(const convert_options& options) {
   if (!options.shard.empty()) parse_grid_request("--shard", options.shard);
   if (!options.checksum.empty() && options.checksum != "crc32c") throw convert_error("\"" + options.checksum + "\" is no checksum that the converter writes; give crc32c");
   selection(options.include, options.exclude);
+  if (!options.endpoint.empty() && !is_s3(options.source) && !is_s3(options.store)) {
+    throw convert_error("an endpoint goes with a source or a store \"s3://...\"; leave --endpoint out");
+  }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
     throw convert_error("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) +
                         " does not exist; the first is 0");

@@ -23,13 +23,14 @@ json choices(const convert_options& o) {
   return j;
 }
 
-json plan_of(const convert_options& options, const std::string& file) {
+json plan_of(const convert_options& options, const source_file& file) {
   struct stat info {};
-  ::stat(file.c_str(), &info);
+  ::stat(file.path().c_str(), &info);  // all 0 in S3
   const std::filesystem::path path = options.source;
   return {{"zarrbits", version()},
           {"source", path.filename().string()},  // the folder may have another name on another machine
           {"size", static_cast<std::uint64_t>(info.st_size)},
+          {"etag", file.etag()},
           {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
           {"options", choices(options)}};
 }
@@ -42,7 +43,7 @@ std::string_view as_text(const std::vector<std::byte>& bytes) { return {reinterp
 
 }  // namespace
 
-journal::journal(sink& out, const convert_options& options, const std::string& file, bool join) : out_(out), key_(key_of("journal")) {
+journal::journal(sink& out, const convert_options& options, const source_file& file, bool join) : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
   const json plan = plan_of(options, file);
   const auto there = join ? out.get(key_of("plan")) : std::nullopt;
@@ -55,7 +56,7 @@ journal::journal(sink& out, const convert_options& options, const std::string& f
   const json ours = json::parse(plan.dump(-1, ' ', false, json::error_handler_t::replace));
   if (other.value("zarrbits", "") != ours["zarrbits"]) differs(options, "was begun by another version of zarrbits");
   if (other.value("source", "") != ours["source"]) differs(options, "was begun from another source");
-  if (other["size"] != ours["size"] || other["modified"] != ours["modified"]) differs(options, "was begun before its source changed");
+  if (other["size"] != ours["size"] || other["modified"] != ours["modified"] || other["etag"] != ours["etag"]) differs(options, "was begun before its source changed");
   if (other["options"] != ours["options"]) differs(options, "was begun with other options");
 }
 

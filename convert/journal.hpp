@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_CONVERT_JOURNAL_HPP
 #define ZARRBITS_CONVERT_JOURNAL_HPP
 
+#include "convert/hdf5/source.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/unit.hpp"
 
@@ -21,7 +22,7 @@ namespace zarrbits::conversion {
 class journal {
  public:
   // Writes the plan, or, with `join`, compares it with the one that is there. Throws convert_error where they differ.
-  journal(sink& out, const convert_options& options, const std::string& file, bool join);
+  journal(sink& out, const convert_options& options, const source_file& file, bool join);
   // What was not written yet is, as far as possible.
   ~journal();
   journal(const journal&) = delete;

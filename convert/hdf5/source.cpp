@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/source.hpp"
 
+#include "convert/hdf5/s3_source.hpp"
 #include "convert/names.hpp"
+#include "convert/store/sink.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -55,9 +57,9 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 
 }  // namespace
 
-source_file::source_file(const std::string& path, std::uint64_t chunk_cache) : path_(path) {
+source_file::source_file(const std::string& path, std::uint64_t chunk_cache, const std::string& endpoint) : path_(path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) {
+  if (!is_s3(path) && ::stat(path.c_str(), &info) != 0) {
     throw convert_error("cannot open \"" + path + "\": " + std::strerror(errno) + "; give the name of an HDF5 file");
   }
   if (S_ISDIR(info.st_mode)) throw convert_error("\"" + path + "\" is a directory; give the name of an HDF5 file");
@@ -68,9 +70,12 @@ source_file::source_file(const std::string& path, std::uint64_t chunk_cache) : p
   // nothing is written to the source; a read-only or network mount that knows no locks must not stand in the way
   H5Pset_file_locking(access, false, true);
 #endif
-  file_ = h5::handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
+  s3_source remote;
+  if (is_s3(path)) remote = find_in_s3(path, endpoint, access);
+  etag_ = remote.etag;
+  file_ = h5::handle(H5Fopen(is_s3(path) ? remote.url.c_str() : path.c_str(), H5F_ACC_RDONLY, access));
   if (!file_) throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (!is_s3(path)) descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
 source_file::~source_file() {

@@ -51,9 +51,9 @@ struct source_object {
 
 class source_file final : public reference_reader {
  public:
-  // `chunk_cache`: bytes of decoded chunks that libhdf5 keeps of a dataset; 0: as many as it likes. Throws convert_error where the file
-  // cannot be opened.
-  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0);
+  // A file, or "s3://bucket/key" at `endpoint` (or where the environment says). `chunk_cache`: bytes of decoded chunks that libhdf5 keeps of
+  // a dataset; 0: as many as it likes. Throws convert_error where the file cannot be opened.
+  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0, const std::string& endpoint = {});
   ~source_file() override;
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -68,6 +68,8 @@ class source_file final : public reference_reader {
   h5::handle open(const source_object& o) const;
   hid_t file() const { return file_; }
   const std::string& path() const { return path_; }
+  // What S3 has to tell this content from another; empty for local files.
+  const std::string& etag() const { return etag_; }
   // Of the same file, for what can be read without libhdf5; negative where it cannot be opened.
   int descriptor() const { return descriptor_; }
   std::vector<source_object>& objects() { return objects_; }
@@ -91,6 +93,7 @@ class source_file final : public reference_reader {
   void keep_only(const std::vector<bool>& keep);
 
   std::string path_;
+  std::string etag_;
   h5::handle file_;
   int descriptor_ = -1;
   std::vector<source_object> objects_;

@@ -43,7 +43,7 @@ bool is_zip(const std::string& target) { return target.size() > 4 && target.ends
 
 }  // namespace
 
-bool is_s3(const std::string& store) { return store.starts_with("s3://"); }
+bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   if (is_s3(target)) {

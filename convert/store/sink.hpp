@@ -108,7 +108,8 @@ struct sink_options {
 // "s3://bucket/prefix", "x.zip" for one file, or a directory.
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
 
-bool is_s3(const std::string& store);
+// Whether a store or a source is "s3://...".
+bool is_s3(const std::string& name);
 
 // Removes what a conversion left that was killed. True where there was something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;

@@ -12,8 +12,8 @@ import numpy as np
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 
 
-def convert(*args, status=0):
-    run = subprocess.run([COMMAND, "convert", *map(str, args)], capture_output=True, text=True)
+def convert(*args, status=0, env=None):
+    run = subprocess.run([COMMAND, "convert", *map(str, args)], capture_output=True, text=True, env=env)
     assert run.returncode == status, f"exit {run.returncode}, not {status}: {run.stderr}"
     assert "HDF5-DIAG" not in run.stderr, run.stderr
     return run

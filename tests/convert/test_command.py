@@ -39,6 +39,7 @@ def test_success_is_0_and_loss_is_3_unless_allowed(folder):
 def test_usage_is_2(folder):
     source, target = example(folder)
     for args in ([], [source], [source, target, "--codec", "zip"], [source, target, "--bits", "12"], [source, target, "--nonsense"],
+                 [source, target, "--endpoint", "http://127.0.0.1:1"],
                  [source, target, "--codec", "packbits", "--bits", "0"], [source, target, "--codec", "packbits", "--bits", "x"]):
         sentence(convert(*args, status=2))
     assert not os.path.exists(target)
@@ -50,6 +51,8 @@ def test_failures_are_1_and_leave_nothing(folder):
     sentence(convert(os.path.join(folder, "no.h5"), target, status=1))
     sentence(convert(folder, target, status=1))
     sentence(convert(__file__, target, status=1))
+    nobody = os.environ | {k: "" for k in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE")} | {"HOME": folder}
+    assert "s3://bucket/in.h5" in sentence(convert("s3://bucket/in.h5", target, status=1, env=nobody))
     sentence(convert(source, os.path.join(folder, "no", "such", "out.zarr"), status=1))
     assert not os.path.exists(target)
     convert(source, target, "--quiet")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Conversions into S3, on real servers at the loopback address: versitygw, which checks every signature, and moto. What is in the bucket
+"""Conversions into and from S3, on real servers at the loopback address: versitygw, which checks every signature, and moto. What is in the bucket
 afterwards is byte for byte what a directory holds. ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/interop
 sets it."""
 import contextlib
@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import socket
 import socketserver
 import subprocess
@@ -282,3 +283,106 @@ def test_a_server_that_is_not_there_is_a_sentence(source):
 def test_no_credentials_are_a_sentence(source, tmp_path):
     done = convert(source[0], f"s3://{BUCKET}/x.zarr", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", HOME=str(tmp_path))
     assert done.returncode == 1 and "AWS_ACCESS_KEY_ID" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_any_number_of_threads(server, source):
+    _, endpoint = server
+    path, expected = source
+    done = convert(path, f"s3://{BUCKET}/threads.zarr", "--endpoint", endpoint, "--threads", 2)
+    assert done.returncode == 0, done.stderr
+    assert content(endpoint, "threads.zarr") == expected
+
+
+def test_shards(server, source, tmp_path):
+    """Also such as go in parts."""
+    _, endpoint = server
+    path, _ = source
+    options = ["--shard", "128M", "--threads", 2]
+    assert convert(path, tmp_path / "out.zarr", *options).returncode == 0
+    done = convert(path, f"s3://{BUCKET}/shards.zarr", "--endpoint", endpoint, *options)
+    assert done.returncode == 0, done.stderr
+    assert content(endpoint, "shards.zarr") == files(tmp_path / "out.zarr")
+
+
+def test_a_killed_run_is_gone_on_with(server, source):
+    _, endpoint = server
+    path, expected = source
+    command = [COMMAND, "convert", "-q", str(path), f"s3://{BUCKET}/killed.zarr", "--endpoint", endpoint, "--resume", "--threads", "2"]
+    kills = 0
+    for delay in (0.3, 0.6, 1.2):
+        process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            process.wait(delay)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # it and the child that converts
+            process.wait()
+            kills += 1
+            there = content(endpoint, "killed.zarr")
+            assert "zarr.json" not in there or there == expected
+    assert kills > 0
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 or "no unfinished store" in done.stderr, done.stderr  # it may have been whole before the last kill
+    assert content(endpoint, "killed.zarr") == expected
+
+
+def test_shares_and_finalize(server, source):
+    _, endpoint = server
+    path, expected = source
+    target = f"s3://{BUCKET}/shares.zarr"
+    for share in (1, 0, 2):
+        done = convert(path, target, "--endpoint", endpoint, "--partition", f"{share}/3")
+        assert done.returncode == 0, done.stderr
+    assert "zarr.json" not in content(endpoint, "shares.zarr")
+    done = subprocess.run([COMMAND, "finalize", "-q", str(path), target, "--endpoint", endpoint], env=environment(), capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert content(endpoint, "shares.zarr") == expected
+
+
+@pytest.fixture(scope="module")
+def remote_source(server, tmp_path_factory):
+    """A file in the bucket, and what is made of it where it is a local one."""
+    _, endpoint = server
+    folder = tmp_path_factory.mktemp("remote")
+    with h5py.File(folder / "in.h5", "w") as f:
+        f.create_dataset("grp/d", data=np.arange(100, dtype="f4"), chunks=(10,))
+        f.create_dataset("deflate", data=np.arange(1000), chunks=(100,), compression="gzip")
+        f["contiguous"] = np.arange(1000)
+        f["text"] = np.array(["a", "ü"], dtype=h5py.string_dtype())
+        f["grp"].attrs["x"] = 1.5
+    assert convert(folder / "in.h5", folder / "out.zarr").returncode == 0
+    client(endpoint).upload_file(str(folder / "in.h5"), BUCKET, "folder é/in.h5")
+    return f"s3://{BUCKET}/folder é/in.h5", files(folder / "out.zarr")
+
+
+def test_a_source_in_s3(server, remote_source, tmp_path):
+    _, endpoint = server
+    path, expected = remote_source
+    done = convert(path, tmp_path / "out.zarr", "--endpoint", endpoint)
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "out.zarr") == expected
+    done = convert(path + ":/grp/d", tmp_path / "d.zarr", AWS_ENDPOINT_URL=endpoint)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "d.zarr/c/7").read_bytes() == np.arange(70, 80, dtype="f4").tobytes()
+
+
+def test_a_source_in_s3_that_changed_is_not_gone_on_with(server, tmp_path):
+    _, endpoint = server
+    for value in (1, 2):
+        with h5py.File(tmp_path / "in.h5", "w") as f:
+            f.create_dataset("d", data=np.full(100, value), chunks=(10,))
+        client(endpoint).upload_file(str(tmp_path / "in.h5"), BUCKET, "changes.h5")
+        done = convert(f"s3://{BUCKET}/changes.h5", tmp_path / "out.zarr", "--endpoint", endpoint, "--partition", f"{value - 1}/2")
+        assert done.returncode == value - 1, done.stderr
+    assert "before its source changed" in done.stderr
+
+
+def test_a_source_in_s3_that_cannot_be_had_is_a_sentence(server, remote_source, tmp_path):
+    name, endpoint = server
+    remote, _ = remote_source
+    wrong = [({}, remote + "x", "no such object"), ({"AWS_SESSION_TOKEN": "t"}, remote, "session token"), ({}, f"s3://{BUCKET}", "names a bucket")]
+    if name != "moto":  # which checks no signatures
+        wrong.append(({"AWS_SECRET_ACCESS_KEY": "wrong"}, remote, "403"))
+    for variables, path, words in wrong:
+        done = convert(path, tmp_path / "out.zarr", "--endpoint", endpoint, **variables)
+        assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        assert not (tmp_path / "out.zarr").exists()
