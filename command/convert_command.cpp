@@ -22,6 +22,9 @@
 #include <fcntl.h>
 #include <functional>
 #include <iostream>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string>
 #include <sys/stat.h>
 #include <system_error>
@@ -74,16 +77,16 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                                              "Default: what a Slurm array, srun or mpirun says; 0/1: all of it")
         ->type_name("I/N");
     app.add_option("--threads", threads, "Threads that make chunks (default: the processors that the process may use)")->type_name("N");
-    app.add_option("--memory", memory, "Bound for the chunks under way, such as 512M (the default); a chunk that is larger is made alone")->type_name("BYTES");
+    app.add_option("--memory", memory, "Bound for the memory of the process, such as 512M (the default); a chunk that needs more is made alone, with a warning before")->type_name("BYTES");
   }
   if (!planning) {
     app.add_flag("--fsync", options.sync, "Bring all to the disk before it counts as done");
     app.add_flag("--consolidate", options.consolidate, "Put the metadata of all nodes into the root group's, too");
   }
+  app.add_option("--endpoint", options.endpoint, "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
   app.add_option("--include", options.include, "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
       ->type_name("PATTERN")->allow_extra_args(false);
   app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")->type_name("PATTERN")->allow_extra_args(false);
-  app.add_option("--endpoint", options.endpoint, "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
   app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
   app.add_option("--codec", options.codec, "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but chunks that the packbits "
@@ -100,7 +103,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->type_name("BYTES|SHAPE");
   app.add_option("--checksum", options.checksum, "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")->type_name("crc32c");
   app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
-  if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors and what was left out");
+  if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors, warnings and what was left out");
   app.add_flag("--json", print_json, planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
   app.footer("Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. Without / in front a pattern\n"
              "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
@@ -123,6 +126,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + threads);
     options.threads = static_cast<unsigned>(n);
   }
+#ifdef M_ARENA_MAX
+  ::mallopt(M_ARENA_MAX, 1);  // a heap for each thread would keep what was freed: with many threads more than the bound
+#endif
+  options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   origin = "--partition";
   if (!partition.empty()) {
     options.share = parse_share("--partition", partition);

@@ -170,6 +170,34 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at) const {
   return values;
 }
 
+// Of the whole chunk in memory.
+std::uint64_t chunk_maker::plain_bytes() const { return product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)}); }
+
+std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
+  switch (plan_.way) {
+    case strategy::copy:
+    case strategy::packed:
+    case strategy::copy_blosc:
+    case strategy::copy_native: {
+      const bool checksum = plan_.checksum || (!data_.filters.empty() && data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32);
+      return checksum ? 2 * stored : stored;  // it may have to move when the checksum comes to it
+    }
+    case strategy::copy_zstd: return stored + plain_bytes();
+    case strategy::rewrap: return 2 * stored + plain_bytes();
+    case strategy::decode:
+    case strategy::read: break;
+  }
+  return stored + 2 * plain_bytes();  // each step has what it reads and what it writes
+}
+
+// libhdf5 has the stored chunk and the decoded one, from which it copies.
+std::uint64_t chunk_maker::memory_from_read() const { return 2 * plain_bytes() + plain_bytes() / 2; }
+
+std::uint64_t chunk_maker::memory() const {
+  if (data_.keeps_chunks() && plan_.way != strategy::read && !plan_.materialize) return memory_from_stored(std::min(data_.stored_bytes, plain_bytes()));
+  return data_.layout == H5D_CONTIGUOUS && plan_.way == strategy::copy ? 0 : memory_from_read();  // 0: copied by the kernel
+}
+
 bool chunk_maker::all_fill(const buffer& values) const {
   if (holds_references(plan_.leaf)) return false;
   for (std::size_t i = 0; i < values.size(); i += plan_.view.size) {

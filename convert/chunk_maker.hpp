@@ -31,10 +31,18 @@ class chunk_maker {
   buffer read_values(const std::vector<hsize_t>& at) const;
   bool all_fill(const buffer& values) const;
 
+  // Bytes of memory that making a chunk takes, about, its own included: from `stored` ones, and where libhdf5 reads it.
+  std::uint64_t memory_from_stored(std::uint64_t stored) const;
+  std::uint64_t memory_from_read() const;
+  // Of the largest chunk, as it is planned; never more than so many times its size (or that of its values in memory).
+  std::uint64_t memory() const;
+  static constexpr unsigned most_times = 4;
+
  private:
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   made_chunk encoded(buffer values, const std::vector<hsize_t>& at) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;
+  std::uint64_t plain_bytes() const;
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   buffer to_memory(buffer stored) const;
   void encode_text(made_chunk& chunk, const buffer& values) const;

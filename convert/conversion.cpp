@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/conversion.hpp"
 
+#include "convert/chunk_maker.hpp"
 #include "convert/hdf5/decompressors.hpp"
+#include "convert/names.hpp"
 #include "convert/selection.hpp"
 #include "convert/store/consolidate.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -39,11 +42,28 @@ conversion_run::conversion_run(const convert_options& options, mode how) : optio
   if (join) results_ = journal_->read();
 }
 
+namespace {
+
+std::uint64_t bound_of(const convert_options& options) { return std::max<std::uint64_t>(options.memory, 16U << 20); }
+
+// More than any way needs to make a chunk of this dataset; 0 where it has none.
+std::uint64_t largest_need(hid_t dataset) {
+  const h5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
+  hsize_t chunk[H5S_MAX_RANK] = {};
+  const int rank = H5Pget_layout(properties) == H5D_CHUNKED ? H5Pget_chunk(properties, H5S_MAX_RANK, chunk) : -1;
+  if (rank < 0) return 0;
+  std::vector<hsize_t> factors(chunk, chunk + rank);
+  factors.insert(factors.end(), {H5Tget_size(type), chunk_maker::most_times});
+  return product(factors);
+}
+
+}  // namespace
+
 void conversion_run::prepare_queue() {
   if (queue_) return;
   unsigned threads = options_.threads ? options_.threads : usable_processors();
   if (!out_->any_order()) threads = 1;
-  queue_ = std::make_unique<work_queue>(threads, std::max<std::uint64_t>(options_.memory, 16U << 20) / 2);
+  queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2);
   runner_ = std::make_unique<unit_runner>(*source_, *out_, options_, *queue_,
                                           unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
                                                              [this](std::uint64_t n) {
@@ -51,17 +71,38 @@ void conversion_run::prepare_queue() {
                                                                bytes_done_ += n;
                                                                tell();
                                                              }});
-  measure();
+  look_ahead();
 }
 
-void conversion_run::measure() {
-  if (!options_.progress || !options_.measure_first) return;
+void conversion_run::look_ahead() {
+  const bool measure = options_.progress && options_.measure_first;
+  if (!measure && !options_.warning) return;
   for (const source_object& o : source_->objects()) {
     if (o.kind != source_object::kind_type::dataset) continue;
     const h5::handle d(H5Oopen_by_addr(source_->file(), o.address));
-    if (d) bytes_ += H5Dget_storage_size(d);
+    if (d && measure) bytes_ += H5Dget_storage_size(d);
+    // the whole plan of a dataset takes its time: only for those of which there may be something to say
+    if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(o);
   }
   H5Eclear2(H5E_DEFAULT);
+}
+
+void conversion_run::warn_of_chunks(const source_object& o) {
+  std::uint64_t need = 0, chunk = 0;
+  reason_to_skip([&] {
+    dataset_plan dataset(*source_, o, options_);
+    dataset.prepare();
+    chunk = product(std::vector<hsize_t>{dataset.data.grid.chunk_elements(), dataset.data.element_size});
+    for (const dataset_part& part : dataset.parts()) {
+      if (part.kind != dataset_part::kind_type::array) continue;
+      const array_plan plan(dataset.data, part.view, options_, {});
+      need = std::max(need, chunk_maker(plan).memory());
+    }
+  });
+  if (need <= bound_of(options_)) return;
+  options_.warning("dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) + ", each of which may take " +
+                   human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
+                   " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
 }
 
 void conversion_run::tell() {

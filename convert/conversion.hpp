@@ -63,7 +63,8 @@ class conversion_run {
   void run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers);
   void unit_done(const unit_id& id, unit_result&& result);
   void tell();
-  void measure();
+  void look_ahead();
+  void warn_of_chunks(const source_object& o);
 
   const convert_options& options_;
   std::unique_ptr<source_file> source_;

@@ -252,6 +252,7 @@ void unit_runner::leave_shard(batch& next) {
 void unit_runner::produce_stored(batch& next, const chunk_range& range) {
   const source_dataset& data = next.plan->data;
   const array_plan& plan = *next.plan;
+  const chunk_maker maker(plan);
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
@@ -262,10 +263,15 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
     chunk_input chunk;
     chunk.at = at;
     chunk.progress = size;
-    const std::uint64_t plain = data.grid.chunk_elements() * std::max(data.element_size, plan.view.size);
-    if (plan.way == strategy::read && missing.empty()) {
+    const bool read = plan.way == strategy::read && missing.empty();
+    const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
+    if (cost >= batch_bytes) {
+      const h5::lock::pause others;
+      queue_.make_room(cost);
+    }
+    next.cost += cost;
+    if (read) {
       chunk.form = chunk_input::form_type::retry;
-      next.cost += 2 * plain;
     } else if (size > largest_stored) {
       chunk.form = chunk_input::form_type::retry;
       chunk.why = "a stored size of " + human_bytes(size);
@@ -287,7 +293,6 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       }
       // such chunks are stored without filters, and the mask does not say so
       if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
-      next.cost += size + (plan.way == strategy::copy || plan.way == strategy::packed ? 0 : 2 * plain);
     }
     next.chunks.push_back(std::move(chunk));
     if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
@@ -319,7 +324,7 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
     }
   }
-  const std::uint64_t plain = grid.chunk_elements() * plan.view.size;
+  const std::uint64_t read_cost = chunk_maker(plan).memory_from_read();
   for_each_chunk(data.shards, range.first, absent == chunks ? 0 : range.count, [&](const std::vector<hsize_t>& at) {
     if (next.stopped()) return false;
     if (mapping.holds_values && !mapping.holds_values(grid.start(at), grid.inside(at))) {
@@ -340,7 +345,7 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       chunk.form = chunk_input::form_type::retry;
       // what was never written cannot be told from the fill value here
       chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize;
-      next.cost += 2 * plain;
+      next.cost += read_cost;
     }
     next.chunks.push_back(std::move(chunk));
     if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);

@@ -77,6 +77,17 @@ void work_queue::throw_failure() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
+// Too much is waiting: this thread takes its share, too.
+void work_queue::wait_for_room(std::uint64_t cost, std::unique_lock<std::mutex>& held) {
+  const auto room = [&] { return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < 4 * threads_.size() + 4); };
+  while (!room()) lend_a_hand(held);
+}
+
+void work_queue::make_room(std::uint64_t cost) {
+  std::unique_lock held(mutex_);
+  wait_for_room(cost, held);
+}
+
 void work_queue::submit(std::uint64_t cost, std::function<void()> task) {
   std::unique_lock held(mutex_);
   if (failure_) {  // those before it may yet fail, too
@@ -90,9 +101,7 @@ void work_queue::submit(std::uint64_t cost, std::function<void()> task) {
     run(std::move(next), held);
     return throw_failure();
   }
-  // too much is waiting: this thread takes its share, too
-  const auto room = [&] { return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < 4 * threads_.size() + 4); };
-  while (!room()) lend_a_hand(held);
+  wait_for_room(cost, held);
   under_way_ += cost;
   waiting_.push_back(std::move(next));
   more_.notify_one();

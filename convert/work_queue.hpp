@@ -32,6 +32,8 @@ class work_queue {
   // Runs the task, now or later, when the memory of what is under way, and this task's `cost`, is within bounds (or nothing else is under
   // way). Throws what a task threw before; of several, the first that was submitted.
   void submit(std::uint64_t cost, std::function<void()> task);
+  // Waits until a task of this cost may run: for who allocates a good part of that before submit().
+  void make_room(std::uint64_t cost);
   void finish();
 
  private:
@@ -43,6 +45,7 @@ class work_queue {
   void run(item next, std::unique_lock<std::mutex>& held);
   void run_first(std::unique_lock<std::mutex>& held);
   void lend_a_hand(std::unique_lock<std::mutex>& held);
+  void wait_for_room(std::uint64_t cost, std::unique_lock<std::mutex>& held);
   void throw_failure();
 
   const std::uint64_t memory_;

@@ -105,6 +105,7 @@ struct convert_options {
   };
   std::optional<share_type> share = {};
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
+  std::function<void(const std::string&)> warning = {};  // called before the first chunk is made: a sentence on what this run will not keep to
   bool measure_first = false;    // add up the stored bytes before, for a progress bar
 };
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Ten times as many chunks take about ten times the processor time, with each index of chunks that HDF5 has.
+
+ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, a minute in all. Otherwise a tenth of these, which still tells linear from quadratic."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import h5py
+from h5py import h5d, h5p, h5s, h5t
+
+from processes import COMMAND, LARGE, run
+
+FEW = 100_000 if LARGE else 10_000
+MOST_TIMES = 12
+MOST_SECONDS = 60  # for 10^6 chunks, to find and to copy them
+
+OPTIONS = subprocess.run([COMMAND, "convert", "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def make(path, chunks, libver, unlimited=(), deflate=False):
+    """Chunks of 32 bytes, in so many dimensions as `unlimited` says, or one; libhdf5 allocates all of them at once and fills them with zeros."""
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    if deflate:
+        properties.set_deflate(1)
+    shape = (chunks * 8,) if len(unlimited) < 2 else (chunks, 8)
+    properties.set_chunk((8,) if len(shape) == 1 else (1, 8))
+    most = tuple(h5s.UNLIMITED if d in unlimited else n for d, n in enumerate(shape))
+    with h5py.File(path, "w", libver=libver) as f:
+        h5d.create(f.id, b"d", h5t.STD_I32LE, h5s.create_simple(shape, most), properties)
+
+
+class ManyChunks(unittest.TestCase):
+    def linear(self, **how):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            ways = {"plan": ["plan", "{in}"], "convert to .zip": ["convert", "-q", "--threads", 1, "{in}", folder / "out.zip"]}
+            if "--shard" in OPTIONS:
+                ways["convert with shards"] = ["convert", "-q", "--threads", 1, "--shard", "4M", "{in}", folder / "out.zarr"]
+            cpu = {}
+            for n in (FEW, 10 * FEW):
+                source = folder / f"{n}.h5"
+                make(source, n, **how)
+                for way, command in ways.items():
+                    more = ["--overwrite"] if command[0] == "convert" else []
+                    # the shortest of a few: what else goes on here only adds
+                    runs = [run(*(source if c == "{in}" else c for c in command), *more) for _ in range(2 if LARGE and n > FEW else 3)]
+                    self.assertEqual([(r.status, r.errors) for r in runs], [(0, "")] * len(runs))
+                    cpu[way, n] = min(r.cpu for r in runs)
+            for way in ways:
+                few, many = cpu[way, FEW], cpu[way, 10 * FEW]
+                print(f"{self.id().split('.')[-1]}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times", file=sys.stderr)
+                self.assertLessEqual(many, MOST_TIMES * few)
+                self.assertLessEqual(many, MOST_SECONDS)
+
+    def test_b_tree(self):
+        self.linear(libver="earliest")
+
+    def test_b_tree_of_compressed_chunks(self):
+        self.linear(libver="earliest", deflate=True)
+
+    def test_implicit_index(self):
+        self.linear(libver="latest")
+
+    def test_fixed_array(self):
+        self.linear(libver="latest", deflate=True)
+
+    def test_extensible_array(self):
+        self.linear(libver="latest", unlimited=(0,))
+
+    def test_b_tree_of_the_second_version(self):
+        self.linear(libver="latest", unlimited=(0, 1))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSL-1.0
+"""--memory bounds the process: the peak of its resident memory, printed for each case. Chunks for which it is not enough are told before.
+
+ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound, which take a minute and the room."""
+import pathlib
+import sys
+import tempfile
+import unittest
+import zlib
+
+import h5py
+import numpy as np
+from h5py import h5d, h5p, h5s, h5t
+
+from processes import LARGE, run
+
+MIB = 1 << 20
+
+
+def allocated(f, name, size, chunk=None):
+    """Zeros that are stored (in a file with holes): HDF5 has their place, and nobody wrote them."""
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    properties.set_fill_time(h5d.FILL_TIME_NEVER)
+    if chunk:
+        properties.set_chunk((chunk,))
+    h5d.create(f.id, name.encode(), h5t.STD_U8LE, h5s.create_simple((size,)), properties)
+
+
+def compressed(f, name, size, chunk, shuffle=False):
+    """u4 values, all chunks the same, through deflate or shuffle and deflate."""
+    values = np.arange(chunk // 4, dtype="<u4") % 1000
+    d = f.create_dataset(name, (size // 4,), "<u4", chunks=(chunk // 4,), compression="gzip", shuffle=shuffle)
+    stored = zlib.compress(np.ascontiguousarray(values.view("u1").reshape(-1, 4).T) if shuffle else values, 1)
+    for i in range(0, size, chunk):
+        d.id.write_direct_chunk((i // 4,), stored)
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.source = pathlib.Path(self.temporary.name) / "in.h5"
+
+    def convert(self, make, *options, threads=2):
+        with h5py.File(self.source, "w") as f:
+            make(f)
+        return run("convert", "-q", "--overwrite", self.source, self.source.with_suffix(".zarr"), "--threads", threads, *options)
+
+    def within(self, bound, make, *options, default=False, **how):
+        """Converted without a word, in so many MiB."""
+        taken = self.convert(make, *([] if default else ["--memory", f"{bound}M"]), *options, **how)
+        print(f"{self.id().split('.')[-1]}: peak {taken.peak / MIB:.0f} of {bound} MiB, {taken.cpu:.1f} s of CPU", file=sys.stderr)
+        self.assertEqual((taken.status, taken.errors), (0, ""))
+        self.assertLessEqual(taken.peak, bound * MIB)
+
+    def test_contiguous(self):
+        self.within(64, lambda f: allocated(f, "d", 300 * MIB))
+
+    def test_chunks_that_are_copied(self):
+        self.within(64, lambda f: allocated(f, "d", 300 * MIB, 8 * MIB))
+
+    def test_chunks_each_of_which_takes_more_than_half(self):
+        self.within(64, lambda f: allocated(f, "d", 300 * MIB, 40 * MIB))
+
+    def test_one_large_chunk_that_is_copied(self):
+        self.within(128, lambda f: allocated(f, "d", 100 * MIB, 100 * MIB))
+
+    def test_deflate(self):
+        self.within(64, lambda f: compressed(f, "d", 300 * MIB, 8 * MIB))
+
+    def test_encoded_anew_on_more_threads_than_fit(self):
+        self.within(128, lambda f: compressed(f, "d", 512 * MIB, 16 * MIB, shuffle=True), threads=8)
+
+    def test_shards(self):
+        self.within(64, lambda f: allocated(f, "d", 300 * MIB, 4 * MIB), "--shard", "128M")
+
+    def test_chunks_of_another_shape(self):
+        self.within(128, lambda f: compressed(f, "d", 200 * MIB, 8 * MIB), "--chunk", "3000000,", "--compress", "zstd:1")
+
+    def test_into_a_zip(self):
+        with h5py.File(self.source, "w") as f:
+            allocated(f, "d", 100 * MIB, 8 * MIB)
+        taken = run("convert", "-q", self.source, self.source.with_suffix(".zip"), "--memory", "64M")
+        self.assertEqual(taken.status, 0, taken.errors)
+        self.assertLessEqual(taken.peak, 64 * MIB)
+
+    def test_read_by_libhdf5(self):
+        def make(f):
+            f.create_dataset("d", data=np.tile(np.arange(1000, dtype="u4"), 16384), chunks=(1024 * 1000,), scaleoffset=10)
+        self.within(64, make)
+
+    def test_a_chunk_that_needs_more_is_told_before(self):
+        def make(f):
+            f.create_dataset("large", data=np.tile(np.arange(250, dtype="u1"), 100000), chunks=(25000000,), scaleoffset=8)
+            f.create_dataset("small", data=np.arange(1000), chunks=(100,))
+        taken = self.convert(make, "--memory", "40M")
+        self.assertEqual(taken.status, 0)
+        lines = taken.errors.splitlines()
+        self.assertEqual(len(lines), 1, taken.errors)
+        self.assertTrue(lines[0].startswith('zarrbits: warning: dataset "/large" of '), lines[0])
+        for words in ("chunks of 23.8 MiB", "may take 59.6 MiB", "40.0 MiB that are allowed"):
+            self.assertIn(words, lines[0])
+        self.assertLess(taken.peak, 100 * MIB)
+        self.assertEqual(self.convert(make, "--memory", "80M").errors, "")
+
+    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    def test_large_contiguous(self):
+        self.within(512, lambda f: allocated(f, "d", 4096 * MIB), default=True)
+
+    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    def test_large_chunks_that_are_copied(self):
+        self.within(512, lambda f: allocated(f, "d", 4096 * MIB, 4 * MIB), default=True)
+
+    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    def test_large_deflate(self):
+        self.within(512, lambda f: compressed(f, "d", 4096 * MIB, 4 * MIB), default=True)
+
+    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    def test_large_encoded_anew(self):
+        self.within(512, lambda f: compressed(f, "d", 4096 * MIB, 64 * MIB, shuffle=True), default=True)
+
+    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    def test_large_single_chunk_that_is_copied(self):
+        self.within(512, lambda f: allocated(f, "d", 400 * MIB, 400 * MIB), default=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
