@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """Ten times as many chunks take about ten times the processor time, with each index of chunks that HDF5 has.
 
-ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, a minute in all. Otherwise a tenth of these, which still tells linear from quadratic."""
+ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, as scripts/large has it. Otherwise a tenth of these, which still tells linear from quadratic. Times on a
+machine that others use are measured in turn, the shortest counts, and what is too long is measured again."""
 import pathlib
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from processes import COMMAND, LARGE, run
 FEW = 100_000 if LARGE else 10_000
 MOST_TIMES = 12
 MOST_SECONDS = 60  # for 10^6 chunks, to find and to copy them
+ROUNDS = 4
 
 OPTIONS = subprocess.run([COMMAND, "convert", "--help"], capture_output=True, text=True, check=True).stdout
 
@@ -40,18 +42,20 @@ class ManyChunks(unittest.TestCase):
             ways = {"plan": ["plan", "{in}"], "convert to .zip": ["convert", "-q", "--threads", 1, "{in}", folder / "out.zip"]}
             if "--shard" in OPTIONS:
                 ways["convert with shards"] = ["convert", "-q", "--threads", 1, "--shard", "4M", "{in}", folder / "out.zarr"]
-            cpu = {}
-            for n in (FEW, 10 * FEW):
-                source = folder / f"{n}.h5"
+            sources = {n: folder / f"{n}.h5" for n in (FEW, 10 * FEW)}
+            for n, source in sources.items():
                 make(source, n, **how)
-                for way, command in ways.items():
-                    more = ["--overwrite"] if command[0] == "convert" else []
-                    # the shortest of a few: what else goes on here only adds
-                    runs = [run(*(source if c == "{in}" else c for c in command), *more) for _ in range(2 if LARGE and n > FEW else 3)]
-                    self.assertEqual([(r.status, r.errors) for r in runs], [(0, "")] * len(runs))
-                    cpu[way, n] = min(r.cpu for r in runs)
-            for way in ways:
-                few, many = cpu[way, FEW], cpu[way, 10 * FEW]
+            for way, command in ways.items():
+                shortest = {n: float("inf") for n in sources}
+                for _ in range(ROUNDS):
+                    for n, source in sources.items():
+                        more = ["--overwrite"] if command[0] == "convert" else []
+                        taken = run(*(source if c == "{in}" else c for c in command), *more)
+                        self.assertEqual((taken.status, taken.errors), (0, ""))
+                        shortest[n] = min(shortest[n], taken.cpu)
+                    few, many = shortest.values()
+                    if many <= MOST_TIMES * few:
+                        break
                 print(f"{self.id().split('.')[-1]}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times", file=sys.stderr)
                 self.assertLessEqual(many, MOST_TIMES * few)
                 self.assertLessEqual(many, MOST_SECONDS)
