@@ -142,7 +142,8 @@ def test_killed_at_any_moment_then_resumed(folder):
         case.matches()
         shutil.rmtree(case.out)
     print(f"chunks done of {total} at each kill:", *seen)
-    assert between * 2 >= kills, f"only {between} of {kills} kills fell between the first chunk and the last"
+    # fewer kills may fall less evenly, and those of a run with shards, which is soon over, may all come before or after
+    assert between >= kills // (10 if OPTIONS else 2 if kills >= 100 else 4), f"only {between} of {kills} kills fell between the first chunk and the last"
 
 
 def test_kill_of_the_parent_alone(folder):
