@@ -247,7 +247,7 @@ void check_options(const convert_options& options) {
       throw convert_error("--chunk is \"" + shown(options.chunk) + "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
     }
   }
-  if (!options.shard.empty()) parse_grid_request("--shard", options.shard);
+  parse_grid_request("--shard", options.shard);
   if (!options.checksum.empty() && options.checksum != "crc32c") throw convert_error("\"" + options.checksum + "\" is no checksum that the converter writes; give crc32c");
   selection(options.include, options.exclude);
   if (!options.endpoint.empty() && !is_s3(options.source) && !is_s3(options.store)) {

@@ -84,8 +84,7 @@ json dataset_plan::own_attributes() const {
 void dataset_plan::prepare() {
   if (const std::string why = unsupported_reason(data.type); !why.empty()) throw skip_dataset("its datatype is not supported: " + why);
   if (data.null) return;
-  const auto wanted = [](const char* option, const std::string& text) { return text.empty() ? grid_request{} : parse_grid_request(option, text); };
-  data.choose_grid(wanted("--chunk", options.chunk), wanted("--shard", options.shard));
+  data.choose_grid(parse_grid_request("--chunk", options.chunk), parse_grid_request("--shard", options.shard));
   add_parts(data.type, {}, data.object.store_path, json::object());
   choose_units();
 }

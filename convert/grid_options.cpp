@@ -45,6 +45,7 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
 
 grid_request parse_grid_request(const std::string& option, const std::string& text) {
   grid_request wanted;
+  if (text.empty()) return wanted;
   if (text.find(',') == std::string::npos) {
     wanted.bytes = parse_bytes(option, text);
     if (wanted.bytes == 0) throw convert_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000,1000");

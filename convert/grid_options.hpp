@@ -27,7 +27,7 @@ struct grid_request {
   bool empty() const { return shape.empty() && bytes == 0; }
 };
 
-// "100,200" is a shape; one of a single dimension is "100,". All else is a number of bytes. Throws convert_error.
+// "100,200" is a shape; one of a single dimension is "100,". All else is a number of bytes, but "", which asks for nothing. Throws convert_error.
 grid_request parse_grid_request(const std::string& option, const std::string& text);
 
 // How many chunks a shard has along each dimension: of a shape so many that it is covered; of bytes, before compression, no more than they

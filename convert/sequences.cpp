@@ -252,7 +252,7 @@ void write_sequences(const source_dataset& data, const value_view& view, const s
   // rows in C order: blocks that are whole runs of the dataset
   chunk_grid blocks{data.dims, chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
   const std::string missing = data.stored_bytes > 0 ? data.filters.missing(data.type) : "";
-  if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+  if (!missing.empty()) throw missing_filter(missing);
   if (blocks.chunks() > 0) {
     std::vector<hsize_t> at(data.dims.size(), 0);
     do {

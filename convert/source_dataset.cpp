@@ -21,6 +21,10 @@ constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
+skip_dataset missing_filter(const std::string& names) {
+  return skip_dataset("it needs HDF5 filter " + names + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+}
+
 std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
   try {
     f();

@@ -23,6 +23,9 @@ struct skip_dataset : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Because of the filters that pipeline::missing() names.
+skip_dataset missing_filter(const std::string& names);
+
 // Calls `f`. What may cost a dataset, but not the conversion, as its reason; what `f` throws else is thrown on.
 std::optional<std::string> reason_to_skip(const std::function<void()>& f);
 

@@ -29,16 +29,15 @@ constexpr std::size_t batch_chunks = 64;
 struct chunk_input {
   enum class form_type {
     stored,   // bytes of H5Dread_chunk
-    values,   // of H5Dread
     range,    // a range of the source's file
-    retry,    // libhdf5 is asked for the values, by the thread itself
+    retry,    // none: libhdf5 is asked for the values, by the thread itself
   } form = form_type::stored;
   std::vector<hsize_t> at;
   buffer bytes = {};
   unsigned mask = 0;
   std::uint64_t offset = 0, size = 0;  // range
-  bool drop_if_fill = false;           // values
-  std::string why = {};                // retry
+  bool drop_if_fill = false;           // retry
+  std::string why = {};                // why it came to that, if it did
   std::uint64_t progress = 0;
 };
 
@@ -285,7 +284,7 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       }
       // a writer that did not have the filter either may have stored the chunk without
       if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
-        throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+        throw missing_filter(missing);
       }
       if (plan.way == strategy::read) {
         chunk.form = chunk_input::form_type::retry;
@@ -317,7 +316,7 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       absent = chunks;
     } else {
       if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : ""; !missing.empty() && !data.nothing_stored()) {
-        throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+        throw missing_filter(missing);
       }
       if (all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
       mapping = data.virtual_mapping();
