@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/decompressors.hpp"
 
+#include "convert/hdf5/lzo.hpp"
 #include "convert/names.hpp"
 
 #include <algorithm>
@@ -156,11 +157,16 @@ std::size_t bzip2_decoder(unsigned flags, std::size_t, const unsigned[], std::si
   return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return bunzip2(in, largest_output); });
 }
 
+std::size_t lzo_decoder(unsigned flags, std::size_t, const unsigned[], std::size_t nbytes, std::size_t* size, void** buf) {
+  return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return undo_lzo_up_to(in, largest_output); });
+}
+
 }  // namespace
 
 void register_decoders() {
   const H5Z_class2_t classes[] = {
       {H5Z_CLASS_T_VERS, bzip2_filter, 0, 1, "bzip2", nullptr, nullptr, bzip2_decoder},
+      {H5Z_CLASS_T_VERS, lzo_filter, 0, 1, "lzo", nullptr, nullptr, lzo_decoder},
       {H5Z_CLASS_T_VERS, lzf_filter, 0, 1, "lzf", nullptr, nullptr, lzf_decoder},
       {H5Z_CLASS_T_VERS, lz4_filter, 0, 1, "lz4", nullptr, nullptr, lz4_decoder},
       {H5Z_CLASS_T_VERS, bitshuffle_filter, 0, 1, "bitshuffle", nullptr, nullptr, bitshuffle_decoder},

@@ -2,6 +2,7 @@
 #include "convert/hdf5/filters.hpp"
 
 #include "convert/hdf5/decompressors.hpp"
+#include "convert/hdf5/lzo.hpp"
 #include "convert/names.hpp"
 
 #include <zarrbits/bytes.hpp>
@@ -168,6 +169,7 @@ bool undoable(const filter& f, const type_tree& stored) {
     case blosc_filter:
     case bzip2_filter:
     case lzf_filter:
+    case lzo_filter:
     case lz4_filter:
     case zstd_filter: return true;
     case bitshuffle_filter: return f.values.size() >= 5 && (f.values[4] == 0 || f.values[4] == 2 || f.values[4] == 3);
@@ -321,19 +323,13 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
         chunk = inflate_all(chunk, here, used);
         break;
       }
-      case blosc_filter:
-      case bzip2_filter:
-      case lzf_filter:
-      case lz4_filter:
-      case zstd_filter:
-      case bitshuffle_filter:
-        chunk = f.id == lzf_filter    ? undo_lzf(chunk, here)
-                : f.id == lz4_filter  ? undo_lz4(chunk, here)
-                : f.id == zstd_filter ? undo_zstd(chunk, here)
-                : f.id == blosc_filter ? undo_blosc(chunk, here)
-                : f.id == bzip2_filter ? undo_bzip2(chunk, here)
-                                      : undo_bitshuffle(f.values, chunk, here);
-        break;
+      case blosc_filter: chunk = undo_blosc(chunk, here); break;
+      case bzip2_filter: chunk = undo_bzip2(chunk, here); break;
+      case lzf_filter: chunk = undo_lzf(chunk, here); break;
+      case lzo_filter: chunk = undo_lzo(chunk, here); break;
+      case lz4_filter: chunk = undo_lz4(chunk, here); break;
+      case zstd_filter: chunk = undo_zstd(chunk, here); break;
+      case bitshuffle_filter: chunk = undo_bitshuffle(f.values, chunk, here); break;
       case packbits_filter: chunk = undo_packbits(f, std::move(chunk), size, type); break;
       case bytes_filter: chunk = undo_bytes(f, std::move(chunk), type); break;
       default: throw damaged_chunk("filter " + filter_name(f) + " is not known");

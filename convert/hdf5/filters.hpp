@@ -33,6 +33,7 @@ struct filter {
 
 constexpr H5Z_filter_t packbits_filter = ZARRBITS_CONVERT_PACKBITS_ID;
 constexpr H5Z_filter_t bytes_filter = ZARRBITS_CONVERT_BYTES_ID;
+constexpr H5Z_filter_t lzo_filter = 305;
 constexpr H5Z_filter_t bzip2_filter = 307;
 constexpr H5Z_filter_t lzf_filter = 32000;
 constexpr H5Z_filter_t blosc_filter = 32001;
