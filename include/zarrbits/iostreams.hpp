@@ -28,11 +28,15 @@
 #include <zarrbits/zarrbits.hpp>
 
 #include <boost/iostreams/categories.hpp>
+#include <boost/iostreams/detail/adapter/non_blocking_adapter.hpp>
 #include <boost/iostreams/filter/symmetric.hpp>
 #include <boost/iostreams/operations.hpp>
 #include <boost/iostreams/pipeline.hpp>
 #include <boost/iostreams/positioning.hpp>
+#include <boost/iostreams/traits.hpp>
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ios>
@@ -40,6 +44,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <type_traits>
 
 namespace zarrbits::iostreams {
 
@@ -76,6 +81,13 @@ class transform_adapter {
   // Ready for another chunk. Throws the error of this one, if there was any, so that reset() of an input stream tells it too.
   void close();
 
+  // Where the next byte is read or written, of a device that is memory and is now at `position`: Boost copies such devices where filters are composed
+  // with each other, and forgets how far the copy came. So what counts is where the chunk began, and what went through here since.
+  std::ptrdiff_t place(std::ptrdiff_t position, std::ios_base::openmode which) noexcept {
+    if (closed_ || total_in_ + total_out_ == 0) return origin_ = position;
+    return origin_ + static_cast<std::ptrdiff_t>(which == std::ios_base::in ? total_in_ : total_out_);
+  }
+
   std::streamsize buffer_size() const noexcept { return buffer_size_; }
   std::uint64_t total_in() const noexcept { return total_in_; }
   std::uint64_t total_out() const noexcept { return total_out_; }
@@ -88,11 +100,28 @@ class transform_adapter {
   std::streamsize buffer_size_;
   std::uint64_t total_in_ = 0;
   std::uint64_t total_out_ = 0;
+  std::ptrdiff_t origin_ = 0;
   bool closed_ = false;
 };
 
 extern template class transform_adapter<zarrbits::encoder>;
 extern template class transform_adapter<zarrbits::decoder>;
+
+// compose() wraps devices that are memory (Boost's "direct" devices) in one that has a position, and gives the device itself by operator*.
+template <class Device>
+concept memory_device = requires(Device& device) {
+  { device.seek(0, std::ios_base::cur, std::ios_base::out) } -> std::convertible_to<std::streampos>;
+  requires boost::iostreams::is_direct<std::remove_cvref_t<decltype(*device)>>::value;
+  // where reading and writing have a position each, seek() does not tell one alone
+  requires !std::is_convertible_v<typename Device::category, boost::iostreams::bidirectional> &&
+               !std::is_convertible_v<typename Device::category, boost::iostreams::dual_seekable>;
+};
+
+// Or such a device in what Boost wraps around every device when it closes a filter.
+template <class Device>
+inline constexpr bool is_memory = memory_device<Device>;
+template <class Device>
+inline constexpr bool is_memory<boost::iostreams::non_blocking_adapter<Device>> = is_memory<Device>;
 
 // What encoder and decoder have in common.
 template <class Transform>
@@ -104,6 +133,26 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   struct category : base_type::category, boost::iostreams::optimally_buffered_tag {};
 
   std::streamsize optimal_buffer_size() const { return adapter().buffer_size(); }
+
+  // As symmetric_filter has them. Where compose() puts the filter on a device that is memory (array_sink, array_source, mapped files), bytes are
+  // made there and read from there, without a way through the filter's own buffer.
+  template <class Sink>
+  std::streamsize write(Sink& sink, const char* in, std::streamsize n) {
+    if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
+    else return base_type::write(sink, in, n);
+  }
+  template <class Source>
+  std::streamsize read(Source& source, char* out, std::streamsize n) {
+    if constexpr (memory_device<Source>) return read_from_memory(source, out, n);
+    else return base_type::read(source, out, n);
+  }
+  template <class Device>
+  void close(Device& device, std::ios_base::openmode which) {
+    if constexpr (is_memory<Device> && std::is_convertible_v<typename Device::category, boost::iostreams::output>) {
+      if (which == std::ios_base::out) return finish_in_memory(device);
+    }
+    base_type::close(device, which);
+  }
 
   // Bytes that went in and came out, and whole elements, of the chunk at hand; of the last one after close() or reset(), until
   // the next chunk begins. Copies of a filter share their state, so a copy kept outside the stream may be asked.
@@ -118,6 +167,62 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
  private:
   // symmetric_filter has no const access to what it shares with its copies; a copy is a pointer
   transform_adapter<Transform>& adapter() const { return base_type(*this).filter(); }
+
+  // Brings a device to where it goes on; tells that place.
+  template <class Device>
+  std::ptrdiff_t move(Device& device, std::ios_base::openmode which) {
+    const auto seek = [&](std::ptrdiff_t to, std::ios_base::seekdir way) {
+      return static_cast<std::ptrdiff_t>(boost::iostreams::position_to_offset(device.seek(to, way, which)));
+    };
+    const std::ptrdiff_t place = this->filter().place(seek(0, std::ios_base::cur), which);
+    return seek(std::min(place, seek(0, std::ios_base::end)), std::ios_base::beg);
+  }
+  template <class Sink>
+  std::streamsize write_to_memory(Sink& sink, const char* in, std::streamsize n) {
+    const char *from = in, *const in_end = in + n;
+    const std::ptrdiff_t first = move(sink, std::ios_base::out);
+    if constexpr (memory_device<Sink>) {
+      const auto [begin, end] = boost::iostreams::output_sequence(*sink);
+      char* to = begin + first;
+      while (from != in_end && to != end) this->filter().filter(from, in_end, to, end, false);
+      sink.seek(to - begin, std::ios_base::beg, std::ios_base::out);
+    }
+    copy_to(sink, from, in_end, false);  // where there was no room, Boost says so
+    return n;
+  }
+  template <class Sink>
+  void copy_to(Sink& sink, const char*& from, const char* end, bool flush) {
+    for (bool more = true; flush ? more : from != end;) {
+      char piece[512], *to = piece;
+      more = this->filter().filter(from, end, to, piece + sizeof piece, flush);
+      if (to != piece) boost::iostreams::write(sink, piece, to - piece);
+    }
+  }
+  template <class Sink>
+  void finish_in_memory(Sink& sink) {
+    try {
+      move(sink, std::ios_base::out);
+      const char* none = nullptr;
+      copy_to(sink, none, none, true);
+    } catch (...) {
+      try {
+        base_type::close(sink, std::ios_base::in);
+      } catch (...) {  // the first error counts
+      }
+      throw;
+    }
+    base_type::close(sink, std::ios_base::in);  // which has nothing to flush
+  }
+  template <class Source>
+  std::streamsize read_from_memory(Source& source, char* out, std::streamsize n) {
+    const auto [begin, end] = boost::iostreams::input_sequence(*source);
+    const char* from = begin + move(source, std::ios_base::in);
+    char *to = out, *const out_end = out + n;
+    bool more = true;
+    while (more && to != out_end) more = this->filter().filter(from, end, to, out_end, from == end);
+    source.seek(from - begin, std::ios_base::beg, std::ios_base::in);
+    return more || to != out ? to - out : -1;
+  }
 };
 
 // The device below a seekable_decoder, whatever its type.

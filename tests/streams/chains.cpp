@@ -4,8 +4,13 @@
 //
 #include "tests/streams/support.hpp"
 
+#include <boost/iostreams/device/mapped_file.hpp>
 #include <boost/iostreams/filter/zlib.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
 
 using namespace test;
 using zarrbits::errc;
@@ -90,4 +95,18 @@ BOOST_AUTO_TEST_CASE(a_hundred_chunks_through_one_filter) {
     BOOST_REQUIRE(b == '\4' + packed(v));
     BOOST_REQUIRE(read(d, b, random) == v);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_is_made_in_a_mapped_file_and_read_from_it) {
+  const std::string v = values(5001), b = packed(v);
+  const std::string path = (std::filesystem::temp_directory_path() / ("zarrbits-test-mapped-" + std::to_string(::getpid()))).string();
+  io::mapped_file_params file(path);
+  file.new_file_size = static_cast<io::stream_offset>(b.size());
+  io::copy(io::array_source(v.data(), v.size()), io::compose(zi::encoder(camera()), io::mapped_file_sink(file)));
+  std::ifstream stored(path, std::ios::binary);
+  BOOST_CHECK((std::string(std::istreambuf_iterator<char>(stored), {}) == b));
+  std::string back;
+  io::copy(io::compose(zi::decoder(camera(), 5001), io::mapped_file_source(path)), string_sink(back));
+  BOOST_CHECK(back == v);
+  std::filesystem::remove(path);
 }

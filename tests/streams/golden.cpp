@@ -70,6 +70,7 @@ BOOST_AUTO_TEST_CASE(every_vector_encodes_and_decodes_through_the_filters) {
       BOOST_CHECK_MESSAGE(written(e, decoded, random, most(decoded, random)) == encoded, "written: " << what);
       BOOST_CHECK_MESSAGE(read(e, decoded, random, most(decoded, random)) == encoded, "read through the encoder: " << what);
       BOOST_CHECK_MESSAGE(copied_out(e, decoded) == encoded, "copied: " << what);
+      BOOST_CHECK_MESSAGE(copied_into_memory(e, decoded, encoded.size()) == encoded, "copied into memory: " << what);
       ++encoded_count;
     }
     if (stage == "encode") continue;
@@ -78,6 +79,7 @@ BOOST_AUTO_TEST_CASE(every_vector_encodes_and_decodes_through_the_filters) {
     BOOST_CHECK_MESSAGE(read(d, encoded, random, most(decoded, random)) == decoded, "read: " << what);
     BOOST_CHECK_MESSAGE(written(d, encoded, random, most(encoded, random)) == decoded, "written through the decoder: " << what);
     BOOST_CHECK_MESSAGE(copied_in(d, encoded) == decoded, "copied: " << what);
+    BOOST_CHECK_MESSAGE(copied_into_memory(d, encoded, decoded.size()) == decoded, "copied into memory: " << what);
     // without the number of elements: a count byte tells it, and else whole elements of padding may follow
     const std::string open = read(zi::decoder(codec, {}, some_buffer(random)), encoded, random, most(decoded, random));
     const bool exact = codec.encoded_size(0) == 1 || codec.element_bits() % 8 == 0;

@@ -113,6 +113,14 @@ std::string copied_out(const Filter& filter, const std::string& in) {
   return out;
 }
 
+// Into memory of so many bytes, through Boost's wrapper of a device that is memory.
+template <class Filter>
+std::string copied_into_memory(const Filter& filter, const std::string& in, std::size_t size) {
+  std::string out(size, '?');
+  io::copy(io::array_source(in.data(), in.size()), io::compose(filter, io::array_sink(out.data(), out.size())));
+  return out;
+}
+
 template <class Filter>
 std::string copied_in(const Filter& filter, const std::string& in) {
   std::string out;
