@@ -96,18 +96,6 @@ void store_lanes(std::byte* out, word w) noexcept {
 using word_pair = word __attribute__((vector_size(16)));
 
 template <class T>
-word_pair load_lanes_pair(const std::byte* in) noexcept {
-  if constexpr (little) return load<word_pair>(in);
-  return word_pair{load_lanes<T>(in), load_lanes<T>(in + 8)};
-}
-
-template <class T>
-void store_lanes_pair(std::byte* out, word_pair w) noexcept {
-  store_lanes<T>(out, w[0]);
-  store_lanes<T>(out + 8, w[1]);
-}
-
-template <class T>
 void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if constexpr (sizeof(T) == 1) {
     if (n != 0 && in != out) std::memmove(out, in, n);
@@ -163,55 +151,62 @@ Words add_lanes(Words a, word b) noexcept {
   return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
 }
 
-// Blocks of 16 words of 64 bits as they are in memory, in two passes: one that compilers can vectorise, since all words are
-// treated alike, and one that moves words of `m` bits together or apart. Word i of a block lies at bit i * m of the encoded block,
-// which is whole bytes long. Words of less than a byte are joined before (or parted after), neighbour with neighbour.
+// Blocks of 16 words, each of which is `m` bits once its lanes are closed: word i lies at bit i * m of the encoded block, so words i
+// and i + 8 at the same bit of a byte, m bytes apart. These are done side by side, as pair i; m = 12:
+//
+//   bytes  |       0       |       1       |       2       |       3       | ...
+//   pair 0 |...............0...............|               |               |     word 0, and word 8 from byte 12 on
+//   pair 1                 |   (0) |...............1.......................|     word 1 turned by 4 bits, word 9 from byte 13 on
+//
+// Words of less than a byte are joined before, neighbour with neighbour. Words of 8 components are whole bytes.
+template <class T>
 struct block {
-  static constexpr unsigned unjoined = 16;
-  unsigned m, words = unjoined;
-  std::uint8_t byte[unjoined], turn[unjoined];  // where a word begins: i * m / 8 and i * m % 8
-  bool wide = false;                            // a word may be in 9 bytes
+  static constexpr unsigned words = 16, pairs = words / 2, lanes = 8 / sizeof(T), components = words * lanes;
+  static constexpr bool whole_bytes = lanes == 8;
+  unsigned m, joined = pairs;  // bits of a word, and pairs, after joining
+  std::uint8_t byte[pairs];    // where the first word of a pair begins: i * m / 8 ...
+  word turn[pairs];            // ... and i * m % 8
+  bool wide = false;           // a word may be in 9 bytes
 
-  explicit block(unsigned bits_of_a_word) noexcept : m(bits_of_a_word) {
-    for (; m < 8; m *= 2) words /= 2;
-    for (unsigned i = 0; i < words; ++i) {
+  explicit block(unsigned bits) noexcept : m(lanes * bits) {
+    for (; m < 8; m *= 2) joined /= 2;
+    for (unsigned i = 0; i < joined; ++i) {
       byte[i] = static_cast<std::uint8_t>(i * m / 8);
       turn[i] = i * m % 8;
       wide = wide || turn[i] + m > 64;
     }
   }
-  std::size_t bytes() const noexcept { return std::size_t{m} * words / 8; }
-  std::size_t reach() const noexcept { return byte[words - 1] + 8u + wide; }
+  std::size_t bytes() const noexcept { return std::size_t{m} * joined / 4; }
+  std::size_t apart() const noexcept { return bytes() / 2; }  // the words of a pair
+  std::size_t reach() const noexcept { return apart() + byte[joined - 1] + 8u + wide; }
 
   // The words one after the other; up to 7 bytes behind the block are written too.
-  void store(word (&w)[unjoined], std::byte* out) const noexcept {
-    for (unsigned n = unjoined, bits = m * words / unjoined; n != words; n /= 2, bits *= 2)
+  void store(word_pair (&w)[pairs], std::byte* out) const noexcept {
+    if (joined == pairs) return store_joined<pairs>(w, out);
+    for (unsigned n = pairs, bits = m * joined / pairs; n != joined; n /= 2, bits *= 2)
       for (unsigned i = 0; i < n / 2; ++i) w[i] = w[2 * i] | w[2 * i + 1] << bits;
-    // the bits of a word that lie in the byte where the next one begins are stored once more with that
-    store_le(out, w[0]);
-    for (unsigned i = 1; i < words; ++i) store_le(out + byte[i], w[i] << turn[i] | w[i - 1] >> (m - turn[i]));
+    if (joined == 4) return store_joined<4>(w, out);
+    if (joined == 2) return store_joined<2>(w, out);
+    store_joined<1>(w, out);
   }
 
-  // Calls `take` with words i and i + 1 for all even i; above their bits is whatever comes there.
-  template <class Take>
-  void load(const std::byte* in, Take take) const noexcept {
-    if (m % 8 == 0 && words == unjoined) {
-      for (unsigned i = 0; i < unjoined; i += 2) take(i, word_pair{load_le(in + i * (m / 8)), load_le(in + (i + 1) * (m / 8))});
-    } else if (wide) {
-      const auto at = [&](unsigned i) noexcept {
-        return load_le(in + byte[i]) >> turn[i] | load_le(in + byte[i] + 1) << (8 - turn[i]);
-      };
-      for (unsigned i = 0; i < unjoined; i += 2) take(i, word_pair{at(i), at(i + 1)});
-    } else if (words == unjoined) {
-      const auto at = [&](unsigned i) noexcept { return load_le(in + byte[i]) >> turn[i]; };
-      for (unsigned i = 0; i < unjoined; i += 2) take(i, word_pair{at(i), at(i + 1)});
-    } else {
-      const unsigned of = unjoined / words, bits = m / of;
-      for (unsigned i = 0; i < words; ++i) {
-        word w = load_le(in + byte[i]) >> turn[i];
-        for (unsigned j = 0; j < of; j += 2, w >>= 2 * bits) take(i * of + j, word_pair{w, w >> bits});
-      }
-    }
+  // Pair i; above the bits of its words is whatever comes there.
+  word_pair load(const std::byte* in, unsigned i) const noexcept {
+    const auto both = [&](const std::byte* at) noexcept { return word_pair{load_le(at), load_le(at + m)}; };
+    if constexpr (whole_bytes) return both(in + byte[i]);
+    const word_pair w = both(in + byte[i]) >> turn[i];
+    return wide ? w | both(in + byte[i] + 1) << (8 - turn[i]) : w;
+  }
+
+ private:
+  template <unsigned n>
+  void store_joined(word_pair (&w)[pairs], std::byte* out) const noexcept {
+    // the bits of a word that lie in the byte where the next one begins are stored once more with that; the last word of a half
+    // of the block ends with a byte
+    word_pair turned[n] = {w[0]};
+    for (unsigned i = 1; i < n; ++i) turned[i] = whole_bytes ? w[i] : w[i] << turn[i] | w[i - 1] >> (m - turn[i]);
+    for (unsigned i = 0; i < n; ++i) store_le(out + byte[i], turned[i][0]);
+    for (unsigned i = 0; i < n; ++i) store_le(out + apart() + byte[i], turned[i][1]);
   }
 };
 
@@ -242,16 +237,15 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   };
 
   std::size_t i = 0, room = n / 8 * bits;
-  constexpr std::size_t components = block::unjoined * lanes;
-  const block b(group);
+  const block<T> b(bits);
   word_pair pair_sums{};
-  for (; i + components <= n && room >= b.reach(); i += components, out += b.bytes(), room -= b.bytes()) {
-    word w[block::unjoined];
-    for (unsigned j = 0; j < block::unjoined; j += 2) {
-      word_pair x = load_lanes_pair<T>(in + i * sizeof(T) + 8 * j);
+  for (; i + b.components <= n && room >= b.reach(); i += b.components, out += b.bytes(), room -= b.bytes()) {
+    word_pair w[b.pairs];
+    for (unsigned j = 0; j < b.pairs; ++j) {
+      const std::byte* at = in + i * sizeof(T) + 8 * j;
+      const word_pair x = {load_lanes<T>(at), load_lanes<T>(at + 8 * b.pairs)};
       pair_sums |= biased(x);
-      x = closed(x);
-      std::memcpy(w + j, &x, sizeof x);
+      w[j] = closed(x);
     }
     b.store(w, out);
   }
@@ -327,12 +321,24 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
 
   std::size_t i = 0, at = 0;
   const unsigned group = lanes * bits;
-  const block b(group);
-  constexpr std::size_t components = block::unjoined * lanes;
-  for (; i + components <= n && size - at / 8 >= b.reach(); i += components, at += 8 * b.bytes()) {
-    b.load(in + at / 8, [&](unsigned j, word_pair w) noexcept {
-      store_lanes_pair<T>(out + i * sizeof(T) + 8 * j, finish(opened(w)));
-    });
+  if (group < 8) {
+    if (n / lanes >= 2u << group) {
+      word of[128];  // what each word, which is less than a byte, becomes
+      for (word w = 0; w >> group == 0; ++w) of[w] = finish(opened(w));
+      for (; i + 8 * lanes <= n && size - at / 8 >= 8; i += 8 * lanes, at += 8 * group) {
+        word w = load_le(in + at / 8);
+        for (unsigned j = 0; j < 8; ++j, w >>= group) store_lanes<T>(out + i * sizeof(T) + 8 * j, of[w & low_bits(group)]);
+      }
+    }
+  } else {
+    const block<T> b(bits);
+    for (; i + b.components <= n && size - at / 8 >= b.reach(); i += b.components, at += 8 * b.bytes())
+      for (unsigned j = 0; j < b.pairs; ++j) {
+        const word_pair w = finish(opened(b.load(in + at / 8, j)));
+        std::byte* to = out + i * sizeof(T) + 8 * j;
+        store_lanes<T>(to, w[0]);
+        store_lanes<T>(to + 8 * b.pairs, w[1]);
+      }
   }
   for (; i + lanes <= n; i += lanes, at += group) store_lanes<T>(out + i * sizeof(T), finish(opened(read(at, group))));
   for (; i < n; ++i, at += bits) {
