@@ -29,6 +29,13 @@
 //
 // Of short pairs w has all, and vpermd brings its halves together.
 //
+// Where 24 bytes of a vector are kept (12 of 16 bits), two vectors are stored as 32 and 16 bytes. Stores that overlap would cross a
+// border of cache lines more often, which takes two cycles more. In dwords:
+//
+//   x y   |. x5 x4 x3|. x2 x1 x0|        |. y5 y4 y3|. y2 y1 y0|        vpshufb
+//         |. . x5 x4|x3 x2 x1 x0|        |y1 y0 . .|y5 y4 y3 y2|        vpermd
+//   out   |y1 y0 x5 x4|x3 x2 x1 x0| then            |y5 y4 y3 y2|       vpblendd
+//
 #include "core/kernels/avx2.hpp"
 
 #ifdef ZARRBITS_X86_KERNELS
@@ -82,6 +89,7 @@ constexpr bool short_lanes(unsigned width, unsigned bits) {
 // How lanes become bytes.
 enum class finish {
   one_store,    // short lanes, or 64-bit lanes; the halves are moved together by vpermd
+  of_24_bytes,  // the same where 24 bytes of a vector are kept, two vectors
   two_stores,   // 64-bit lanes of whole bytes, a store for each half
   short_pairs,  // 64-bit lanes of whole bytes, two vectors, less than 8 bytes of each half
   long_pairs,   // the same, more than 8 bytes
@@ -98,7 +106,7 @@ constexpr bool are_pairs(finish how) {
 // What measured best: pairs cost more instructions, which those with many already have no room for.
 constexpr finish finish_of(unsigned width, unsigned bits) {
   const unsigned m = 64 / width * bits;
-  if (short_lanes(width, bits) || m % 16 == 0) return finish::one_store;
+  if (short_lanes(width, bits) || m % 16 == 0) return m == 48 ? finish::of_24_bytes : finish::one_store;
   if (m % 8 == 4) return finish::half_bytes;
   if (m % 8 != 0) return bits < 8 ? finish::from_bytes : m == 59 || m > 60 ? finish::wide_carry : finish::carry;
   if (width == 8 || (width == 16 && bits > 8)) return finish::two_stores;
@@ -198,9 +206,11 @@ template <unsigned width, finish how, before prepare, bool wide = false>
 class packer {
  public:
   static constexpr bool in_pairs = are_pairs(how);
-  static constexpr std::size_t vectors = how == finish::carry || how == finish::wide_carry || in_pairs ? 2 : 1;
+  static constexpr bool moves_halves = how == finish::one_store || how == finish::of_24_bytes;
+  static constexpr std::size_t vectors =
+      how == finish::of_24_bytes || how == finish::carry || how == finish::wide_carry || in_pairs ? 2 : 1;
   static constexpr std::size_t components = vectors * 256 / width, at_once = 4 / vectors;
-  static constexpr std::size_t reach = how == finish::short_pairs ? 32 : 32 * vectors;
+  static constexpr std::size_t reach = how == finish::short_pairs ? 32 : how == finish::of_24_bytes ? 48 : 32 * vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return bytes_out_; }
 
@@ -244,6 +254,13 @@ class packer {
     x = lanes(x);
     if constexpr (how == finish::one_store) {
       store(out, _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_));
+    } else if constexpr (how == finish::of_24_bytes) {
+      __m256i y = load_once(in + 32);
+      seen = _mm256_or_si256(seen, prepared_.seen(y));
+      x = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_);
+      y = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(lanes(y), even_[0]), _mm256_setr_epi32(2, 4, 5, 6, 7, 7, 0, 1));
+      store(out, _mm256_blend_epi32(x, y, 0xc0));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 32), _mm256_castsi256_si128(y));
     } else if constexpr (how == finish::two_stores) {
       store_halves(out, out + start_[1], _mm256_shuffle_epi8(down(x), even_[0]));
     } else if constexpr (how == finish::half_bytes) {
@@ -300,7 +317,7 @@ class packer {
     if constexpr (width == 8 || (width == 16 && !wide)) x = _mm256_madd_epi16(x, weights16_);
     if constexpr (width == 16 && wide)  // 15 bits: the weight would be -2^15
       x = _mm256_srli_epi32(_mm256_mullo_epi16(x, _mm256_set1_epi32(0x10002)), 1);
-    if constexpr (width < 64 && how != finish::one_store) x = _mm256_sllv_epi32(x, up_);
+    if constexpr (width < 64 && !moves_halves) x = _mm256_sllv_epi32(x, up_);
     return x;
   }
 
@@ -403,6 +420,8 @@ bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size
   switch (finish_of(width, p.bits)) {
     case finish::one_store:
       return pack_lanes<width, finish::one_store>(p, in, out, n);
+    case finish::of_24_bytes:
+      return pack_lanes<width, finish::of_24_bytes>(p, in, out, n);
     case finish::two_stores:
       if constexpr (width <= 16) return pack_lanes<width, finish::two_stores>(p, in, out, n);
       break;
