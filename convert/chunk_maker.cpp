@@ -50,6 +50,19 @@ std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask,
   return chunk;
 }
 
+bool chunk_maker::is_copied(std::uint64_t stored, unsigned mask) const {
+  if (plan_.checksum) return false;
+  const std::uint64_t elements = data_.grid.chunk_elements();
+  switch (plan_.way) {
+    case strategy::packed: return applied(mask, 0) && stored == plan_.packed->encoded_size(elements * plan_.view.per_element());
+    case strategy::copy:
+      return (data_.filters.empty() || applied(mask, 0)) && stored == elements * data_.element_size && plan_.leaf.kind != type_class::boolean;
+    case strategy::copy_native:
+      return mask == 0 && data_.filters.filters.back().id != H5Z_FILTER_FLETCHER32 && data_.filters.filters.back().id != lz4_filter;
+    default: return false;
+  }
+}
+
 made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& at) const {
   made_chunk chunk = encoded(std::move(values), at);
   if (plan_.checksum) append_crc32c(chunk.bytes);
@@ -57,6 +70,7 @@ made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& a
 }
 
 std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  if (is_copied(stored.size(), mask)) return made_chunk{std::move(stored), outcome::raw};
   const std::size_t elements = static_cast<std::size_t>(data_.grid.chunk_elements());
   const std::size_t plain_size = elements * data_.element_size;
   const pipeline& p = data_.filters;
@@ -66,7 +80,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
       if (const auto size = plan_.packed->encoded_size(elements * plan_.view.per_element()); stored.size() != size) {
         throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(size));
       }
-      return made_chunk{std::move(stored), outcome::raw};
+      return made_chunk{std::move(stored), outcome::raw};  // a checksum follows
     case strategy::copy:
       if (!p.empty() && !applied(mask, 0)) break;
       expect_size(stored, plain_size);

@@ -21,9 +21,11 @@ class chunk_maker {
  public:
   explicit chunk_maker(const array_plan& plan) : plan_(plan), data_(plan.data) {}
 
-  // From what H5Dread_chunk gave, with its filter mask (HDF5's, and all ones for chunks over the edge that are stored unfiltered).
+  // From what is stored, with its filter mask (HDF5's, and all ones for chunks over the edge that are stored unfiltered).
   // Nothing where only libhdf5 knows how. Throws damaged_chunk, wrong_assumption, convert_error.
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  // True where so many stored bytes are the chunk of the store as they are, and need not be looked at.
+  bool is_copied(std::uint64_t stored, unsigned mask) const;
   // From values in memory, of the whole chunk. Releases what they point to.
   made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
 

@@ -24,18 +24,20 @@ constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
 constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without being stored one by one in the source
 constexpr std::uint64_t batch_bytes = 256U << 10;  // small chunks go to a thread by the dozen
 constexpr std::size_t batch_chunks = 64;
+constexpr std::uint64_t copied_share = 4;  // of a copied range, so much comes into memory at most
 
 // How a chunk comes to the thread that makes it.
 struct chunk_input {
   enum class form_type {
     stored,   // bytes of H5Dread_chunk
-    range,    // a range of the source's file
+    in_file,  // the same, still in the source's file
+    range,    // values, a range of the source's file
     retry,    // none: libhdf5 is asked for the values, by the thread itself
   } form = form_type::stored;
   std::vector<hsize_t> at;
   buffer bytes = {};
   unsigned mask = 0;
-  std::uint64_t offset = 0, size = 0;  // range
+  std::uint64_t offset = 0, size = 0;  // in_file, range
   bool drop_if_fill = false;           // retry
   std::string why = {};                // why it came to that, if it did
   std::uint64_t progress = 0;
@@ -264,23 +266,28 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
     chunk.progress = size;
     const bool read = plan.way == strategy::read && missing.empty();
     const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
-    if (cost >= batch_bytes) {
-      const h5::lock::pause others;
-      queue_.make_room(cost);
-    }
-    next.cost += cost;
     if (read) {
       chunk.form = chunk_input::form_type::retry;
     } else if (size > largest_stored) {
       chunk.form = chunk_input::form_type::retry;
       chunk.why = "a stored size of " + human_bytes(size);
     } else {
-      chunk.bytes.resize(static_cast<std::size_t>(size));
       const std::vector<hsize_t> first = data.grid.start(at);
-      if (H5Dread_chunk(data.dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()) < 0) {
-        chunk.form = chunk_input::form_type::retry;
-        chunk.why = h5::last_error();
-        chunk.bytes = {};
+      if (const auto offset = data.file.chunks().find(data.dataset, first.data(), size, chunk.mask)) {
+        chunk.form = chunk_input::form_type::in_file;
+        chunk.offset = *offset;
+        chunk.size = size;
+      } else {
+        if (cost >= batch_bytes) {
+          const h5::lock::pause others;
+          queue_.make_room(cost);
+        }
+        chunk.bytes.resize(static_cast<std::size_t>(size));
+        if (H5Dread_chunk(data.dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()) < 0) {
+          chunk.form = chunk_input::form_type::retry;
+          chunk.why = h5::last_error();
+          chunk.bytes = {};
+        }
       }
       // a writer that did not have the filter either may have stored the chunk without
       if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
@@ -293,6 +300,8 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       // such chunks are stored without filters, and the mask does not say so
       if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
     }
+    const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
+    next.cost += copied ? size / copied_share : cost;
     next.chunks.push_back(std::move(chunk));
     if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
     return true;
@@ -339,7 +348,7 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;
-      next.cost += chunk.size / 4;  // most of it never comes into memory
+      next.cost += chunk.size / copied_share;
     } else {
       chunk.form = chunk_input::form_type::retry;
       // what was never written cannot be told from the fill value here
@@ -441,13 +450,25 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
     } catch (const unreadable_range& e) {
       chunk.why = e.what();
     }
-  } else if (chunk.form == form::stored) {
+  } else if (chunk.form == form::stored || chunk.form == form::in_file) {
     try {
+      if (chunk.form == form::in_file && maker.is_copied(chunk.size, chunk.mask)) {
+        note_rounding();
+        out.put_range(chunk, source_.descriptor(), chunk.offset, chunk.size);
+        count(outcome::raw, chunk.size);
+        return true;
+      }
+      if (chunk.form == form::in_file) {
+        chunk.bytes.resize(static_cast<std::size_t>(chunk.size));
+        read_range(source_.descriptor(), chunk.offset, chunk.bytes);
+      }
       if (auto made = maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
         note_rounding();
         return put(std::move(*made));
       }
     } catch (const damaged_chunk& e) {
+      chunk.why = e.what();
+    } catch (const unreadable_range& e) {
       chunk.why = e.what();
     } catch (const h5::failure& e) {
       chunk.why = e.what();

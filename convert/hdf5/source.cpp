@@ -72,10 +72,13 @@ source_file::source_file(const std::string& path, std::uint64_t chunk_cache, con
 #endif
   s3_source remote;
   if (is_s3(path)) remote = find_in_s3(path, endpoint, access);
+  else chunk_locator::set_driver(access);
   etag_ = remote.etag;
   file_ = h5::handle(H5Fopen(is_s3(path) ? remote.url.c_str() : path.c_str(), H5F_ACC_RDONLY, access));
   if (!file_) throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
-  if (!is_s3(path)) descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (is_s3(path)) return;
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ >= 0) chunks_ = chunk_locator(file_);
 }
 
 source_file::~source_file() {

@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_CONVERT_HDF5_SOURCE_HPP
 #define ZARRBITS_CONVERT_HDF5_SOURCE_HPP
 
+#include "convert/hdf5/chunk_locator.hpp"
 #include "convert/hdf5/h5.hpp"
 #include "convert/selection.hpp"
 #include "convert/values_json.hpp"
@@ -72,6 +73,8 @@ class source_file final : public reference_reader {
   const std::string& etag() const { return etag_; }
   // Of the same file, for what can be read without libhdf5; negative where it cannot be opened.
   int descriptor() const { return descriptor_; }
+  // Where in the file of descriptor() chunks are.
+  const chunk_locator& chunks() const { return chunks_; }
   std::vector<source_object>& objects() { return objects_; }
   const std::vector<source_object>& objects() const { return objects_; }
   // What select() left out: the uppermost of each; what is below goes with it.
@@ -96,6 +99,7 @@ class source_file final : public reference_reader {
   std::string etag_;
   h5::handle file_;
   int descriptor_ = -1;
+  chunk_locator chunks_;
   std::vector<source_object> objects_;
   std::vector<source_object> unselected_;
   std::unordered_map<haddr_t, std::size_t> by_address_;

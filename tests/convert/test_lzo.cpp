@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(hostile_streams_are_refused_and_nothing_else) {
   for (const auto& [plain, hex] : streams()) {
     for (int i = 0; i < 2000; ++i) {
       buffer in = from_hex(hex);
-      for (unsigned n = 1 + random() % 3; n > 0; --n) in[random() % in.size()] = static_cast<std::byte>(random());
+      for (auto n = 1 + random() % 3; n > 0; --n) in[random() % in.size()] = static_cast<std::byte>(random());
       attempt(in);
     }
   }

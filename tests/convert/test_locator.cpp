@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What chunk_locator finds, beside what H5Dread_chunk reads: every index, with filters, masks and a user block.
+//
+#include "tests/convert/support.hpp"
+
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/chunk_locator.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <numeric>
+
+using namespace support;
+using zarrbits::conversion::chunk_locator;
+
+namespace {
+
+handle opened(const std::string& path, bool with_driver = true) {
+  const handle access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
+  if (with_driver) chunk_locator::set_driver(access);
+  return handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "open");
+}
+
+// Number of chunks that were found where H5Dread_chunk reads them; checks each.
+std::size_t found_chunks(const std::string& path, const std::string& name) {
+  const std::string bytes = read_file(path);
+  const handle file = opened(path), plain = opened(path, false);
+  const chunk_locator locator(file);
+  const handle d(H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open"), other(H5Dopen2(plain, name.c_str(), H5P_DEFAULT), "open");
+  const handle space(H5Dget_space(d), "space"), dcpl(H5Dget_create_plist(d), "properties");
+  zarrbits::conversion::chunk_grid grid;
+  grid.shape = zarrbits::h5::extent(space);
+  grid.chunk.resize(grid.shape.size());
+  H5Pget_chunk(dcpl, static_cast<int>(grid.chunk.size()), grid.chunk.data());
+  std::size_t found = 0;
+  for_each_stored_chunk(d, grid, [&](const std::vector<hsize_t>& at, hsize_t size) {
+    const dims first = grid.start(at);
+    std::string stored(size, '\0');
+    unsigned mask = 0, found_mask = 77;
+    check(H5Dread_chunk(other, H5P_DEFAULT, first.data(), &mask, stored.data()), "read a chunk");
+    const auto offset = locator.find(d, first.data(), size, found_mask);
+    BOOST_REQUIRE(offset.has_value());
+    BOOST_CHECK(bytes.substr(*offset, size) == stored);
+    BOOST_CHECK_EQUAL(found_mask, mask);
+    // and then libhdf5 reads as ever
+    std::string again(size, '\0');
+    check(H5Dread_chunk(d, H5P_DEFAULT, first.data(), &mask, again.data()), "read a chunk");
+    BOOST_CHECK(again == stored);
+    BOOST_CHECK(!locator.find(d, first.data(), size + 1, found_mask));  // another size than the chunk's
+    ++found;
+  });
+  return found;
+}
+
+std::vector<std::int32_t> counted(std::size_t n) {
+  std::vector<std::int32_t> v(n);
+  std::iota(v.begin(), v.end(), 1);
+  return v;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(chunks_are_found_in_every_index) {
+  for (const bool latest : {false, true}) {
+    for (const hsize_t user_block : {hsize_t{0}, hsize_t{512}}) {
+      const handle creation(H5Pcreate(H5P_FILE_CREATE), "make properties"), access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
+      H5Pset_userblock(creation, user_block);
+      if (latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+      conversion c(creation, access);
+      const auto values = counted(30 * 40);
+      const handle early = chunked({7, 9});
+      H5Pset_alloc_time(early, H5D_ALLOC_TIME_EARLY);  // latest: no index at all
+      c.dataset("implicit", H5T_NATIVE_INT32, {30, 40}, values, early);
+      c.dataset("fixed", H5T_NATIVE_INT32, {30, 40}, values, chunked({7, 9}));
+      c.dataset("extensible", H5T_NATIVE_INT32, {30, 40}, values, chunked({7, 9}), {H5S_UNLIMITED, 40});
+      c.dataset("extensible_second", H5T_NATIVE_INT32, {30, 40}, values, chunked({7, 9}), {30, H5S_UNLIMITED});
+      c.dataset("tree", H5T_NATIVE_INT32, {30, 40}, values, chunked({7, 9}), {H5S_UNLIMITED, H5S_UNLIMITED});
+      c.dataset("single", H5T_NATIVE_INT32, {30, 40}, values, chunked({30, 40}));
+      const handle filtered = chunked({7, 9});
+      H5Pset_deflate(filtered, 1);
+      handle d = c.dataset("filtered", H5T_NATIVE_INT32, {30, 40}, values, filtered);
+      const std::string raw(7 * 9 * 4, 'x');
+      const hsize_t first[2] = {7, 9};
+      check(H5Dwrite_chunk(d, H5P_DEFAULT, 1, first, raw.size(), raw.data()), "write a chunk without its filter");
+      // sparse: one chunk of many
+      handle sparse = c.dataset("sparse", H5T_NATIVE_INT32, {30, 40}, chunked({7, 9}));
+      check(H5Dwrite_chunk(sparse, H5P_DEFAULT, 0, first, raw.size(), raw.data()), "write a chunk");
+      c.close();
+      d = handle();
+      sparse = handle();
+      for (const char* name : {"implicit", "fixed", "extensible", "extensible_second", "tree", "filtered"}) {
+        BOOST_TEST_CONTEXT(name << (latest ? ", latest format" : "") << ", user block " << user_block) BOOST_CHECK_EQUAL(found_chunks(c.source(), name), 25u);
+      }
+      BOOST_CHECK_EQUAL(found_chunks(c.source(), "single"), 1u);
+      BOOST_CHECK_EQUAL(found_chunks(c.source(), "sparse"), 1u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_found_without_the_driver_or_without_a_chunk) {
+  conversion c;
+  c.dataset("d", H5T_NATIVE_INT32, {10}, chunked({5}));
+  c.close();
+  unsigned mask = 0;
+  const hsize_t first[1] = {0};
+  {
+    const handle file = opened(c.source(), false);
+    const handle d(H5Dopen2(file, "d", H5P_DEFAULT), "open");
+    BOOST_CHECK(!chunk_locator(file).find(d, first, 20, mask));
+  }
+  {
+    const handle file = opened(c.source());
+    const handle d(H5Dopen2(file, "d", H5P_DEFAULT), "open");
+    BOOST_CHECK(!chunk_locator(file).find(d, first, 20, mask));  // never written
+    BOOST_CHECK(!chunk_locator().find(d, first, 20, mask));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_driver_does_not_open_files_for_writing) {
+  conversion c;
+  c.close();
+  const handle access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
+  chunk_locator::set_driver(access);
+  const zarrbits::h5::silence quiet;
+  BOOST_CHECK_LT(H5Fopen(c.source().c_str(), H5F_ACC_RDWR, access), 0);
+  BOOST_CHECK_LT(H5Fcreate((c.source() + "2").c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), 0);
+  BOOST_CHECK(!std::filesystem::exists(c.source() + "2"));
+}
