@@ -81,8 +81,11 @@ ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept {
 ZARRBITS_AVX2_INLINE __m256i load_halves(const void* low, const void* high) noexcept {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(low)), load_half(high), 1);
 }
+ZARRBITS_AVX2_INLINE void store_half(std::byte* at, __m256i v) noexcept {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_castsi256_si128(v));
+}
 ZARRBITS_AVX2_INLINE void store_halves(std::byte* low, std::byte* high, __m256i v) noexcept {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(low), _mm256_castsi256_si128(v));
+  store_half(low, v);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(high), _mm256_extracti128_si256(v, 1));
 }
 

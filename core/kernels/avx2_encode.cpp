@@ -11,8 +11,8 @@
 //
 // The last step depends on m, the bits that a 64-bit lane has in the end:
 //
-//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, one store) or not (two stores of 16 bytes, or
-//   two vectors at a time)
+//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, two vectors at a time) or not (two stores of
+//   16 bytes, or two vectors at a time, see below)
 //   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
 //   other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59 and 61 to 63 bits that
 //   begin late in a byte end in a ninth one, which is shifted and shuffled apart
@@ -29,8 +29,14 @@
 //
 // Of short pairs w has all, and vpermd brings its halves together.
 //
-// Where 24 bytes of a vector are kept (12 of 16 bits), two vectors are stored as 32 and 16 bytes. Stores that overlap would cross a
-// border of cache lines more often, which takes two cycles more. In dwords:
+// Where 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: stores that overlap cross a border
+// of cache lines more often, which takes two cycles more. 8 of 16 bits, in quarters:
+//
+//   |..x1|..x0|  |y1..|y0..|        vpshufb
+//   |y1x1|y0x0|                     or-ed
+//   |y1y0|x1x0|                     vpermq
+//
+// 12 of 16 bits, in dwords:
 //
 //   x y   |. x5 x4 x3|. x2 x1 x0|        |. y5 y4 y3|. y2 y1 y0|        vpshufb
 //         |. . x5 x4|x3 x2 x1 x0|        |y1 y0 . .|y5 y4 y3 y2|        vpermd
@@ -88,8 +94,9 @@ constexpr bool short_lanes(unsigned width, unsigned bits) {
 
 // How lanes become bytes.
 enum class finish {
-  one_store,    // short lanes, or 64-bit lanes; the halves are moved together by vpermd
-  of_24_bytes,  // the same where 24 bytes of a vector are kept, two vectors
+  of_8_bytes,   // short lanes, or 64-bit lanes, 8 bytes of a vector; two vectors, whose halves are moved together by vpermd
+  of_16_bytes,  // the same, 16 bytes of a vector
+  of_24_bytes,  // the same, 24 bytes
   two_stores,   // 64-bit lanes of whole bytes, a store for each half
   short_pairs,  // 64-bit lanes of whole bytes, two vectors, less than 8 bytes of each half
   long_pairs,   // the same, more than 8 bytes
@@ -106,7 +113,7 @@ constexpr bool are_pairs(finish how) {
 // What measured best: pairs cost more instructions, which those with many already have no room for.
 constexpr finish finish_of(unsigned width, unsigned bits) {
   const unsigned m = 64 / width * bits;
-  if (short_lanes(width, bits) || m % 16 == 0) return m == 48 ? finish::of_24_bytes : finish::one_store;
+  if (m % 16 == 0) return m == 16 ? finish::of_8_bytes : m == 32 ? finish::of_16_bytes : finish::of_24_bytes;
   if (m % 8 == 4) return finish::half_bytes;
   if (m % 8 != 0) return bits < 8 ? finish::from_bytes : m == 59 || m > 60 ? finish::wide_carry : finish::carry;
   if (width == 8 || (width == 16 && bits > 8)) return finish::two_stores;
@@ -118,8 +125,8 @@ constexpr auto make_plans() {
   std::array<plan, width> plans{};
   for (unsigned bits = 1; bits < width; ++bits) {
     const finish how = finish_of(width, bits);
-    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits, false)
-                                           : make_plan(8, 64 / width * bits, are_pairs(how));
+    const bool in_pairs = are_pairs(how) || how == finish::of_8_bytes || how == finish::of_16_bytes;
+    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits, in_pairs) : make_plan(8, 64 / width * bits, in_pairs);
   }
   return plans;
 }
@@ -206,11 +213,13 @@ template <unsigned width, finish how, before prepare, bool wide = false>
 class packer {
  public:
   static constexpr bool in_pairs = are_pairs(how);
-  static constexpr bool moves_halves = how == finish::one_store || how == finish::of_24_bytes;
-  static constexpr std::size_t vectors =
-      how == finish::of_24_bytes || how == finish::carry || how == finish::wide_carry || in_pairs ? 2 : 1;
+  static constexpr bool moves_halves = how == finish::of_8_bytes || how == finish::of_16_bytes || how == finish::of_24_bytes;
+  static constexpr std::size_t vectors = how == finish::two_stores || how == finish::half_bytes ? 1 : 2;
   static constexpr std::size_t components = vectors * 256 / width, at_once = 4 / vectors;
-  static constexpr std::size_t reach = how == finish::short_pairs ? 32 : how == finish::of_24_bytes ? 48 : 32 * vectors;
+  static constexpr std::size_t reach = how == finish::of_8_bytes                                     ? 16
+                                       : how == finish::of_16_bytes || how == finish::short_pairs ? 32
+                                       : how == finish::of_24_bytes                                ? 48
+                                                                                                   : 32 * vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return bytes_out_; }
 
@@ -252,15 +261,19 @@ class packer {
     if constexpr (in_pairs) return pair(in, out);
     __m256i x = load_once(in), seen = prepared_.seen(x);
     x = lanes(x);
-    if constexpr (how == finish::one_store) {
-      store(out, _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_));
+    if constexpr (how == finish::of_8_bytes || how == finish::of_16_bytes) {
+      const __m256i y = load_once(in + 32);
+      seen = _mm256_or_si256(seen, prepared_.seen(y));
+      x = _mm256_or_si256(_mm256_shuffle_epi8(x, even_[0]), _mm256_shuffle_epi8(lanes(y), even_[1]));
+      if constexpr (how == finish::of_16_bytes) store(out, _mm256_permute4x64_epi64(x, 0xd8));
+      else store_half(out, _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 4, 1, 5, 7, 7, 7, 7)));
     } else if constexpr (how == finish::of_24_bytes) {
       __m256i y = load_once(in + 32);
       seen = _mm256_or_si256(seen, prepared_.seen(y));
       x = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(x, even_[0]), together_);
       y = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(lanes(y), even_[0]), _mm256_setr_epi32(2, 4, 5, 6, 7, 7, 0, 1));
       store(out, _mm256_blend_epi32(x, y, 0xc0));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 32), _mm256_castsi256_si128(y));
+      store_half(out + 32, y);
     } else if constexpr (how == finish::two_stores) {
       store_halves(out, out + start_[1], _mm256_shuffle_epi8(down(x), even_[0]));
     } else if constexpr (how == finish::half_bytes) {
@@ -418,8 +431,12 @@ template <unsigned width>
 bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const unsigned short_lane = width == 64 ? 0 : 32 / width * p.bits;
   switch (finish_of(width, p.bits)) {
-    case finish::one_store:
-      return pack_lanes<width, finish::one_store>(p, in, out, n);
+    case finish::of_8_bytes:
+      if constexpr (width != 8) return pack_lanes<width, finish::of_8_bytes>(p, in, out, n);
+      break;
+    case finish::of_16_bytes:
+      if constexpr (width != 8) return pack_lanes<width, finish::of_16_bytes>(p, in, out, n);
+      break;
     case finish::of_24_bytes:
       return pack_lanes<width, finish::of_24_bytes>(p, in, out, n);
     case finish::two_stores:
