@@ -19,6 +19,14 @@ struct chunk_locator::driver {
     haddr_t address;
     std::size_t size;
   };
+  // libhdf5's functions for users, which drivers are handed on with, forget the errors that came before: a file that cannot be opened is closed by one
+  // of them, and why it could not be would be lost.
+  struct kept_errors {
+    hid_t stack = H5Eget_current_stack();
+    ~kept_errors() {
+      if (stack >= 0) H5Eset_current_stack(stack);
+    }
+  };
   static file& of(H5FD_t* f) { return *reinterpret_cast<file*>(f); }
   static H5FD_t* below(const H5FD_t* f) { return reinterpret_cast<const file*>(f)->below; }
 
@@ -26,7 +34,10 @@ struct chunk_locator::driver {
     if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return nullptr;  // for sources only
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5FD_t* under = access >= 0 && H5Pset_fapl_sec2(access) >= 0 ? H5FDopen(name, flags, access, most) : nullptr;
-    if (access >= 0) H5Pclose(access);
+    if (access >= 0) {
+      const kept_errors before;
+      H5Pclose(access);
+    }
     if (!under) return nullptr;
     auto* f = new (std::nothrow) file{};
     if (f) f->below = under;
@@ -34,6 +45,7 @@ struct chunk_locator::driver {
     return reinterpret_cast<H5FD_t*>(f);
   }
   static herr_t close(H5FD_t* f) {
+    const kept_errors before;
     const herr_t status = H5FDclose(below(f));
     delete &of(f);
     return status;
@@ -62,7 +74,10 @@ struct chunk_locator::driver {
   }
   static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
   static herr_t lock(H5FD_t* f, hbool_t exclusive) { return H5FDlock(below(f), exclusive); }
-  static herr_t unlock(H5FD_t* f) { return H5FDunlock(below(f)); }
+  static herr_t unlock(H5FD_t* f) {
+    const kept_errors before;
+    return H5FDunlock(below(f));
+  }
 
   // Of this driver; negative where libhdf5 does not take it. Once for the process.
   static hid_t id() {

@@ -127,3 +127,19 @@ BOOST_AUTO_TEST_CASE(the_driver_does_not_open_files_for_writing) {
   BOOST_CHECK_LT(H5Fcreate((c.source() + "2").c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), 0);
   BOOST_CHECK(!std::filesystem::exists(c.source() + "2"));
 }
+
+BOOST_AUTO_TEST_CASE(why_a_file_cannot_be_opened_is_told_as_without_the_driver) {
+  conversion c;
+  c.dataset("d", H5T_NATIVE_INT32, {1000}, counted(1000), chunked({100}));
+  c.close();
+  std::filesystem::resize_file(c.source(), 3000);
+  const auto reason = [&](bool with_driver) {
+    const handle access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
+    if (with_driver) chunk_locator::set_driver(access);
+    const zarrbits::h5::silence quiet;
+    BOOST_CHECK_LT(H5Fopen(c.source().c_str(), H5F_ACC_RDONLY, access), 0);
+    return zarrbits::h5::last_error();
+  };
+  BOOST_CHECK_EQUAL(reason(true), reason(false));
+  BOOST_CHECK(reason(true).find("truncated") != std::string::npos);
+}
