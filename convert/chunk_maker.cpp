@@ -50,8 +50,7 @@ std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask,
   return chunk;
 }
 
-bool chunk_maker::is_copied(std::uint64_t stored, unsigned mask) const {
-  if (plan_.checksum) return false;
+bool chunk_maker::needs_no_look(std::uint64_t stored, unsigned mask) const {
   const std::uint64_t elements = data_.grid.chunk_elements();
   switch (plan_.way) {
     case strategy::packed: return applied(mask, 0) && stored == plan_.packed->encoded_size(elements * plan_.view.per_element());
@@ -70,17 +69,15 @@ made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& a
 }
 
 std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
-  if (is_copied(stored.size(), mask)) return made_chunk{std::move(stored), outcome::raw};
+  if (needs_no_look(stored.size(), mask)) return made_chunk{std::move(stored), outcome::raw};
   const std::size_t elements = static_cast<std::size_t>(data_.grid.chunk_elements());
   const std::size_t plain_size = elements * data_.element_size;
   const pipeline& p = data_.filters;
   switch (plan_.way) {
     case strategy::packed:
       if (!applied(mask, 0)) break;
-      if (const auto size = plan_.packed->encoded_size(elements * plan_.view.per_element()); stored.size() != size) {
-        throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(size));
-      }
-      return made_chunk{std::move(stored), outcome::raw};  // a checksum follows
+      throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
+                          std::to_string(plan_.packed->encoded_size(elements * plan_.view.per_element())));
     case strategy::copy:
       if (!p.empty() && !applied(mask, 0)) break;
       expect_size(stored, plain_size);
@@ -115,6 +112,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
   return encoded(std::move(values), at);
 }
 
+// Of filters that needs_no_look() does not pass.
 made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
   const filter& last = data_.filters.filters.back();
   if (last.id == H5Z_FILTER_FLETCHER32) {
@@ -126,11 +124,9 @@ made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
     const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
     return {std::move(chunk), how};
   }
-  if (last.id == lz4_filter) {  // shuffle before it, if anything: the size is the chunk's
-    if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
-    return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
-  }
-  return {std::move(stored), outcome::raw};
+  // lz4; shuffle before it, if anything: the size is the chunk's
+  if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
+  return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
 }
 
 // Outermost filters first, until the deflate stream itself is the payload.

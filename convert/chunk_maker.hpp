@@ -25,7 +25,7 @@ class chunk_maker {
   // Nothing where only libhdf5 knows how. Throws damaged_chunk, wrong_assumption, convert_error.
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // True where so many stored bytes are the chunk of the store as they are, and need not be looked at.
-  bool is_copied(std::uint64_t stored, unsigned mask) const;
+  bool is_copied(std::uint64_t stored, unsigned mask) const { return !plan_.checksum && needs_no_look(stored, mask); }
   // From values in memory, of the whole chunk. Releases what they point to.
   made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
 
@@ -41,6 +41,7 @@ class chunk_maker {
   static constexpr unsigned most_times = 4;
 
  private:
+  bool needs_no_look(std::uint64_t stored, unsigned mask) const;
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   made_chunk encoded(buffer values, const std::vector<hsize_t>& at) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;

@@ -135,19 +135,14 @@ std::uint32_t adler(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-buffer lzo1x(std::span<const std::byte>& in, std::size_t most) {
+buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most) {
   lzo_stream stream(in, most);
   buffer out = stream.decode();
-  in = stream.rest();
-  return out;
-}
-
-buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most) {
-  buffer out = lzo1x(in, most);
-  if (in.empty()) return out;  // tables of PyTables 0.4 and before
-  if (in.size() != 8) throw damaged_chunk("lzo: something follows its end");
-  if (little(in.subspan(4)) != (out.size() & 0xFFFFFFFFU)) throw damaged_chunk("lzo: it makes another length than it announces");
-  if (little(in) != adler(out)) throw damaged_chunk("lzo: the checksum is wrong");
+  const auto rest = stream.rest();
+  if (rest.empty()) return out;  // tables of PyTables 0.4 and before
+  if (rest.size() != 8) throw damaged_chunk("lzo: something follows its end");
+  if (little(rest.subspan(4)) != (out.size() & 0xFFFFFFFFU)) throw damaged_chunk("lzo: it makes another length than it announces");
+  if (little(rest) != adler(out)) throw damaged_chunk("lzo: the checksum is wrong");
   return out;
 }
 

@@ -10,14 +10,10 @@
 
 namespace zarrbits::conversion {
 
-// Decodes one stream up to its end marker, and takes it from `in`. Throws damaged_chunk for what is no such stream, and where it makes more
-// than `most` bytes.
-buffer lzo1x(std::span<const std::byte>& in, std::size_t most);
-
 // A chunk of filter 305: one stream, and where the filter was told so (all PyTables since 2003), the Adler-32 of what it makes and its length,
-// both checked.
+// both checked. Throws damaged_chunk.
 buffer undo_lzo(std::span<const std::byte> in, std::size_t size);
-// The same where the size is not known.
+// The same where the size is not known: as many bytes as it makes, but no more than `most`.
 buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most);
 
 }  // namespace zarrbits::conversion

@@ -191,7 +191,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
     return n;
   }
   template <class Sink>
-  void copy_to(Sink& sink, const char*& from, const char* end, bool flush) {
+  void copy_to(Sink& sink, const char* from, const char* end, bool flush) {
     for (bool more = true; flush ? more : from != end;) {
       char piece[512], *to = piece;
       more = this->filter().filter(from, end, to, piece + sizeof piece, flush);
@@ -202,8 +202,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   void finish_in_memory(Sink& sink) {
     try {
       move(sink, std::ios_base::out);
-      const char* none = nullptr;
-      copy_to(sink, none, none, true);
+      copy_to(sink, nullptr, nullptr, true);
     } catch (...) {
       try {
         base_type::close(sink, std::ios_base::in);
