@@ -17,7 +17,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <fcntl.h>
 #include <functional>
@@ -49,6 +51,17 @@ void try_report(const std::string& path) {
   if (error) {
     throw convert_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) + "; check the place given with --report");
   }
+}
+
+// One heap, for one of each thread would keep what was freed: with many threads more than the bound. It keeps a part of the bound, where glibc
+// would give the buffers of each chunk back to the system and take them anew, page by page: 1.4 times the CPU time with two threads.
+void tune_heap([[maybe_unused]] std::uint64_t memory) {
+#ifdef __GLIBC__
+  constexpr std::uint64_t largest = 32 << 20;  // that M_MMAP_THRESHOLD takes
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_TRIM_THRESHOLD, static_cast<int>(std::min(memory / 8, 4 * largest)));
+  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(std::min(memory / 16, largest)));
+#endif
 }
 
 }  // namespace
@@ -126,9 +139,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + threads);
     options.threads = static_cast<unsigned>(n);
   }
-#ifdef M_ARENA_MAX
-  ::mallopt(M_ARENA_MAX, 1);  // a heap for each thread would keep what was freed: with many threads more than the bound
-#endif
+  tune_heap(options.memory);
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   origin = "--partition";
   if (!partition.empty()) {

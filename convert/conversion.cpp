@@ -2,7 +2,6 @@
 #include "convert/conversion.hpp"
 
 #include "convert/chunk_maker.hpp"
-#include "convert/hdf5/decompressors.hpp"
 #include "convert/names.hpp"
 #include "convert/selection.hpp"
 #include "convert/store/consolidate.hpp"
@@ -13,7 +12,6 @@
 namespace zarrbits::conversion {
 
 conversion_run::conversion_run(const convert_options& options, mode how) : options_(options) {
-  register_decoders();
   // the source is opened, and what is wanted of it found, before anything is written or removed
   const source_name name = split_source(options.source);
   selection wanted(options.include, options.exclude);

@@ -25,6 +25,9 @@ constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without b
 constexpr std::uint64_t batch_bytes = 256U << 10;  // small chunks go to a thread by the dozen
 constexpr std::size_t batch_chunks = 64;
 constexpr std::uint64_t copied_share = 4;  // of a copied range, so much comes into memory at most
+// The batches of one shard wait for each other, so that there had better be few.
+constexpr std::size_t batch_chunks_of_shard = 256;
+constexpr std::uint64_t copied_share_of_shard = 64;
 
 // How a chunk comes to the thread that makes it.
 struct chunk_input {
@@ -93,31 +96,34 @@ struct unit_runner::batch {
 
   const dataset_part& node() const { return unit->dataset->parts()[part]; }
   bool stopped() const { return unit->stop || unit->is_wrong(part); }
+  bool is_full() const { return cost >= batch_bytes || chunks.size() >= (shard ? batch_chunks_of_shard : batch_chunks); }
 };
 
 // Where a chunk goes that is made: under its own key, or to its place in a shard, when the batch is through.
 class unit_runner::destination {
  public:
-  destination(sink& out, const batch& all) : out_(out), all_(all) {}
+  destination(sink& out, const source_file& source, const batch& all) : out_(out), source_(source), all_(all) {}
 
   void put(const chunk_input& chunk, buffer bytes) {
     if (!all_.shard) out_.put(key(chunk.at), bytes);
     else waiting_.push_back({number(chunk.at), std::move(bytes)});
   }
-  // Throws unreadable_range where the file has fewer bytes.
-  void put_range(const chunk_input& chunk, int fd, std::uint64_t offset, std::uint64_t size) {
-    if (!all_.shard) return out_.put_range(key(chunk.at), fd, offset, size);
-    require_range(fd, offset, size);
-    waiting_.push_back({number(chunk.at), {}, fd, offset, size});
+  // The chunk as it is in the source's file. Throws unreadable_range.
+  void put_range(const chunk_input& chunk) {
+    if (!all_.shard) return out_.put_range(key(chunk.at), source_.descriptor(), chunk.offset, chunk.size);
+    source_.require_range(chunk.offset, chunk.size);
+    waiting_.push_back({number(chunk.at), {}, true, chunk.offset, chunk.size});
   }
-  // Once, when all chunks of the batch are through, or it is given up. Returns the size of the shard's index, if this was the last of it.
+  // Once, when all chunks of the batch are through, or it is given up. Returns the shard's overhead, if this was the last of it.
   std::uint64_t finish(bool whole) {
     if (!all_.shard) return 0;
     if (!whole) return all_.shard->take(all_.turn, {});
     return all_.shard->take(all_.turn, [&](shard_writer& shard) {
-      for (waiting& w : waiting_) {
-        if (w.fd < 0) shard.add(w.at, w.bytes);
-        else shard.add_range(w.at, w.fd, w.offset, w.size);
+      std::vector<std::uint64_t> sizes;
+      for (std::size_t i = 0; i < waiting_.size(); i += sizes.empty() ? 1 : sizes.size()) {
+        sizes = run_from(i);
+        if (sizes.empty()) shard.add(waiting_[i].at, waiting_[i].bytes);
+        else shard.add_range(waiting_[i].at, source_.descriptor(), waiting_[i].offset, sizes);
       }
     });
   }
@@ -126,13 +132,27 @@ class unit_runner::destination {
   struct waiting {
     std::size_t at;
     buffer bytes = {};
-    int fd = -1;
-    std::uint64_t offset = 0, size = 0;
+    bool in_file = false;
+    std::uint64_t offset = 0, size = 0;  // in_file
   };
+  // Small chunks that follow each other in the file and in the shard are one range. Empty where waiting_[i] is not in the file.
+  std::vector<std::uint64_t> run_from(std::size_t i) const {
+    std::vector<std::uint64_t> sizes;
+    for (std::uint64_t end = 0; i < waiting_.size(); ++i) {
+      const waiting& w = waiting_[i];
+      const bool follows = sizes.empty() || (w.at == waiting_[i - 1].at + 1 && w.offset == end && w.size < shard_writer::worth_a_gap);
+      if (!w.in_file || !follows) break;
+      sizes.push_back(w.size);
+      end = w.offset + w.size;
+      if (w.size >= shard_writer::worth_a_gap) break;
+    }
+    return sizes;
+  }
   std::string key(const std::vector<hsize_t>& at) const { return chunk_key(all_.node().store_path, at, all_.plan->trailing); }
   std::size_t number(const std::vector<hsize_t>& at) const { return static_cast<std::size_t>(all_.plan->data.shards.number_in_chunk(at)); }
 
   sink& out_;
+  const source_file& source_;
   const batch& all_;
   std::vector<waiting> waiting_;
 };
@@ -245,9 +265,9 @@ void unit_runner::enter_shard(batch& next, const std::vector<hsize_t>& at) {
 void unit_runner::leave_shard(batch& next) {
   if (!next.shard) return;
   const h5::lock::pause others;  // the last of it may be written here
-  const std::uint64_t index = std::exchange(next.shard, nullptr)->close();
+  const std::uint64_t overhead = std::exchange(next.shard, nullptr)->close();
   const std::lock_guard held(next.unit->mutex);
-  next.unit->result.arrays[next.part].store_bytes += index;
+  next.unit->result.arrays[next.part].store_bytes += overhead;
 }
 
 void unit_runner::produce_stored(batch& next, const chunk_range& range) {
@@ -301,9 +321,9 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
     }
     const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
-    next.cost += copied ? size / copied_share : cost;
+    next.cost += copied ? size / (next.shard ? copied_share_of_shard : copied_share) : cost;
     next.chunks.push_back(std::move(chunk));
-    if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
+    if (next.is_full()) submit(next);
     return true;
   });
   const std::lock_guard held(next.unit->mutex);
@@ -348,7 +368,7 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;
-      next.cost += chunk.size / copied_share;
+      next.cost += chunk.size / (next.shard ? copied_share_of_shard : copied_share);
     } else {
       chunk.form = chunk_input::form_type::retry;
       // what was never written cannot be told from the fill value here
@@ -356,7 +376,7 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       next.cost += read_cost;
     }
     next.chunks.push_back(std::move(chunk));
-    if (next.cost >= batch_bytes || next.chunks.size() >= batch_chunks) submit(next);
+    if (next.is_full()) submit(next);
     return true;
   });
   const std::lock_guard held(next.unit->mutex);
@@ -386,7 +406,7 @@ void unit_runner::work(batch& all) {
   }();
   array_result result;
   std::uint64_t progress = 0;
-  destination out(out_, all);
+  destination out(out_, source_, all);
   try {
     for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
       progress += all.chunks[i].progress;
@@ -438,7 +458,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
   if (chunk.form == form::range) {
     try {
       if (chunk.size == plain && plan.leaf.kind != type_class::boolean && !plan.checksum) {
-        out.put_range(chunk, source_.descriptor(), chunk.offset, chunk.size);
+        out.put_range(chunk);
         count(outcome::raw, chunk.size);
         return true;
       }
@@ -454,7 +474,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
     try {
       if (chunk.form == form::in_file && maker.is_copied(chunk.size, chunk.mask)) {
         note_rounding();
-        out.put_range(chunk, source_.descriptor(), chunk.offset, chunk.size);
+        out.put_range(chunk);
         count(outcome::raw, chunk.size);
         return true;
       }

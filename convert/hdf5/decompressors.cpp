@@ -163,8 +163,8 @@ std::size_t lzo_decoder(unsigned flags, std::size_t, const unsigned[], std::size
 
 }  // namespace
 
-void register_decoders() {
-  const H5Z_class2_t classes[] = {
+void register_decoders(hid_t creation_properties) {
+  static const H5Z_class2_t classes[] = {
       {H5Z_CLASS_T_VERS, bzip2_filter, 0, 1, "bzip2", nullptr, nullptr, bzip2_decoder},
       {H5Z_CLASS_T_VERS, lzo_filter, 0, 1, "lzo", nullptr, nullptr, lzo_decoder},
       {H5Z_CLASS_T_VERS, lzf_filter, 0, 1, "lzf", nullptr, nullptr, lzf_decoder},
@@ -173,8 +173,13 @@ void register_decoders() {
       {H5Z_CLASS_T_VERS, blosc_filter, 0, 1, "blosc", nullptr, nullptr, blosc_decoder},
       {H5Z_CLASS_T_VERS, zstd_filter, 0, 1, "zstd", nullptr, nullptr, zstd_decoder},
   };
+  // a virtual dataset has the filters of others
+  const bool all = H5Pisa_class(creation_properties, H5P_DATASET_CREATE) > 0 && H5Pget_layout(creation_properties) == H5D_VIRTUAL;
   for (const H5Z_class2_t& c : classes) {
-    if (H5Zfilter_avail(c.id) <= 0) H5Zregister(&c);  // a plugin of the user's goes first
+    unsigned flags = 0;
+    std::size_t no_values = 0;
+    const bool wanted = all || H5Pget_filter_by_id2(creation_properties, c.id, &flags, &no_values, nullptr, 0, nullptr, nullptr) >= 0;
+    if (wanted && H5Zfilter_avail(c.id) <= 0) H5Zregister(&c);  // a plugin of the user's goes first
   }
   H5Eclear2(H5E_DEFAULT);
 }

@@ -23,9 +23,9 @@ buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
 // Filter 307: one bzip2 stream.
 buffer undo_bzip2(std::span<const std::byte> in, std::size_t size);
 
-// Lets libhdf5 itself decode these filters, where it has none of its own: for values that only libhdf5 can read (strings and
-// sequences, which lie outside of their chunks).
-void register_decoders();
+// Lets libhdf5 itself decode the filters of a dataset or a group, where it has none of its own: for values that only libhdf5 can read (strings
+// and sequences, which lie outside of their chunks). Not all at once, for libhdf5 looks for each in all plugins.
+void register_decoders(hid_t creation_properties);
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level);
 buffer bzip2_stream(std::span<const std::byte> bytes, int level);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/source.hpp"
 
+#include "convert/hdf5/decompressors.hpp"
 #include "convert/hdf5/s3_source.hpp"
 #include "convert/names.hpp"
 #include "convert/store/sink.hpp"
@@ -78,11 +79,17 @@ source_file::source_file(const std::string& path, std::uint64_t chunk_cache, con
   if (!file_) throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
   if (is_s3(path)) return;
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ >= 0) chunks_ = chunk_locator(file_);
+  if (descriptor_ < 0) return;
+  chunks_ = chunk_locator(file_);
+  if (::fstat(descriptor_, &info) == 0 && info.st_size > 0) size_ = static_cast<std::uint64_t>(info.st_size);
 }
 
 source_file::~source_file() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void source_file::require_range(std::uint64_t offset, std::uint64_t size) const {
+  if (offset > size_ || size > size_ - offset) throw unreadable_range("the file ends before it");
 }
 
 h5::handle source_file::open(const source_object& o) const {
@@ -197,6 +204,7 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
   h5::handle group;
   try {
     group = open(objects_[index]);
+    if (const h5::handle properties(H5Gget_create_plist(group)); properties) register_decoders(properties);  // its links may be compressed
     hsize_t position = 0;
     h5::check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &found), "list the group");
   } catch (const h5::failure& e) {

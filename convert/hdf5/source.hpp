@@ -73,6 +73,8 @@ class source_file final : public reference_reader {
   const std::string& etag() const { return etag_; }
   // Of the same file, for what can be read without libhdf5; negative where it cannot be opened.
   int descriptor() const { return descriptor_; }
+  // Throws unreadable_range where the file had fewer bytes when it was opened.
+  void require_range(std::uint64_t offset, std::uint64_t size) const;
   // Where in the file of descriptor() chunks are.
   const chunk_locator& chunks() const { return chunks_; }
   std::vector<source_object>& objects() { return objects_; }
@@ -99,6 +101,7 @@ class source_file final : public reference_reader {
   std::string etag_;
   h5::handle file_;
   int descriptor_ = -1;
+  std::uint64_t size_ = 0;  // of the file of descriptor_
   chunk_locator chunks_;
   std::vector<source_object> objects_;
   std::vector<source_object> unselected_;

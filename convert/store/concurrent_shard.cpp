@@ -46,6 +46,6 @@ std::uint64_t concurrent_shard::close() {
 // Becomes true once, for the last turn or for close().
 bool concurrent_shard::is_whole() const { return closed_ && done_ == turns_ && !given_up_; }
 
-std::uint64_t concurrent_shard::commit() { return writer_.commit() > 0 ? writer_.index_size() : 0; }
+std::uint64_t concurrent_shard::commit() { return writer_.commit() > 0 ? writer_.overhead() : 0; }
 
 }  // namespace zarrbits::conversion

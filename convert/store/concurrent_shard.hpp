@@ -22,7 +22,7 @@ class concurrent_shard {
   concurrent_shard(sink& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}
 
   std::uint64_t next_turn();
-  // Where it is the last one and the shard is closed, the shard becomes whole: returns the size of its index, and 0 otherwise.
+  // Where it is the last one and the shard is closed, the shard becomes whole: returns its overhead, and 0 otherwise.
   // Throws what `write` throws; then, or without `write`, the shard is given up: nothing is left of it.
   std::uint64_t take(std::uint64_t turn, const std::function<void(shard_writer&)>& write);
   // No turns follow. Returns as take() does.

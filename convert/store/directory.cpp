@@ -104,6 +104,7 @@ void directory_sink::open_target(const sink_options& options) {
     if (error == EEXIST) throw convert_error("another conversion writes to \"" + root_ + "\"; wait for it or choose another name");
     fail_file("cannot write to the store", root_, error);
   }
+  is_alone_ = !joined_ && !found_unfinished_;
   if (sync_) remember(root_);
 }
 
@@ -147,24 +148,28 @@ directory_sink::~directory_sink() {
 }
 
 // Becomes the file `path` with commit(); else it goes.
-class directory_sink::temporary_file {
+class directory_sink::new_file {
  public:
-  temporary_file(directory_sink& sink, std::string path)
-      : sink_(sink), path_(std::move(path)), slash_(path_.rfind('/')),
-        temporary_(path_.substr(0, slash_ + 1) + std::string(temporary_prefix) + sink.token_ + "-" + std::to_string(sink.next_temporary_++) +
-                   std::string(temporary_suffix)) {
-    open();
-    if (!fd_ && errno == ENOENT) {
-      sink_.make_folders(path_.substr(0, slash_));
+  // A rename costs as much as copying tens of KiB: what nobody looks at before the store is whole may have its name from the beginning.
+  enum class named { with_commit, at_once };
+
+  new_file(directory_sink& sink, std::string path, named when) : sink_(sink), path_(std::move(path)), slash_(path_.rfind('/')) {
+    if (when == named::at_once) {
+      written_ = path_;
+      open();
+    }
+    if (!fd_) {  // or there is one, of an earlier try
+      written_ = path_.substr(0, slash_ + 1) + std::string(temporary_prefix) + sink.token_ + "-" + std::to_string(sink.next_temporary_++) +
+                 std::string(temporary_suffix);
       open();
     }
     if (!fd_) fail_file("cannot write", path_, errno);
   }
-  ~temporary_file() {
-    if (!committed_ && fd_) ::unlink(temporary_.c_str());
+  ~new_file() {
+    if (!committed_ && fd_) ::unlink(written_.c_str());
   }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
 
   int fd() const { return fd_.get(); }
   void check(int error) const {
@@ -176,13 +181,13 @@ class directory_sink::temporary_file {
     if (sink_.sync_ && ::fsync(fd()) != 0) check(errno);
     if (const int error = ::close(fd_.get()) == 0 ? 0 : errno) {
       fd_.release();
-      ::unlink(temporary_.c_str());
+      ::unlink(written_.c_str());
       check(error);
     }
     fd_.release();
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (written_ != path_ && ::rename(written_.c_str(), path_.c_str()) != 0) {
       const int error = errno;
-      ::unlink(temporary_.c_str());
+      ::unlink(written_.c_str());
       check(error);
     }
     committed_ = true;
@@ -190,19 +195,25 @@ class directory_sink::temporary_file {
   }
 
  private:
-  void open() { fd_ = file_descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)); }
+  void open() {
+    const auto try_to = [this] { fd_ = file_descriptor(::open(written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)); };
+    try_to();
+    if (fd_ || errno != ENOENT) return;
+    sink_.make_folders(path_.substr(0, slash_));
+    try_to();
+  }
 
   directory_sink& sink_;
   std::string path_;
   std::size_t slash_;
-  std::string temporary_;
+  std::string written_;
   file_descriptor fd_;
   bool committed_ = false;
 };
 
 class directory_sink::writer final : public object_writer {
  public:
-  writer(directory_sink& sink, std::string_view key) : sink_(sink), key_(key), file_(sink, sink.path_of(key)) {}
+  writer(directory_sink& sink, std::string_view key) : sink_(sink), key_(key), file_(sink, sink.path_of(key), new_file::named::with_commit) {}
   void append(std::span<const std::byte> bytes) override {
     size_ += bytes.size();
     if (bytes.size() < room - pending_.size()) {  // many small chunks are one write
@@ -232,21 +243,22 @@ class directory_sink::writer final : public object_writer {
   }
   directory_sink& sink_;
   std::string key_;
-  temporary_file file_;
+  new_file file_;
   std::vector<std::byte> pending_;
   std::uint64_t size_ = 0;
 };
 
 void directory_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  if (sync_ && (key == "zarr.json" || key.ends_with("/zarr.json"))) sync_folders();  // what it speaks of comes first
-  temporary_file file(*this, path_of(key));
+  const bool chunk = key != "zarr.json" && !key.ends_with("/zarr.json") && !key.starts_with(unfinished_folder);
+  if (sync_ && !chunk) sync_folders();  // what it speaks of comes first
+  new_file file(*this, path_of(key), chunk && is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
   file.write(bytes);
   file.commit();
   count(key, bytes.size());
 }
 
 void directory_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
-  temporary_file file(*this, path_of(key));
+  new_file file(*this, path_of(key), is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
   file.write(fd, offset, size);
   file.commit();
   count(key, size);
@@ -321,6 +333,7 @@ void directory_sink::finish() {
 }
 
 void directory_sink::make_folders(const std::string& path) {
+  if (!sync_ && ::mkdir(path.c_str(), 0777) == 0) return;
   std::error_code e;
   if (sync_) {  // each new folder is an entry of the one above it
     for (fs::path p = path; p.native().size() > root_.size() && !fs::exists(p, e); p = p.parent_path()) remember(p.parent_path().native());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory: one file per object, each of which appears whole, by a rename, or not at all.
+// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; but for the chunks of a store that this process
+// alone began. No reader finds these before their zarr.json, and no later run takes one for whole that is not in the journal.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_HPP
@@ -31,7 +32,7 @@ class directory_sink final : public sink {
   bool tells_case_apart() const override { return tells_case_apart_; }
 
  private:
-  class temporary_file;
+  class new_file;
   class writer;
 
   void open_target(const sink_options& options);
@@ -46,6 +47,7 @@ class directory_sink final : public sink {
   bool joined_ = false;        // stays without finish()
   bool created_root_ = false;
   bool found_unfinished_ = false;
+  bool is_alone_ = false;      // nobody else writes to this store
   bool finished_ = false;
   bool tells_case_apart_ = true;
   const std::string token_;

@@ -7,6 +7,7 @@
 #include <zarrbits/convert.hpp>
 
 #include <limits>
+#include <numeric>
 
 namespace zarrbits::conversion {
 
@@ -15,6 +16,11 @@ namespace {
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
 
+// Ranges of files go where they have the same place in a page as in their file: the kernel copies whole pages so, and file systems that share
+// blocks need not copy. A gap is 3 % of such a range at most, and not needed between those that follow each other in the file, too.
+constexpr std::uint64_t page = 4096;
+constexpr std::byte gap[page] = {};
+
 void put_little_endian(std::byte* to, std::uint64_t v, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(v >> (8 * i));
 }
@@ -22,41 +28,48 @@ void put_little_endian(std::byte* to, std::uint64_t v, unsigned bytes) {
 }  // namespace
 
 shard_writer::shard_writer(sink& out, std::string key, std::size_t chunks)
-    : out_(out), key_(std::move(key)), index_(chunks * entry_size, std::byte{0xFF}) {}
+    : out_(out), key_(std::move(key)), index_(chunks * entry_size, std::byte{0xFF}), overhead_(index_.size() + checksum_size) {}
 
-object_writer& shard_writer::open(std::size_t at, std::uint64_t size) {
+object_writer& shard_writer::open(std::size_t at, std::size_t chunks, std::uint64_t size) {
   if (broken_) throw std::logic_error("a shard goes on after a failure");
-  if (at < next_ || at >= index_.size() / entry_size) throw std::logic_error("chunks of a shard come in rising order");
+  const std::size_t all = index_.size() / entry_size;
+  if (at < next_ || at >= all || chunks > all - at) throw std::logic_error("chunks of a shard come in rising order");
   if (size > std::numeric_limits<std::uint64_t>::max() / 2 - size_) throw convert_error("the shard \"" + key_ + "\" becomes too large");
   if (!object_) object_ = out_.begin(key_);
   return *object_;
 }
 
-void shard_writer::add(std::size_t at, std::span<const std::byte> bytes) {
-  object_writer& object = open(at, bytes.size());
-  broken_ = true;  // until it is written
-  object.append(bytes);
-  broken_ = false;
+void shard_writer::note(std::size_t at, std::uint64_t size) {
   put_little_endian(&index_[at * entry_size], size_, 8);
-  put_little_endian(&index_[at * entry_size + 8], bytes.size(), 8);
-  size_ += bytes.size();
+  put_little_endian(&index_[at * entry_size + 8], size, 8);
+  size_ += size;
   next_ = at + 1;
 }
 
-void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::uint64_t size) {
+void shard_writer::add(std::size_t at, std::span<const std::byte> bytes) {
+  object_writer& object = open(at, 1, bytes.size());
+  broken_ = true;  // until it is written
+  object.append(bytes);
+  broken_ = false;
+  note(at, bytes.size());
+}
+
+void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes) {
+  const std::uint64_t size = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   require_range(fd, offset, size);
-  object_writer& object = open(at, size);
+  const std::uint64_t before = !sizes.empty() && sizes[0] >= worth_a_gap ? (offset - size_) % page : 0;
+  object_writer& object = open(at, sizes.size(), before + size);
   broken_ = true;
+  object.append(std::span(gap).first(static_cast<std::size_t>(before)));
+  size_ += before;
+  overhead_ += before;
   try {
     object.append_range(fd, offset, size);
   } catch (const unreadable_range& e) {
     throw convert_error("the source cannot be read while the shard \"" + key_ + "\" is written: " + e.what() + "; is it still there, and whole?");
   }
   broken_ = false;
-  put_little_endian(&index_[at * entry_size], size_, 8);
-  put_little_endian(&index_[at * entry_size + 8], size, 8);
-  size_ += size;
-  next_ = at + 1;
+  for (const std::uint64_t one : sizes) note(at++, one);
 }
 
 std::uint64_t shard_writer::commit() {
@@ -67,10 +80,8 @@ std::uint64_t shard_writer::commit() {
   object_->append(index);
   object_->commit();
   object_.reset();
-  return size_ + index_size();
+  return size_ + index.size();
 }
-
-std::uint64_t shard_writer::index_size() const noexcept { return index_.size() + checksum_size; }
 
 nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape, const nlohmann::ordered_json& inner_codecs) {
   using json = nlohmann::ordered_json;

@@ -4,7 +4,7 @@
 //
 //   shard_writer shard(out, "a/c/0", 64);     // 64 chunks, in C order of the grid inside the shard
 //   shard.add(3, chunk);                      // rising numbers; what is left out is missing
-//   shard.add_range(4, fd, address, size);    // bytes of the source's file
+//   shard.add_range(4, fd, offset, sizes);    // bytes of the source's file
 //   shard.commit();                           // without a chunk there is no object
 //
 #ifndef ZARRBITS_CONVERT_STORE_SHARD_HPP
@@ -23,28 +23,33 @@
 
 namespace zarrbits::conversion {
 
-// The bytes depend on the chunks alone, not on when and where they were added.
+// The bytes depend on the chunks alone, and for ranges on their offsets; not on when and by whom they were added.
 class shard_writer {
  public:
   shard_writer(sink& out, std::string key, std::size_t chunks);
 
   // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
   void add(std::size_t at, std::span<const std::byte> bytes);
-  // Throws unreadable_range before anything is written where the file has fewer bytes; then the chunk is missing and the shard goes on.
-  void add_range(std::size_t at, int fd, std::uint64_t offset, std::uint64_t size);
+  // Chunks `at`, `at` + 1 and so on, that lie one behind the other in a file.
+  // Throws unreadable_range before anything is written where the file has fewer bytes; then they are missing and the shard goes on.
+  void add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes);
+  // Ranges of this size are aligned in the shard as they are in their file, after a gap if need be: add such a chunk by itself.
+  static constexpr std::uint64_t worth_a_gap = 128 << 10;
 
   bool empty() const noexcept { return object_ == nullptr; }
-  std::uint64_t index_size() const noexcept;  // bytes, with its checksum
+  std::uint64_t overhead() const noexcept { return overhead_; }  // bytes of the object that are no chunk's: its index, and gaps before ranges
   // Writes the index. Returns the object's size; 0 where there is none.
   std::uint64_t commit();
 
  private:
-  object_writer& open(std::size_t at, std::uint64_t size);
+  object_writer& open(std::size_t at, std::size_t chunks, std::uint64_t size);
+  void note(std::size_t at, std::uint64_t size);
 
   sink& out_;
   std::string key_;
   std::unique_ptr<object_writer> object_;
   std::vector<std::byte> index_;  // offset and size of each chunk; all bits set where it is missing
+  std::uint64_t overhead_;
   std::uint64_t size_ = 0;
   std::size_t next_ = 0;
   bool broken_ = false;

@@ -7,8 +7,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <fcntl.h>
-
 #include <thread>
 
 using namespace support;
@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::span<const std::byte> bytes(std::string_view s) { return std::as_bytes(std::span(s.data(), s.size())); }
+
+constexpr std::array<std::uint64_t, 1> one_of_2{2};
 
 // What zarr-python 3.4 writes for uint8 data of 4 chunks of 2, "ab", nothing, nothing, "cd", in one shard.
 std::string by_zarr_python() {
@@ -43,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_shard_is_byte_for_byte_what_zarr_python_writes) {
   shard_writer shard(*out, "a/c/0", 4);
   BOOST_TEST(shard.empty());
   shard.add(0, bytes("ab"));
-  shard.add_range(3, source.get(), 2, 2);
+  shard.add_range(3, source.get(), 2, one_of_2);
   BOOST_TEST(!shard.empty());
   BOOST_TEST(!fs::exists(f / "out/a/c/0"));
   BOOST_TEST(shard.commit() == 72U);
@@ -65,10 +67,47 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_the_source_does_not_have_is_missing_and_the_sh
   const auto out = make_sink(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add(0, bytes("ab"));
-  BOOST_CHECK_THROW(shard.add_range(1, source.get(), 1, 2), unreadable_range);
-  shard.add_range(3, source.get(), 0, 2);
+  BOOST_CHECK_THROW((shard.add_range(1, source.get(), 1, one_of_2)), unreadable_range);
+  shard.add_range(3, source.get(), 0, one_of_2);
   shard.commit();
   BOOST_TEST((read_file(f / "out/c/0") == by_zarr_python()));
+}
+
+BOOST_AUTO_TEST_CASE(chunks_that_follow_each_other_in_the_file_are_one_range) {
+  folder f;
+  std::ofstream(f / "source") << ".abbccc";
+  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const auto out = make_sink(f / "out", {});
+  shard_writer shard(*out, "c/0", 4);
+  shard.add_range(1, source.get(), 1, std::array<std::uint64_t, 3>{1, 2, 3});
+  BOOST_CHECK_THROW((shard.add_range(3, source.get(), 1, std::array<std::uint64_t, 2>{1, 2})), std::logic_error);
+  shard.commit();
+  const std::string made = read_file(f / "out/c/0");
+  BOOST_TEST(made.substr(0, 6) == "abbccc");
+  const std::array<std::uint64_t, 8> index{~0ULL, ~0ULL, 0, 1, 1, 2, 3, 3};
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    std::uint64_t entry = 0;
+    for (unsigned b = 8; b-- > 0;) entry = entry << 8 | static_cast<unsigned char>(made.at(6 + 8 * i + b));
+    BOOST_TEST(entry == index[i], "entry " << i << " is " << entry);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(large_ranges_are_aligned_as_in_their_file) {
+  folder f;
+  const std::string chunk(shard_writer::worth_a_gap, 'x'), small(shard_writer::worth_a_gap - 1, 'y');
+  std::ofstream(f / "source") << std::string(5000, '.') << chunk << chunk << small;
+  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const auto out = make_sink(f / "out", {});
+  shard_writer shard(*out, "c/0", 4);
+  shard.add(0, bytes("ab"));
+  const std::array<std::uint64_t, 1> size{chunk.size()}, less{small.size()};
+  shard.add_range(1, source.get(), 5000, size);
+  shard.add_range(2, source.get(), 5000 + chunk.size(), size);
+  shard.add_range(3, source.get(), 5000, less);  // another place in the file
+  BOOST_TEST(shard.overhead() == 902U + 4 * 16 + 4);
+  const std::uint64_t all = 904 + 2 * chunk.size() + small.size();
+  BOOST_TEST(shard.commit() == all + 4 * 16 + 4);
+  BOOST_TEST((read_file(f / "out/c/0").substr(0, all) == "ab" + std::string(902, '\0') + chunk + chunk + chunk.substr(0, small.size())));
 }
 
 BOOST_AUTO_TEST_CASE(chunks_come_in_rising_order) {

@@ -104,6 +104,36 @@ BOOST_AUTO_TEST_CASE(without_finish_nothing_stays) {
   BOOST_TEST(!fs::exists(f / "out"));
 }
 
+BOOST_AUTO_TEST_CASE(chunks_of_a_store_that_others_may_write_to_replace_what_is_there) {
+  folder f;
+  for (const auto existing : {refuse, join}) {
+    const std::string out = f / (existing == join ? "joined" : "alone");
+    const auto s = open(out, existing);
+    s->put("a/c/0", "first");
+    const std::string chunk = out + "/a/c/0";
+    fs::create_hard_link(chunk, out + "/before");  // the file, whatever becomes of its name
+    s->put("a/c/0", "again");
+    BOOST_TEST(read_file(chunk) == "again");
+    BOOST_TEST(read_file(out + "/before") == "first");  // never written over: somebody may be reading or writing it
+    s->put("a/zarr.json", "{}");
+    BOOST_TEST(files_below(out) == 3U);  // nothing temporary
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_that_cannot_be_written_leaves_no_file) {
+  folder f;
+  std::ofstream(f / "source") << "abc";
+  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  for (const auto existing : {refuse, join}) {
+    const std::string out = f / (existing == join ? "joined" : "alone");
+    const auto s = open(out, existing);
+    s->put_range("a/c/0", source.get(), 1, 2);
+    BOOST_CHECK_THROW(s->put_range("a/c/1", source.get(), 1, 3), unreadable_range);
+    BOOST_TEST(s->list("a/c") == std::vector<std::string>{"a/c/0"});
+    BOOST_TEST(files_below(out) == 1U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_was_joined_stays_without_finish_and_can_be_joined_again) {
   folder f;
   open(f / "out", join)->put("a/c/0", "x");
