@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/unit_runner.hpp"
 
+#include "convert/chunk_destination.hpp"
 #include "convert/names.hpp"
 #include "convert/sequences.hpp"
 #include "convert/store/concurrent_shard.hpp"
@@ -25,9 +26,7 @@ constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without b
 constexpr std::uint64_t batch_bytes = 256U << 10;  // small chunks go to a thread by the dozen
 constexpr std::size_t batch_chunks = 64;
 constexpr std::uint64_t copied_share = 4;  // of a copied range, so much comes into memory at most
-// The batches of one shard wait for each other, so that there had better be few.
-constexpr std::size_t batch_chunks_of_shard = 256;
-constexpr std::uint64_t copied_share_of_shard = 64;
+constexpr std::uint64_t least_cost = 256;  // of knowing of a chunk
 
 // How a chunk comes to the thread that makes it.
 struct chunk_input {
@@ -96,65 +95,9 @@ struct unit_runner::batch {
 
   const dataset_part& node() const { return unit->dataset->parts()[part]; }
   bool stopped() const { return unit->stop || unit->is_wrong(part); }
-  bool is_full() const { return cost >= batch_bytes || chunks.size() >= (shard ? batch_chunks_of_shard : batch_chunks); }
-};
-
-// Where a chunk goes that is made: under its own key, or to its place in a shard, when the batch is through.
-class unit_runner::destination {
- public:
-  destination(sink& out, const source_file& source, const batch& all) : out_(out), source_(source), all_(all) {}
-
-  void put(const chunk_input& chunk, buffer bytes) {
-    if (!all_.shard) out_.put(key(chunk.at), bytes);
-    else waiting_.push_back({number(chunk.at), std::move(bytes)});
-  }
-  // The chunk as it is in the source's file. Throws unreadable_range.
-  void put_range(const chunk_input& chunk) {
-    if (!all_.shard) return out_.put_range(key(chunk.at), source_.descriptor(), chunk.offset, chunk.size);
-    source_.require_range(chunk.offset, chunk.size);
-    waiting_.push_back({number(chunk.at), {}, true, chunk.offset, chunk.size});
-  }
-  // Once, when all chunks of the batch are through, or it is given up. Returns the shard's overhead, if this was the last of it.
-  std::uint64_t finish(bool whole) {
-    if (!all_.shard) return 0;
-    if (!whole) return all_.shard->take(all_.turn, {});
-    return all_.shard->take(all_.turn, [&](shard_writer& shard) {
-      std::vector<std::uint64_t> sizes;
-      for (std::size_t i = 0; i < waiting_.size(); i += sizes.empty() ? 1 : sizes.size()) {
-        sizes = run_from(i);
-        if (sizes.empty()) shard.add(waiting_[i].at, waiting_[i].bytes);
-        else shard.add_range(waiting_[i].at, source_.descriptor(), waiting_[i].offset, sizes);
-      }
-    });
-  }
-
- private:
-  struct waiting {
-    std::size_t at;
-    buffer bytes = {};
-    bool in_file = false;
-    std::uint64_t offset = 0, size = 0;  // in_file
-  };
-  // Small chunks that follow each other in the file and in the shard are one range. Empty where waiting_[i] is not in the file.
-  std::vector<std::uint64_t> run_from(std::size_t i) const {
-    std::vector<std::uint64_t> sizes;
-    for (std::uint64_t end = 0; i < waiting_.size(); ++i) {
-      const waiting& w = waiting_[i];
-      const bool follows = sizes.empty() || (w.at == waiting_[i - 1].at + 1 && w.offset == end && w.size < shard_writer::worth_a_gap);
-      if (!w.in_file || !follows) break;
-      sizes.push_back(w.size);
-      end = w.offset + w.size;
-      if (w.size >= shard_writer::worth_a_gap) break;
-    }
-    return sizes;
-  }
-  std::string key(const std::vector<hsize_t>& at) const { return chunk_key(all_.node().store_path, at, all_.plan->trailing); }
-  std::size_t number(const std::vector<hsize_t>& at) const { return static_cast<std::size_t>(all_.plan->data.shards.number_in_chunk(at)); }
-
-  sink& out_;
-  const source_file& source_;
-  const batch& all_;
-  std::vector<waiting> waiting_;
+  // The batches of one shard wait for each other, so there had better be few: all that is copied to it is one, if it can be.
+  bool is_full() const { return cost >= batch_bytes || (!shard && chunks.size() >= batch_chunks); }
+  std::uint64_t cost_of_copy(std::uint64_t size) const { return shard ? least_cost : std::max(least_cost, size / copied_share); }
 };
 
 unit_runner::unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls c)
@@ -321,7 +264,7 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
     }
     const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
-    next.cost += copied ? size / (next.shard ? copied_share_of_shard : copied_share) : cost;
+    next.cost += copied ? next.cost_of_copy(size) : std::max(least_cost, cost);
     next.chunks.push_back(std::move(chunk));
     if (next.is_full()) submit(next);
     return true;
@@ -352,7 +295,8 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
     }
   }
-  const std::uint64_t read_cost = chunk_maker(plan).memory_from_read();
+  const chunk_maker maker(plan);
+  const std::uint64_t read_cost = maker.memory_from_read(), plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
   for_each_chunk(data.shards, range.first, absent == chunks ? 0 : range.count, [&](const std::vector<hsize_t>& at) {
     if (next.stopped()) return false;
     if (mapping.holds_values && !mapping.holds_values(grid.start(at), grid.inside(at))) {
@@ -368,12 +312,12 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;
-      next.cost += chunk.size / (next.shard ? copied_share_of_shard : copied_share);
+      next.cost += maker.is_copied(chunk.size, 0) ? next.cost_of_copy(chunk.size) : std::max(least_cost, plain_cost);
     } else {
       chunk.form = chunk_input::form_type::retry;
       // what was never written cannot be told from the fill value here
       chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize;
-      next.cost += read_cost;
+      next.cost += std::max(least_cost, read_cost);
     }
     next.chunks.push_back(std::move(chunk));
     if (next.is_full()) submit(next);
@@ -406,7 +350,7 @@ void unit_runner::work(batch& all) {
   }();
   array_result result;
   std::uint64_t progress = 0;
-  destination out(out_, source_, all);
+  chunk_destination out(out_, source_, all.node().store_path, *all.plan, all.shard, all.turn);
   try {
     for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
       progress += all.chunks[i].progress;
@@ -433,7 +377,7 @@ void unit_runner::work(batch& all) {
   calls_.advance(progress);
 }
 
-bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array_result& result) {
+bool unit_runner::work_on(batch& all, std::size_t index, chunk_destination& out, array_result& result) {
   using form = chunk_input::form_type;
   chunk_input& chunk = all.chunks[index];
   const array_plan& plan = *all.plan;
@@ -447,7 +391,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
   const auto put = [&](made_chunk made) {
     result.dangling = result.dangling || made.dangling;
     count(made.how, made.bytes.size());
-    out.put(chunk, std::move(made.bytes));
+    out.put(chunk.at, std::move(made.bytes));
     return true;
   };
   const auto note_rounding = [&] {
@@ -457,8 +401,8 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
   const std::size_t plain = static_cast<std::size_t>(data.grid.chunk_elements()) * data.element_size;
   if (chunk.form == form::range) {
     try {
-      if (chunk.size == plain && plan.leaf.kind != type_class::boolean && !plan.checksum) {
-        out.put_range(chunk);
+      if (maker.is_copied(chunk.size, 0)) {
+        out.put_range(chunk.at, chunk.offset, chunk.size);
         count(outcome::raw, chunk.size);
         return true;
       }
@@ -474,7 +418,7 @@ bool unit_runner::work_on(batch& all, std::size_t index, destination& out, array
     try {
       if (chunk.form == form::in_file && maker.is_copied(chunk.size, chunk.mask)) {
         note_rounding();
-        out.put_range(chunk);
+        out.put_range(chunk.at, chunk.offset, chunk.size);
         count(outcome::raw, chunk.size);
         return true;
       }

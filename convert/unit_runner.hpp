@@ -17,6 +17,8 @@
 
 namespace zarrbits::conversion {
 
+class chunk_destination;
+
 class unit_runner {
  public:
   // `done` is called for each unit that is finished, from any thread, one at a time; `advance` so for bytes of the source that are done.
@@ -34,7 +36,6 @@ class unit_runner {
  private:
   struct state;
   struct batch;
-  class destination;
   void produce(const std::shared_ptr<state>& unit);
   void produce_part(const std::shared_ptr<state>& unit, std::size_t part);
   void produce_stored(batch& next, const chunk_range& range);
@@ -43,7 +44,7 @@ class unit_runner {
   void leave_shard(batch& next);
   void submit(batch& next);
   void work(batch& all);
-  bool work_on(batch& all, std::size_t index, destination& out, array_result& result);
+  bool work_on(batch& all, std::size_t index, chunk_destination& out, array_result& result);
   void release(const std::shared_ptr<state>& unit);
   void repeat_units();
 

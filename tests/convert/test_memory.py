@@ -75,6 +75,10 @@ class Memory(unittest.TestCase):
     def test_shards(self):
         self.within(64, lambda f: allocated(f, "d", 300 * MIB, 4 * MIB), "--shard", "128M")
 
+    def test_shards_of_chunks_that_get_a_checksum(self):
+        self.within(64, lambda f: allocated(f, "d", 300 * MIB), "--shard", "128M", "--checksum", "crc32c")
+        self.within(64, lambda f: allocated(f, "d", 300 * MIB, 4 * MIB), "--shard", "128M", "--checksum", "crc32c")
+
     def test_chunks_of_another_shape(self):
         self.within(128, lambda f: compressed(f, "d", 200 * MIB, 8 * MIB), "--chunk", "3000000,", "--compress", "zstd:1")
 
