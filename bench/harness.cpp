@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,7 @@ struct sample {
   double seconds;       // of one call of the subject
   double base;          // of one call of the base
   double disagreement;  // of the two bases around it
+  double probe;         // the slower one of the two around it
   bool own_base;        // row::base, not memcpy
 };
 
@@ -37,7 +39,7 @@ struct measured {
   bool verified = false;
 };
 
-// The speed of memcpy of one size when nothing disturbs it: the 4th fastest of 15 in a row, the best such in this run. (The very
+// The speed of memcpy of one size, or of the probe, when nothing disturbs it: the 4th fastest of 15 in a row, the best such in this run. (The very
 // fastest may be a slip of the clock.)
 struct reference {
   double seconds = INFINITY;
@@ -53,10 +55,23 @@ struct reference {
   bool is_near(double base) const { return base <= 1.25 * seconds; }
 };
 
+// Adds, shifts and xors in registers, as many at once as a CPU does: slower by half and more while another thread of the same core works, which
+// memcpy, bound by the caches, hardly notices. That thread may be another machine's.
+ZARRBITS_BENCH_OPAQUE bool probe() {
+  std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
+  for (unsigned i = 0; i < 8000; ++i) {
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
+    a += i, b ^= i, c -= i, d |= i, e += i, f ^= i, g -= i, h &= i;
+    a <<= 1, b += i, c ^= i, d -= i, e <<= 1, f += i, g ^= i, h -= i;
+  }
+  return (a ^ b ^ c ^ d ^ e ^ f ^ g ^ h) != 1;
+}
+
 struct state {
   std::vector<std::unique_ptr<measured>> cases;
   std::vector<std::size_t> sizes{std::size_t{64} << 10, std::size_t{1} << 20, largest_size};
   std::map<std::size_t, reference> references;
+  reference probe;
   std::string json;
   bool quick = false;
   bool failed = false;
@@ -112,7 +127,7 @@ struct effort {
 effort effort_for(std::size_t bytes, double seconds) {
   if (seconds > 0.25) return {the().quick ? 1u : 2u, 20.0};
   if (bytes >= std::size_t{16} << 20) return the().quick ? effort{3, 0.5} : effort{5, 1.0};
-  return the().quick ? effort{5, 0.03} : effort{9, 0.06};
+  return the().quick ? effort{5, 0.03} : effort{9, 0.15};
 }
 
 void run_case(benchmark::State& google, measured& m) {
@@ -142,15 +157,18 @@ void run_case(benchmark::State& google, measured& m) {
     unsigned kept = 0;
     for (unsigned tries = 0; kept < e.samples && tries < 20 * e.samples; ++tries) {
       if (small) good &= call(base);  // what the subject left in the caches is not the base's
+      const double probe_before = seconds(probe, 1, good);
       const double before = seconds(base, base_calls, good);
       if (small) good &= call(s.run);
       const double time = seconds(s.run, calls, good);
       if (small) good &= call(base);
       const double after = seconds(base, base_calls, good);
+      const double probe_after = seconds(probe, 1, good);
       const double faster = std::min(before, after), slower = std::max(before, after);
       best.see(faster);
-      const sample taken{time, (before + after) / 2, slower / faster - 1, own_base};
-      if (taken.disagreement <= agreement && best.is_near(slower)) {
+      the().probe.see(std::min(probe_before, probe_after));
+      const sample taken{time, (before + after) / 2, slower / faster - 1, std::max(probe_before, probe_after), own_base};
+      if (taken.disagreement <= agreement && best.is_near(slower) && the().probe.is_near(taken.probe)) {
         m.kept.push_back(taken);
         ++kept;
       } else {
@@ -186,8 +204,9 @@ void write_json(const std::string& file) {
   for (const auto& m : the().cases) {
     std::vector<sample> samples = m->kept;
     // a better base may have been seen since
-    std::erase_if(samples, [&](const sample& s) { return !s.own_base && !the().references[m->what.bytes].is_near(s.base); });
-    if (samples.empty()) {
+    std::erase_if(samples, [&](const sample& s) { return (!s.own_base && !the().references[m->what.bytes].is_near(s.base)) || !the().probe.is_near(s.probe); });
+    const bool disturbed = samples.empty();
+    if (disturbed) {
       // too much else was going on: the samples whose bases agreed best, rather than none
       samples = m->kept;
       samples.insert(samples.end(), m->rejected.begin(), m->rejected.end());
@@ -208,6 +227,7 @@ void write_json(const std::string& file) {
         << figures;
     if (!r.base.empty()) out << ", \"base\": \"" << r.base << "\"";
     if (r.stored != 0) out << ", \"stored\": " << r.stored;
+    if (disturbed) out << ", \"disturbed\": true";
     out << "}";
     separator = ",\n";
     ++written;

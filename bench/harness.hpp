@@ -12,7 +12,8 @@
 // A sample is three timings in a row - the base, the subject, the base again - each of as many calls as take some 100 us, so that a sample is
 // rarely interrupted - in the CPU time of this thread. The base is glibc's memcpy of as many bytes as the subject has when decoded,
 // between 64-byte aligned buffers that are reused. A sample counts if the two bases agree, and are not far from the best one of that
-// size in this run; otherwise something else was using the machine. The figures are medians of the samples that count.
+// size in this run, and if a loop in registers, before and after, is near its own best: it is what slows down while somebody else uses the other
+// thread of the core. Otherwise something else was using the machine. The figures are medians of the samples that count.
 //
 // Google-benchmark lists, selects, repeats and shuffles the cases, with manual time. It cannot interleave two things within one case, which
 // is why sampling is done here; its own times are not reported.

@@ -12,11 +12,11 @@ INTRODUCTION = """# Performance
 
 Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}. [performance-avx512.md](performance-avx512.md) is of a CPU with AVX-512.
 
-    scripts/bench                      # all of this page: a quarter of an hour
+    scripts/bench                      # all of this page: twenty minutes
     scripts/bench --quick --json FILE  # a look, two minutes
 
 How to read it: every cell is **GB/s of decoded bytes (ratio to memcpy)**, one thread, buffers that are reused, CPU time of the thread. Each sample stands between two of
-glibc's memcpy of as many decoded bytes, between aligned buffers in huge pages, and counts only if these two agree; cells are medians of samples and then of several processes. Data is noise in the
+glibc's memcpy of as many decoded bytes, between aligned buffers in huge pages, and counts only if these two agree and a loop in registers shows that nobody else uses the core; cells are medians of samples and then of several processes. Data is noise in the
 bits that are kept, zero elsewhere. Encode is checked: an element that would lose something is found.
 
 The machine may have been shared with others, and all ratios are of one run. Between two runs on a busy machine half of them moved by less than 2 %, nine of ten by less than 15 %, single ones by up to

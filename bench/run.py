@@ -25,6 +25,7 @@ def merge(runs):
             by_key[r["name"], r.get("kernels"), r.get("peer"), r["bytes"]].append(r)
     merged = []
     for same in by_key.values():
+        same = [r for r in same if not r.pop("disturbed", False)] or same  # what was measured while something else used the machine
         row = dict(same[0])
         for figure in ("gbps", "ratio"):
             row[figure] = float(f"{statistics.median(r[figure] for r in same):.4g}")
