@@ -39,8 +39,8 @@ struct measured {
   bool verified = false;
 };
 
-// The speed of memcpy of one size, or of the probe, when nothing disturbs it: the 4th fastest of 15 in a row, the best such in this run. (The very
-// fastest may be a slip of the clock.)
+// The time of memcpy of one size, or of the probe, when nothing disturbs it: the 4th fastest of 15 in a row, the best such in this run. (The
+// very fastest may be a slip of the clock.)
 struct reference {
   double seconds = INFINITY;
   std::vector<double> window;
@@ -203,8 +203,9 @@ void write_json(const std::string& file) {
   unsigned noisy = 0, written = 0;
   for (const auto& m : the().cases) {
     std::vector<sample> samples = m->kept;
-    // a better base may have been seen since
-    std::erase_if(samples, [&](const sample& s) { return (!s.own_base && !the().references[m->what.bytes].is_near(s.base)) || !the().probe.is_near(s.probe); });
+    // a better base, or a better probe, may have been seen since
+    const reference& best = the().references[m->what.bytes];
+    std::erase_if(samples, [&](const sample& s) { return !((s.own_base || best.is_near(s.base)) && the().probe.is_near(s.probe)); });
     const bool disturbed = samples.empty();
     if (disturbed) {
       // too much else was going on: the samples whose bases agreed best, rather than none

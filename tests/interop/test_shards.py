@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Shards that zarr-python writes, read by `zarrbits verify`: every data type, byte order, codec and place of the index that may occur inside of one."""
+"""Shards that zarr-python writes, read by `zarrbits verify`: every data type, byte order, codec and place of the index that may occur inside of one.
+Shards of `zarrbits convert` with gaps in them, read by zarr-python and tensorstore."""
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import warnings
 import h5py
 import numpy as np
 import pytest
+import tensorstore
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, VLenUTF8Codec, ZstdCodec
 
@@ -96,3 +98,31 @@ def test_shards_inside_of_shards_are_refused_by_name(place):
     status, report = verify(source, store)
     assert (status, report["findings"][0]["outcome"]) == (3, "unchecked")
     assert "shards inside of shards" in report["findings"][0]["reason"]
+
+
+@pytest.mark.parametrize("profile", ["portable", "native"])
+def test_chunks_that_are_aligned_after_a_gap(place, profile):
+    source, store = place[0], place[1].with_name("shards.zarr")
+    rng = np.random.default_rng(4)
+    values = rng.random((512, 1024)).astype("f4")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("plain", data=values, chunks=(64, 1024))
+        f.create_dataset("contiguous", data=rng.random((700, 1024)))
+        d = f.create_dataset("deflated", shape=values.shape, dtype="f4", chunks=(64, 1024), compression="gzip", shuffle=True)
+        for i in rng.permutation(8):  # the file has them in another order
+            d[i * 64:i * 64 + 64] = values[i * 64:i * 64 + 64]
+        wanted = {name: f[name][...] for name in f}
+    subprocess.run([COMMAND, "convert", "-q", "--profile", profile, "--shard", "256,1024", source, store], check=True)
+    group = zarr.open_group(store, mode="r")
+    for name, all_values in wanted.items():
+        assert np.array_equal(group[name][...], all_values)
+        assert np.array_equal(group[name][60:70, 3:9], all_values[60:70, 3:9])
+    names = wanted if profile == "portable" else ["plain", "contiguous"]  # tensorstore knows no numcodecs.* codecs
+    for name in names:
+        array = tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store / name)}}).result()
+        assert np.array_equal(array.read().result(), wanted[name])
+        assert np.array_equal(array[60:70, 3:9].read().result(), wanted[name][60:70, 3:9])
+    assert verify(source, store)[0] == 0
+    if profile == "native":  # there are gaps: else nothing was tested
+        index = np.frombuffer((store / "deflated/c/0/0").read_bytes()[-4 * 16 - 4:-4], "<u8").reshape(4, 2)
+        assert index[0, 0] > 0 and np.any(index[1:, 0] > index[:-1].sum(axis=1))
