@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/chunk_destination.hpp"
 
+#include "convert/store/node.hpp"
+
+#include <zarrbits/convert.hpp>
+
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -32,7 +36,11 @@ std::uint64_t chunk_destination::finish(bool whole) {
         continue;
       }
       const std::vector<std::uint64_t> sizes = run_from(i);
-      shard.add_range(first.at, source_.descriptor(), first.offset, sizes);
+      try {
+        shard.add_range(first.at, source_.descriptor(), first.offset, sizes);
+      } catch (const unreadable_range& e) {  // it was there when the file was opened
+        throw convert_error("the source \"" + source_.path() + "\" cannot be read: " + e.what() + "; is it still there, and whole?");
+      }
       i += sizes.size();
     }
   });

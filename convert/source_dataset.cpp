@@ -60,7 +60,7 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   type = describe_type(stored_type);
   layout = H5Pget_layout(dcpl);
   filters = read_pipeline(dcpl);
-  if (layout == H5D_VIRTUAL || !filters.empty()) register_decoders(dcpl);
+  register_decoders(dcpl);
   external = H5Pget_external_count(dcpl) > 0;
   stored_bytes = H5Dget_storage_size(dataset);
   null = H5Sget_simple_extent_type(space) == H5S_NULL;

@@ -97,7 +97,11 @@ struct unit_runner::batch {
   bool stopped() const { return unit->stop || unit->is_wrong(part); }
   // The batches of one shard wait for each other, so there had better be few: all that is copied to it is one, if it can be.
   bool is_full() const { return cost >= batch_bytes || (!shard && chunks.size() >= batch_chunks); }
-  std::uint64_t cost_of_copy(std::uint64_t size) const { return shard ? least_cost : std::max(least_cost, size / copied_share); }
+  std::uint64_t memory_of_copy(std::uint64_t size) const { return shard ? 0 : size / copied_share; }
+  void add(chunk_input chunk, std::uint64_t memory) {
+    cost += std::max(least_cost, memory);
+    chunks.push_back(std::move(chunk));
+  }
 };
 
 unit_runner::unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls c)
@@ -264,8 +268,7 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
     }
     const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
-    next.cost += copied ? next.cost_of_copy(size) : std::max(least_cost, cost);
-    next.chunks.push_back(std::move(chunk));
+    next.add(std::move(chunk), copied ? next.memory_of_copy(size) : cost);
     if (next.is_full()) submit(next);
     return true;
   });
@@ -307,19 +310,19 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
     chunk_input chunk;
     chunk.at = at;
     chunk.progress = range.bytes / chunks;
+    std::uint64_t memory = read_cost;
     const auto run = address ? run_of(grid, at) : std::nullopt;
     if (run) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;
-      next.cost += maker.is_copied(chunk.size, 0) ? next.cost_of_copy(chunk.size) : std::max(least_cost, plain_cost);
+      memory = maker.is_copied(chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
     } else {
       chunk.form = chunk_input::form_type::retry;
       // what was never written cannot be told from the fill value here
       chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize;
-      next.cost += std::max(least_cost, read_cost);
     }
-    next.chunks.push_back(std::move(chunk));
+    next.add(std::move(chunk), memory);
     if (next.is_full()) submit(next);
     return true;
   });

@@ -175,6 +175,7 @@ void register_decoders(hid_t creation_properties) {
   };
   // a virtual dataset has the filters of others
   const bool all = H5Pisa_class(creation_properties, H5P_DATASET_CREATE) > 0 && H5Pget_layout(creation_properties) == H5D_VIRTUAL;
+  if (!all && H5Pget_nfilters(creation_properties) <= 0) return;
   for (const H5Z_class2_t& c : classes) {
     unsigned flags = 0;
     std::size_t no_values = 0;

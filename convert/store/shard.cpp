@@ -63,11 +63,7 @@ void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::
   object.append(std::span(gap).first(static_cast<std::size_t>(before)));
   size_ += before;
   overhead_ += before;
-  try {
-    object.append_range(fd, offset, size);
-  } catch (const unreadable_range& e) {
-    throw convert_error("the source cannot be read while the shard \"" + key_ + "\" is written: " + e.what() + "; is it still there, and whole?");
-  }
+  object.append_range(fd, offset, size);
   broken_ = false;
   for (const std::uint64_t one : sizes) note(at++, one);
 }

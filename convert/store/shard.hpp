@@ -31,7 +31,8 @@ class shard_writer {
   // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
   void add(std::size_t at, std::span<const std::byte> bytes);
   // Chunks `at`, `at` + 1 and so on, that lie one behind the other in a file.
-  // Throws unreadable_range before anything is written where the file has fewer bytes; then they are missing and the shard goes on.
+  // Throws unreadable_range before anything is written where the file has fewer bytes; then they are missing and the shard goes on. Throws it
+  // later, too, if the file changes meanwhile; then the shard cannot be committed.
   void add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes);
   // Ranges of this size are aligned in the shard as they are in their file, after a gap if need be: add such a chunk by itself.
   static constexpr std::uint64_t worth_a_gap = 128 << 10;

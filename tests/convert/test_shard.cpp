@@ -24,6 +24,11 @@ namespace {
 
 std::span<const std::byte> bytes(std::string_view s) { return std::as_bytes(std::span(s.data(), s.size())); }
 
+file_descriptor source_of(const folder& f, const std::string& content) {
+  std::ofstream(f / "source") << content;
+  return file_descriptor(::open((f / "source").c_str(), O_RDONLY));
+}
+
 constexpr std::array<std::uint64_t, 1> one_of_2{2};
 
 // What zarr-python 3.4 writes for uint8 data of 4 chunks of 2, "ab", nothing, nothing, "cd", in one shard.
@@ -39,8 +44,7 @@ std::string by_zarr_python() {
 
 BOOST_AUTO_TEST_CASE(a_shard_is_byte_for_byte_what_zarr_python_writes) {
   folder f;
-  std::ofstream(f / "source") << "..cd";
-  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const file_descriptor source = source_of(f, "..cd");
   const auto out = make_sink(f / "out", {});
   shard_writer shard(*out, "a/c/0", 4);
   BOOST_TEST(shard.empty());
@@ -62,8 +66,7 @@ BOOST_AUTO_TEST_CASE(a_shard_without_a_chunk_is_no_object) {
 
 BOOST_AUTO_TEST_CASE(a_chunk_that_the_source_does_not_have_is_missing_and_the_shard_goes_on) {
   folder f;
-  std::ofstream(f / "source") << "cd";
-  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const file_descriptor source = source_of(f, "cd");
   const auto out = make_sink(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add(0, bytes("ab"));
@@ -75,8 +78,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_the_source_does_not_have_is_missing_and_the_sh
 
 BOOST_AUTO_TEST_CASE(chunks_that_follow_each_other_in_the_file_are_one_range) {
   folder f;
-  std::ofstream(f / "source") << ".abbccc";
-  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const file_descriptor source = source_of(f, ".abbccc");
   const auto out = make_sink(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add_range(1, source.get(), 1, std::array<std::uint64_t, 3>{1, 2, 3});
@@ -95,8 +97,7 @@ BOOST_AUTO_TEST_CASE(chunks_that_follow_each_other_in_the_file_are_one_range) {
 BOOST_AUTO_TEST_CASE(large_ranges_are_aligned_as_in_their_file) {
   folder f;
   const std::string chunk(shard_writer::worth_a_gap, 'x'), small(shard_writer::worth_a_gap - 1, 'y');
-  std::ofstream(f / "source") << std::string(5000, '.') << chunk << chunk << small;
-  const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
+  const file_descriptor source = source_of(f, std::string(5000, '.') + chunk + chunk + small);
   const auto out = make_sink(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add(0, bytes("ab"));
