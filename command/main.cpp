@@ -8,7 +8,6 @@
 #include <zarrbits/version.hpp>
 
 #include <csignal>
-#include <cstdio>
 #include <fcntl.h>
 #include <hdf5.h>
 #include <iostream>
@@ -79,13 +78,5 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // what libhdf5 opened of a damaged file it may fail to close when the program ends, and then says so on standard error in its own way
   H5dont_atexit();
-  const int status = zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, argv);
-#ifdef __SANITIZE_ADDRESS__
-  return status;  // it looks for leaks at the end
-#else
-  // The forty libraries below libhdf5 would tidy up now, here and in the child process, for a millisecond; there is nothing of ours to tidy up.
-  std::cout.flush();  // what came before an error
-  std::fflush(nullptr);
-  ::_exit(status);
-#endif
+  return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, argv);
 }
