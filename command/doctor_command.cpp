@@ -9,6 +9,7 @@
 #include "command/doctor_plugins.hpp"
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <CLI/CLI.hpp>
@@ -165,7 +166,7 @@ int doctor_main(int argc, char** argv) {
       ordered_json j = {{"version", 1}, {"plugins", plugins_json(s)}};
       if (report) j["file"] = file_json(*report, path);
       j["exit_status"] = status;
-      std::cout << j.dump(1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+      std::cout << conversion::json_text(j, 1) << '\n';
     } else {
       print_plugins(s);
       if (report) {

@@ -7,6 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/inspect.hpp"
 #include "command/terminal.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <CLI/CLI.hpp>
@@ -196,8 +197,7 @@ int inspect_main(int argc, char** argv) {
     if (as_json) {
       json j = {{"version", 1}, {"trees", json::array()}};
       for (const tree& t : trees) j["trees"].push_back(to_json(t));
-      // names in a file may be any bytes; JSON is UTF-8
-      std::cout << j.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
+      std::cout << conversion::json_text(j, 1) << '\n';
     } else {
       const terminal screen = describe_terminal(STDOUT_FILENO);
       if (trees.size() == 1) print_one(trees[0], screen);

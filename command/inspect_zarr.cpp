@@ -2,6 +2,7 @@
 #include "command/inspect.hpp"
 
 #include "command/command_line.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 #include "convert/selection.hpp"
 #include "convert/store/sink.hpp"
@@ -22,7 +23,7 @@ constexpr std::size_t most_nodes = 1'000'000;
 constexpr std::uint64_t most_files = 20'000'000;
 constexpr int deepest = 500;
 
-std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : j.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : conversion::json_text(j); }
 
 json configuration_of(const json& j) { return j.is_object() && j.contains("configuration") ? j["configuration"] : json::object(); }
 

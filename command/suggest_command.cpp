@@ -8,6 +8,7 @@
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
 #include "command/suggest.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <CLI/CLI.hpp>
@@ -130,7 +131,7 @@ int suggest_main(int argc, char** argv) {
         line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
       });
     }
-    if (as_json) std::cout << to_json(r, path).dump(1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    if (as_json) std::cout << conversion::json_text(to_json(r, path), 1) << '\n';
     else print_text(r, path, all);
     std::cout.flush();
     return static_cast<int>(exit_success);

@@ -4,6 +4,7 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "convert/json_text.hpp"
 #include "convert/selection.hpp"
 #include "convert/verify/verify.hpp"
 #include "convert/verify/source.hpp"
@@ -81,8 +82,7 @@ void print_json(const verify::result& r, const std::string& source, const std::s
     }
     j["findings"].push_back(std::move(entry));
   }
-  // names in a file may be any bytes; JSON is UTF-8
-  std::cout << j.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  std::cout << conversion::json_text(j, 1) << '\n';
 }
 
 }  // namespace

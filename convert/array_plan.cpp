@@ -2,6 +2,7 @@
 #include "convert/array_plan.hpp"
 
 #include "convert/checksum.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 #include "convert/store/shard.hpp"
 
@@ -170,7 +171,7 @@ void array_plan::choose_compression(const convert_options& options) {
 void array_plan::choose_packbits(const convert_options& options) {
   if (options.codec == "bytes" || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
   const pipeline& p = data.filters;
-  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : meta.data_type.dump());
+  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
   // chunks of our own filter are such chunks already
   if (only(p, packbits_filter) && view.whole) {
     const auto layout = packbits_of(p.filters[0], leaf);
@@ -196,7 +197,7 @@ void array_plan::choose_packbits(const convert_options& options) {
 }
 
 void array_plan::choose_codecs() {
-  if (packed) meta.codecs = json::array({json::parse(packed->json())});
+  if (packed) meta.codecs = json::array({parse_json(packed->json())});
   else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
   else meta.codecs = bytes_codecs(!opaque && has_byte_order(leaf), big_endian);
   if (way == strategy::copy_native) {

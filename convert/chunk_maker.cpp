@@ -3,6 +3,7 @@
 
 #include "convert/checksum.hpp"
 #include "convert/hdf5/decompressors.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <zarrbits/bytes.hpp>
@@ -251,7 +252,7 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
     const h5::lock one_thread;
     const json target = leaf.kind == type_class::object_reference ? data_.file.object(p) : data_.file.region(p);
     if (target.is_null()) chunk.dangling = true;
-    strings.add(target.is_null() ? "" : target.is_string() ? target.get<std::string>() : target.dump());
+    strings.add(target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target));
   }
   chunk.bytes = strings.take();
 }

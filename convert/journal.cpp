@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/journal.hpp"
 
+#include "convert/json_text.hpp"
+
 #include <zarrbits/version.hpp>
 
 #include <algorithm>
@@ -48,12 +50,12 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   const json plan = plan_of(options, file);
   const auto there = join ? out.get(key_of("plan")) : std::nullopt;
   if (!there) {
-    out.put(key_of("plan"), plan.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    out.put(key_of("plan"), json_text(plan, 1) + "\n");
     return;
   }
-  const json other = json::parse(as_text(*there), nullptr, false);
+  const json other = parse_json(as_text(*there), true);
   if (!other.is_object() || !other.contains("options")) differs(options, "has a plan that cannot be read");
-  const json ours = json::parse(plan.dump(-1, ' ', false, json::error_handler_t::replace));
+  const json ours = parse_json(json_text(plan));
   if (other.value("zarrbits", "") != ours["zarrbits"]) differs(options, "was begun by another version of zarrbits");
   if (other.value("source", "") != ours["source"]) differs(options, "was begun from another source");
   if (other["size"] != ours["size"] || other["modified"] != ours["modified"] || other["etag"] != ours["etag"]) differs(options, "was begun before its source changed");

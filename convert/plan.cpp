@@ -4,6 +4,7 @@
 //
 #include "convert/array_plan.hpp"
 #include "convert/conversion.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (dataset.parts().size() == 1) {
       p.outcome = w.expected;
       p.how = w.words;
-      p.codecs = a.stored_metadata().codecs.dump(-1, ' ', false, json::error_handler_t::replace);
+      p.codecs = json_text(a.stored_metadata().codecs);
     }
   }
   if (dataset.parts().size() > 1) p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";
@@ -118,10 +119,10 @@ std::string convert_plan::json() const {
     for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
     json j = {{"path", d.path}, {"outcome", to_string(d.outcome)}, {d.outcome == outcome::skipped ? "reason" : "how", shown(d.how)},
               {"objects", d.objects}, {"source_bytes", d.source_bytes}, {"store_bytes", d.store_bytes}, {"units", std::move(units)}};
-    if (!d.codecs.empty()) j["codecs"] = json::parse(d.codecs);
+    if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }
-  return json{{"version", 1}, {"groups", groups}, {"datasets", std::move(list)}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(json{{"version", 1}, {"groups", groups}, {"datasets", std::move(list)}}, 1) + "\n";
 }
 
 convert_plan plan(const convert_options& options) {

@@ -5,6 +5,7 @@
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
 
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <nlohmann/json.hpp>
@@ -66,7 +67,7 @@ std::string convert_result::report_json() const {
                        {"source", conversion::shown(source)}, {"store", conversion::shown(store)},
                        {"profile", profile},  {"exit_status", exit_status},
                        {"objects", std::move(list)}, {"summary", std::move(summary)}};
-  return report.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return conversion::json_text(report, 1) + "\n";
 }
 
 }  // namespace zarrbits

@@ -8,6 +8,7 @@
 
 #include "convert/checksum.hpp"
 #include "convert/attributes.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <algorithm>
@@ -138,7 +139,7 @@ class text_appender final : public array_appender {
     if (target.is_null()) {
       context_.result.dangling = true;
     }
-    all_.push_back(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : target.dump());
+    all_.push_back(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : strict_json_text(target));
   }
 
   const type_tree& type_;

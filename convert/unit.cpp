@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/unit.hpp"
 
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <algorithm>
@@ -94,12 +95,12 @@ std::string journal_line(const unit_id& id, const unit_result& result) {
     for (const made_array& m : result.made) j["made"].push_back(to_json(m));
   }
   j["end"] = true;  // a number that was cut off is a number, too
-  return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(j) + "\n";
 }
 
 std::optional<std::pair<unit_id, unit_result>> parse_journal_line(std::string_view line) {
   try {
-    const json j = json::parse(line);
+    const json j = parse_json(line);
     if (!j.at("end").get<bool>()) return {};
     unit_id id{j.at("dataset").get<std::size_t>(), j.at("unit").get<std::uint64_t>()};
     unit_result r;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/consolidate.hpp"
 
+#include "convert/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -55,13 +57,13 @@ class consolidating_sink final : public sink {
 
  private:
   std::string with_all(const std::string& text) const {
-    json root = json::parse(text);
+    json root = parse_json(text);
     if (root.value("node_type", "") != "group") return text;
     json all = json::object();
     const std::lock_guard lock(mutex_);
-    for (const auto& [place, node] : nodes_) all[place.second] = json::parse(node);
+    for (const auto& [place, node] : nodes_) all[place.second] = parse_json(node);
     root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
-    return root.dump(2) + "\n";
+    return strict_json_text(root, 2) + "\n";
   }
 
   std::unique_ptr<sink> out_;

@@ -2,6 +2,7 @@
 #include "convert/store/node.hpp"
 
 #include "convert/attributes.hpp"
+#include "convert/json_text.hpp"
 
 #include <algorithm>
 
@@ -18,12 +19,12 @@ std::string array_text(const array_metadata& m) {
             {"codecs", m.codecs}};
   if (!m.dimension_names.empty()) j["dimension_names"] = m.dimension_names;
   j["attributes"] = m.attributes;
-  return j.dump(2) + "\n";
+  return strict_json_text(j, 2) + "\n";
 }
 
 std::string group_text(const json& attributes) {
   const json j = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}};
-  return j.dump(2) + "\n";
+  return strict_json_text(j, 2) + "\n";
 }
 
 std::string metadata_key(std::string_view store_path) {

@@ -12,7 +12,7 @@
 
 #include "convert/store/sink.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
 #include <cstdint>

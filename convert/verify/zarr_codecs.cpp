@@ -50,7 +50,7 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
       if (type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
       const json spelled = core_spelling(data_type);
       try {
-        const zarrbits::codec c = parse_codec(entry.dump(), zarrbits::data_type(spelled.is_string() ? spelled.get<std::string>() : spelled.dump()));
+        const zarrbits::codec c = parse_codec(json_text(entry), zarrbits::data_type(spelled.is_string() ? spelled.get<std::string>() : json_text(spelled)));
         codec_ = detail::with_kernels(c, detail::portable_kernels);
       } catch (const zarrbits::error& e) {
         throw store_error(e.what());

@@ -13,7 +13,10 @@
 
 namespace zarrbits::verify {
 
-// All throw store_error.
+// For messages, and for the core, which reads JSON as text. A function, so that json's writer, a template, is compiled once.
+std::string json_text(const nlohmann::json& j);
+
+// All below throw store_error.
 
 std::vector<std::uint64_t> extents(const nlohmann::json& list, const char* what);
 

@@ -32,11 +32,13 @@ json read_metadata(const store_folder& folder, bool& exists) {
 
 }  // namespace
 
+std::string json_text(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 std::vector<std::uint64_t> extents(const json& list, const char* what) {
   if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is no list");
   std::vector<std::uint64_t> out;
   for (const json& n : list) {
-    if (!n.is_number_unsigned()) throw store_error(std::string("\"") + what + "\" holds " + n.dump() + ", which is no extent");
+    if (!n.is_number_unsigned()) throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is no extent");
     out.push_back(n.get<std::uint64_t>());
   }
   return out;
@@ -45,7 +47,7 @@ std::vector<std::uint64_t> extents(const json& list, const char* what) {
 std::string named(const json& j, json& configuration) {
   configuration = json::object();
   if (j.is_string()) return j.get<std::string>();
-  if (!j.is_object() || !j.contains("name") || !j["name"].is_string()) throw store_error(j.dump() + " has no name");
+  if (!j.is_object() || !j.contains("name") || !j["name"].is_string()) throw store_error(json_text(j) + " has no name");
   if (j.contains("configuration") && j["configuration"].is_object()) configuration = j["configuration"];
   return j["name"].get<std::string>();
 }
@@ -70,7 +72,7 @@ node_kind kind_of(const store_folder& folder) {
   const json type = j.value("node_type", json());
   if (type == "group") return node_kind::group;
   if (type == "array") return node_kind::array;
-  throw store_error("\"node_type\" is " + type.dump() + ", neither group nor array");
+  throw store_error("\"node_type\" is " + json_text(type) + ", neither group nor array");
 }
 
 store_selection selection_of(const store_folder& store) {

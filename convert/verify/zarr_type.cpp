@@ -2,11 +2,10 @@
 //
 // Data types and fill values of a zarr.json, as `zarrbits verify` reads them.
 //
+#include "convert/verify/zarr_json.hpp"
 #include "convert/verify/zarr_reader.hpp"
 
 #include <zarrbits/data_type.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <bit>
 #include <cmath>
@@ -23,7 +22,7 @@ namespace {
 std::string name_of(const json& data_type) {
   if (data_type.is_string()) return data_type.get<std::string>();
   if (data_type.is_object() && data_type.contains("name") && data_type["name"].is_string()) return data_type["name"].get<std::string>();
-  throw store_error("\"data_type\" is " + data_type.dump() + ", which has no name");
+  throw store_error("\"data_type\" is " + json_text(data_type) + ", which has no name");
 }
 
 zarr_kind kind_of_number(const std::string& name) {
@@ -83,7 +82,7 @@ std::uint64_t hexadecimal(const std::string& text) {
 }
 
 [[noreturn]] void wrong_fill(const zarr_type& type, const json& fill) {
-  throw store_error("\"fill_value\" is " + fill.dump(-1, ' ', false, json::error_handler_t::replace) + ", which is no value of " + type.name);
+  throw store_error("\"fill_value\" is " + json_text(fill) + ", which is no value of " + type.name);
 }
 
 std::uint64_t parse_float(const zarr_type& type, const json& fill) {
@@ -100,7 +99,7 @@ std::uint64_t parse_float(const zarr_type& type, const json& fill) {
   const double value = fill.get<double>();
   if (layout) return float_bits(value, *layout);
   if (value == 0 && !std::signbit(value)) return 0;  // of every small float
-  throw not_supported("the fill value " + fill.dump() + " of " + type.name + " is not hexadecimal");
+  throw not_supported("the fill value " + json_text(fill) + " of " + type.name + " is not hexadecimal");
 }
 
 // `value` as a component of `size` bytes in this machine's byte order.
@@ -243,7 +242,7 @@ zarr_type parse_type(const json& given, unsigned depth) {
     t.kind = zarr_kind::binary;
     return t;
   }
-  const zarrbits::data_type core(data_type.is_string() ? data_type.get<std::string>() : data_type.dump());
+  const zarrbits::data_type core(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type));
   t.size = core.element_size();
   t.bits = core.component_bits();
   if (t.name == "struct") {
