@@ -70,7 +70,7 @@ struct words_plan {
 // Lanes of 8 bytes of which so many are kept: of a half, as many words.
 constexpr words_plan make_words_plan(unsigned kept) {
   words_plan p{};
-  for (unsigned i = 0; i < 32; ++i) p.index[i] = i % 16 < 2 * kept ? static_cast<std::uint8_t>(i % 16 / kept * 8 + i % 16 % kept) : 0x80;
+  for (unsigned i = 0; i < 32; ++i) p.index[i] = static_cast<std::uint8_t>(i % 16 < 2 * kept ? i % 16 / kept * 8 + i % 16 % kept : 0x80);
   // what is behind the words of both halves is not used
   for (unsigned i = 0; i < 16; ++i) p.words[i] = static_cast<std::uint16_t>(i / kept * 8 + i % kept);
   return p;
@@ -88,7 +88,7 @@ class packer {
   ZARRBITS_AVX512VL explicit packer(const packing& p) noexcept : prepared_(p) {
     bytes_out_ = components * p.bits / 8;
     kept_ = broadcast<width>(low_bits(p.bits) << p.first_bit);
-    weights_ = _mm256_set1_epi32(1 | 1 << (p.bits + 16));
+    weights_ = _mm256_set1_epi32(1 | 1 << (p.bits % 16 + 16));
     const unsigned joined = 32 / width * p.bits;  // bits of a 32-bit lane
     turn_ = _mm256_set1_epi64x(static_cast<long long>(std::uint64_t{32u - p.first_bit} << 32 | (32u - joined - p.first_bit)));
     down_ = _mm256_set1_epi64x(32 - joined);
