@@ -2,7 +2,8 @@
 //
 // AVX2's table, and what AVX-512 (BW and VL: Skylake-SP and later) does better in vectors of 32 bytes:
 //
-// - encoding of bools, which mask registers take as they are;
+// - encoding of bools, which mask registers take as they are (not with the most significant bit first: bytes would have to be reversed
+//   before, on the one port that makes masks too);
 // - encoding of 10 and 14 of 16 bits, 20 and 28 of 32: a rotation takes first_bit along, and one store takes all bytes of a vector.
 //   10 of 16 bits from bit 2 on:
 //
@@ -28,8 +29,6 @@ namespace {
 
 using namespace avx2;
 
-// From the other end of the byte: the bytes of each eight are reversed before.
-template <bool msb_first>
 class pack_1 {
  public:
   static constexpr std::size_t vectors = 2, components = 64, reach = 8, at_once = 4;
@@ -52,8 +51,6 @@ class pack_1 {
 
  private:
   ZARRBITS_AVX512VL_INLINE void store_bits(__m256i x, std::byte* out) const noexcept {
-    if constexpr (msb_first)
-      x = _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
     __mmask32 bits = _mm256_test_epi8_mask(x, bit_);
     asm("" : "+k"(bits));  // or gcc puts masks that are stored side by side together first, which takes longer
     std::memcpy(out, &bits, 4);
@@ -125,8 +122,7 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
 }
 
 bool encode_bools(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return portable_kernels.encode_bool(p, in, out, n);
-  return p.msb_first ? encode_steps<pack_1<true>>(p, in, out, n) : encode_steps<pack_1<false>>(p, in, out, n);
+  return n < few || p.msb_first ? avx2::encode_bool(p, in, out, n) : encode_steps<pack_1>(p, in, out, n);
 }
 
 }  // namespace
