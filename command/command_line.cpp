@@ -28,21 +28,6 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// Control characters would let a file's name or a file's contents write anything to the terminal, and break the one line.
-std::string printable(std::string_view text) {
-  static const char digits[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 // The temporary file that a signal has to remove. One at a time: a command writes one file. A plain array, because a signal handler
 // may use nothing else.
 char temporary_path[4096];
@@ -75,6 +60,20 @@ void wait_for(int descriptor, short events) {
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  static const char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
 
 std::string quote(std::string_view name) { return '"' + printable(name) + '"'; }
 

@@ -44,7 +44,11 @@ struct broken_pipe : std::runtime_error {
   broken_pipe() : std::runtime_error("the reader of the output is gone") {}
 };
 
-// A name as it can be printed: in quotes, control characters as \x0a.
+// A text as it can be printed: control characters as \x0a. As they are, they would let a file's name or a file's contents write anything to
+// the terminal, and break the one line.
+std::string printable(std::string_view text);
+
+// A name in quotes, printable.
 std::string quote(std::string_view name);
 
 // Prints "zarrbits: <sentence>" on standard error, always as one line.

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::ordered_json;
 using plugins::search;
 
-const char footer[] =
+const char doctor_footer[] =
     "Without a file: lists the folders in which HDF5 searches filter plugins (HDF5_PLUGIN_PATH, or its own) as HDF5 does, and says of each file\n"
     "what happens to it. Files are opened, in a process of their own each.\n"
     "With a file as well: its datasets that use the filters packbits and bytes of zarrbits, the parameters in words, the chunks that are stored\n"
@@ -35,11 +35,6 @@ const char footer[] =
     "  zarrbits doctor camera.h5\n"
     "  HDF5_PLUGIN_PATH=/some/folder zarrbits doctor --json | python3 -m json.tool\n\n"
     "Exit status: 0 all is well, 1 something is at fault or cannot be read, 2 wrong usage.";
-
-std::string printable(const std::string& text) {
-  const std::string q = quote(text);
-  return q.substr(1, q.size() - 2);
-}
 
 std::string grouped(std::uint64_t n) {
   std::string text = std::to_string(n);
@@ -54,8 +49,6 @@ std::string product_of(const std::vector<std::uint64_t>& dims) {
 }
 
 const char* codec_of(int id) { return id == plugins::packbits_id ? "packbits" : "bytes"; }
-
-void say(const std::string& line) { std::cout << fitted(line) << '\n'; }
 
 void print_plugins(const plugins::scan& s) {
   say(std::string("HDF5 searches filter plugins in ") + (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
@@ -152,7 +145,7 @@ bool at_fault(const doctor::file_report& r) {
 
 int doctor_main(int argc, char** argv) {
   CLI::App app("Says why HDF5 finds the plugins of zarrbits or does not, and what they did in a file.", "zarrbits doctor");
-  app.footer(footer);
+  app.footer(doctor_footer);
   std::string path;
   bool as_json = false;
   app.add_option("FILE", path, "An HDF5 file")->type_name("in.h5");

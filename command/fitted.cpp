@@ -4,9 +4,12 @@
 #include "command/terminal.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <unistd.h>
 
 namespace zarrbits::cli {
+
+namespace {
 
 std::string fitted(const std::string& line) {
   static const std::size_t most = describe_terminal(STDOUT_FILENO).columns;
@@ -33,5 +36,9 @@ std::string fitted(const std::string& line) {
   }
   return text;
 }
+
+}  // namespace
+
+void say(const std::string& line) { std::cout << fitted(line) << '\n'; }
 
 }  // namespace zarrbits::cli

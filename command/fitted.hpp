@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-//   std::cout << fitted("    " + sentence) << '\n';
+//   say("    " + sentence);
 //
 #ifndef ZARRBITS_COMMAND_FITTED_HPP
 #define ZARRBITS_COMMAND_FITTED_HPP
@@ -9,9 +9,9 @@
 
 namespace zarrbits::cli {
 
-// The line, broken between words where standard output is a terminal with fewer columns; what follows the first break is indented four
+// Prints a line, broken between words where standard output is a terminal with fewer columns; what follows the first break is indented four
 // columns more. Unchanged elsewhere: programs read lines. Not for lines that people copy, which a terminal must break itself.
-std::string fitted(const std::string& line);
+void say(const std::string& line);
 
 }  // namespace zarrbits::cli
 

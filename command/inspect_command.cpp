@@ -26,7 +26,7 @@ using inspect::json;
 using inspect::node;
 using inspect::tree;
 
-const char footer[] =
+const char inspect_footer[] =
     "Stored are the bytes of the chunks as they lie in the file or the store, without metadata. Of two trees, a cell with an arrow has what the\n"
     "first says and what the second says; a cell without is the same in both; \"-\" is what one of them does not have.\n\n"
     "Examples:\n"
@@ -35,11 +35,6 @@ const char footer[] =
     "  zarrbits inspect out.zip\n"
     "  zarrbits inspect --json out.zarr | python3 -m json.tool\n\n"
     "Exit status: 0 all could be read, 1 failure, 2 wrong usage, 3 something in it cannot be read.";
-
-std::string printable(const std::string& text) {
-  const std::string q = quote(text);
-  return q.substr(1, q.size() - 2);
-}
 
 std::string extent_text(const std::vector<std::uint64_t>& extent) {
   std::string s;
@@ -181,7 +176,7 @@ bool whole(const tree& t) {
 
 int inspect_main(int argc, char** argv) {
   CLI::App app("Shows what is in an HDF5 file or a Zarr v3 store: groups, arrays with shape, type, chunks, codecs and sizes; or both, side by side.", "zarrbits inspect");
-  app.footer(footer);
+  app.footer(inspect_footer);
   std::string first, second, endpoint;
   bool as_json = false;
   app.add_option("FILE", first, "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store (a directory, a .zip file, s3://BUCKET/PREFIX)")->required()->type_name("FILE|STORE");

@@ -17,11 +17,6 @@ namespace {
 
 using conversion::human_bytes;
 
-std::string printable(const std::string& text) {
-  const std::string q = quote(text);
-  return q.substr(1, q.size() - 2);
-}
-
 double part_done(const progress_state& s) {
   const double done = s.total ? static_cast<double>(s.done) / static_cast<double>(s.total)
                               : static_cast<double>(s.objects_done) / static_cast<double>(s.objects ? s.objects : 1);

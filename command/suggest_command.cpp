@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const char footer[] =
+const char suggest_footer[] =
     "Reads every value of the integer, boolean, enumeration and float datasets, finds the smallest range of bits (first_bit to last_bit) from\n"
     "which all of them come back, and says what the filter packbits would store. Nothing is written: the h5repack lines are for you to type.\n"
     "Sizes are those of the chunks, without HDF5's index of them.\n\n"
@@ -32,11 +32,6 @@ const char footer[] =
     "  zarrbits suggest camera.h5\n"
     "  zarrbits suggest --json camera.h5 | python3 -m json.tool\n\n"
     "Exit status: 0 done, 1 the file cannot be read, 2 wrong usage.";
-
-std::string printable(const std::string& text) {
-  const std::string q = quote(text);
-  return q.substr(1, q.size() - 2);
-}
 
 std::string percent(std::uint64_t before, std::uint64_t after) {
   return before == 0 ? "0 %" : std::to_string(static_cast<int>(100.0 - 100.0 * static_cast<double>(after) / static_cast<double>(before) + 0.5)) + " %";
@@ -46,8 +41,6 @@ std::string bits_in_words(const suggest::suggestion& s) {
   return std::to_string(s.last_bit - s.first_bit + 1) + " of " + std::to_string(s.width) + " bits (" + (s.first_bit == s.last_bit ? "bit " : "") +
          std::to_string(s.first_bit) + (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
 }
-
-void say(const std::string& line) { std::cout << fitted(line) << '\n'; }
 
 std::string gain(std::uint64_t before, std::uint64_t after) {
   return conversion::human_bytes(before) + " -> " + conversion::human_bytes(after) + ", " + percent(before, after) + " saved";
@@ -112,7 +105,7 @@ ordered_json to_json(const suggest::result& r, const std::string& path) {
 
 int suggest_main(int argc, char** argv) {
   CLI::App app("Says which bits of a file's datasets packbits need not store.", "zarrbits suggest");
-  app.footer(footer);
+  app.footer(suggest_footer);
   std::string path;
   bool as_json = false, all = false;
   app.add_option("FILE", path, "The HDF5 file")->required()->type_name("in.h5");

@@ -23,7 +23,7 @@ namespace {
 using verify::verdict;
 using verify::verdict_count;
 
-const char footer[] =
+const char verify_footer[] =
     "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on one side, the\n"
     "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, not compared.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
@@ -35,11 +35,6 @@ const char footer[] =
     "  zarrbits verify in.h5 out.zip\n\n"
     "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but something\n"
     "could not be compared.";
-
-std::string printable(const std::string& text) {
-  const std::string q = quote(text);
-  return q.substr(1, q.size() - 2);
-}
 
 void print_text(const verify::result& r) {
   for (const verify::finding& f : r.findings) std::cout << name_of(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
@@ -89,7 +84,7 @@ void print_json(const verify::result& r, const std::string& source, const std::s
 
 int verify_main(int argc, char** argv) {
   CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from.", "zarrbits verify");
-  app.footer(footer);
+  app.footer(verify_footer);
   std::string source;
   std::string store, endpoint;
   bool as_json = false;

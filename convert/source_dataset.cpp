@@ -18,7 +18,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
@@ -122,7 +122,7 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   const haddr_t address = H5Dget_offset(dataset);
   const std::uint64_t elements = product(dims);
   H5Eclear2(H5E_DEFAULT);
-  if (address == HADDR_UNDEF || elements == 0 || stored_bytes / element_size < elements || address > most - stored_bytes) return {};
+  if (address == HADDR_UNDEF || elements == 0 || stored_bytes / element_size < elements || address > largest_file - stored_bytes) return {};
   for (const bool last : {false, true}) {
     std::vector<hsize_t> at(dims.size(), 0);
     const std::vector<hsize_t> one(dims.size(), 1);

@@ -28,23 +28,6 @@ constexpr std::size_t batch_chunks = 64;
 constexpr std::uint64_t copied_share = 4;  // of a copied range, so much comes into memory at most
 constexpr std::uint64_t least_cost = 256;  // of knowing of a chunk
 
-// How a chunk comes to the thread that makes it.
-struct chunk_input {
-  enum class form_type {
-    stored,   // bytes of H5Dread_chunk
-    in_file,  // the same, still in the source's file
-    range,    // values, a range of the source's file
-    retry,    // none: libhdf5 is asked for the values, by the thread itself
-  } form = form_type::stored;
-  std::vector<hsize_t> at;
-  buffer bytes = {};
-  unsigned mask = 0;
-  std::uint64_t offset = 0, size = 0;  // in_file, range
-  bool drop_if_fill = false;           // retry
-  std::string why = {};                // why it came to that, if it did
-  std::uint64_t progress = 0;
-};
-
 // Where a chunk's values are one range of all values, and the beginning of the chunk: how many come before it, and how many it has.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
   const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
@@ -81,6 +64,23 @@ struct unit_runner::state {
     const std::lock_guard held(mutex);
     return wrong[part] != 0;
   }
+};
+
+// How a chunk comes to the thread that makes it.
+struct unit_runner::chunk_input {
+  enum class form_type {
+    stored,   // bytes of H5Dread_chunk
+    in_file,  // the same, still in the source's file
+    range,    // values, a range of the source's file
+    retry,    // none: libhdf5 is asked for the values, by the thread itself
+  } form = form_type::stored;
+  std::vector<hsize_t> at;
+  buffer bytes = {};
+  unsigned mask = 0;
+  std::uint64_t offset = 0, size = 0;  // in_file, range
+  bool drop_if_fill = false;           // retry
+  std::string why = {};                // why it came to that, if it did
+  std::uint64_t progress = 0;
 };
 
 struct unit_runner::batch {

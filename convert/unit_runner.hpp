@@ -35,6 +35,7 @@ class unit_runner {
 
  private:
   struct state;
+  struct chunk_input;
   struct batch;
   void produce(const std::shared_ptr<state>& unit);
   void produce_part(const std::shared_ptr<state>& unit, std::size_t part);

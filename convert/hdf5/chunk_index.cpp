@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t saturated = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t walk_limit = 1 << 22;      // chunks; a walk of these takes seconds
 constexpr std::uint64_t walk_per_stored = 64;      // or so many for each that is stored
 constexpr std::uint64_t list_limit = 20000;        // listing is quadratic
@@ -28,7 +28,7 @@ std::uint64_t product(std::span<const hsize_t> numbers) {
     if (n == 0) return 0;
   }
   for (const hsize_t n : numbers) {
-    if (p > most / n) return most;
+    if (p > saturated / n) return saturated;
     p *= n;
   }
   return p;
@@ -132,7 +132,7 @@ bool chunk_grid::can_be_walked(hid_t dataset) const {
   if (all <= walk_limit) return true;
   const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
   hsize_t stored = 0;
-  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) return all < most;
+  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) return all < saturated;
   h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   return all / walk_per_stored <= stored;
 }

@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A file in the folder of the unfinished while an old store is removed. What is left then is no part of the new one.
-constexpr const char* removing = "removing";
 constexpr std::string_view temporary_prefix = ".zarrbits-";
 constexpr std::string_view temporary_suffix = ".tmp";
 

@@ -15,9 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Beside the plan and the journal: that a store was begun, and that an old one is being removed.
-constexpr const char* begun = "begun";
-constexpr const char* removing = "removing";
+constexpr const char* begun = "begun";  // beside the plan and the journal: that a store was begun
 constexpr std::size_t first_part = 16 << 20;  // S3 wants 5 MiB at least, and 10,000 parts at most: later ones are larger
 
 bool is_metadata(const std::string& key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }

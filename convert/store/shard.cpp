@@ -15,6 +15,8 @@ namespace zarrbits::conversion {
 
 namespace {
 
+using json = nlohmann::ordered_json;
+
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
 
@@ -81,8 +83,7 @@ std::uint64_t shard_writer::commit() {
   return size_ + index.size();
 }
 
-nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape, const nlohmann::ordered_json& inner_codecs) {
-  using json = nlohmann::ordered_json;
+json sharding_codecs(const json& inner_chunk_shape, const json& inner_codecs) {
   const json bytes = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
   const json crc = {{"name", "crc32c"}};
   return json::array({{{"name", "sharding_indexed"},

@@ -26,6 +26,8 @@ namespace zarrbits::conversion {
 // Stands in the root of a store that is being written: a folder for what the conversion keeps to itself (plan and journal). A reader
 // finds no zarr.json beside it; --overwrite knows what it may remove, and --resume what it may go on with.
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
+// A file in that folder while an old store is removed. What is left then is no part of the new one.
+constexpr const char* removing = "removing";
 
 // Bytes of the source's file that put_range() and append_range() cannot read. what() is a reason, not a sentence.
 struct unreadable_range : std::runtime_error {

@@ -230,8 +230,8 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     f.reason = "cannot be opened: " + hdf5_reason();
     return add(std::move(f));
   }
-  const comparison::lookup lookup = [this](const std::string& p) { return address_of(p); };
-  dataset_comparison c(dataset.get(), lookup, f);
+  const comparison::lookup find_address = [this](const std::string& p) { return address_of(p); };
+  dataset_comparison c(dataset.get(), find_address, f);
   c.run(folder);
   result_.elements += c.elements();
   result_.elements_unchecked += c.elements_unchecked();
