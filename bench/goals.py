@@ -109,7 +109,7 @@ def evaluate(rows):
     def add(what, table, goal, result):
         out.append((what, table, goal, result and result[0], result and result[1]))
 
-    # avx512vl is AVX2 but for a few encoders: where the CPU has it, it is what the goals of AVX2's vectors of 32 bytes are about
+    # avx512vl is AVX2 but for its encoders: where the CPU has it, it is what the goals of AVX2's vectors of 32 bytes are about
     vectors_of_32_bytes = "avx512vl" if "avx512vl" in rows.tables else "avx2"
     for column, table in enumerate([vectors_of_32_bytes, "avx512"]):
         for what, names, *goals in KERNELS:

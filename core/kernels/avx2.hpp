@@ -130,8 +130,8 @@ ZARRBITS_AVX2_INLINE void prefetch(stretch t, std::size_t distance) noexcept {
 
 // Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes),
 // vectors (that they are), at_once (how many steps a loop's body has), bytes_in(), bytes_out(), reach (bytes from out on that it
-// stores, at most 64); upon what it returns, or-ed over all steps, lossless() decides. `out` may be `in`: a step stores nothing
-// behind what it has loaded.
+// stores, at most 64). It is given what was seen before, and returns that or-ed with what it sees; upon all that lossless() decides.
+// `out` may be `in`: a step stores nothing behind what it has loaded.
 template <class Step>
 ZARRBITS_STEPS bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
@@ -153,10 +153,10 @@ ZARRBITS_STEPS bool encode_steps(const packing& p, const std::byte* in, std::byt
     for (; t.steps >= Step::at_once; t.steps -= Step::at_once) {
       prefetch<Step>(t, distance);
       __m256i sum = _mm256_setzero_si256();
-      for (std::size_t step = 0; step < Step::at_once; ++step, t.in += i, t.out += o) sum = _mm256_or_si256(sum, s(t.in, t.out));
+      for (std::size_t step = 0; step < Step::at_once; ++step, t.in += i, t.out += o) sum = s(t.in, t.out, sum);
       seen = _mm256_or_si256(seen, sum);
     }
-    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) seen = _mm256_or_si256(seen, s(t.in, t.out));
+    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) seen = s(t.in, t.out, seen);
   }
   std::memcpy(out + inside * o, end, size - inside * o);
   return s.lossless(seen);

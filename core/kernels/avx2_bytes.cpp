@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // AVX2 for components of one byte, where lanes have no shifts of their own: decoding of 2 to 7 bits, and bool (or any 1 bit) both
-// ways. Encoding of 2 to 7 bits is in avx2_encode.cpp.
+// ways. Encoding of 2 to 7 bits is in encode_256.hpp.
 //
 #include "core/kernels/avx2.hpp"
 
@@ -261,13 +261,13 @@ class pack_1 {
     up_ = broadcast<16>(1u << (7 - p.first_bit));
   }
 
-  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out) const noexcept {
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i seen) const noexcept {
     const __m256i x = load_once(in), y = load_once(in + 32);
     store_bits(x, out);
     store_bits(y, out + 4);
-    if constexpr (what == one_bit::nonzero) return _mm256_setzero_si256();
-    if constexpr (what == one_bit::checked) return _mm256_or_si256(x, y);
-    return _mm256_or_si256(_mm256_add_epi8(x, bias_), _mm256_add_epi8(y, bias_));
+    if constexpr (what == one_bit::nonzero) return seen;
+    if constexpr (what == one_bit::checked) return _mm256_or_si256(seen, _mm256_or_si256(x, y));
+    return _mm256_or_si256(seen, _mm256_or_si256(_mm256_add_epi8(x, bias_), _mm256_add_epi8(y, bias_)));
   }
 
   ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }

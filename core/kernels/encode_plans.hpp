@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Tables of the encoders in encode_256.hpp, which has the pictures: for each number of bits, where bytes go and how far lanes are turned.
+//
+#ifndef ZARRBITS_CORE_KERNELS_ENCODE_PLANS_HPP
+#define ZARRBITS_CORE_KERNELS_ENCODE_PLANS_HPP
+
+#include <array>
+#include <cstdint>
+
+namespace zarrbits::detail {
+
+// Where bytes go, and how far lanes are turned, for 2 vectors of 4 lanes. A byte of a vpshufb index that is 0x80 gives zero.
+struct plan {
+  alignas(32) std::uint8_t even[64];   // of the lower lane of a half, or of all lanes where these are whole bytes (of pairs: to w)
+  alignas(32) std::uint8_t odd[64];    // of the upper lane (of pairs, in the second vector: to z)
+  alignas(32) std::uint8_t carry[64];  // byte 0: the last byte of a half's upper lane, if the next half begins in it
+  alignas(32) std::uint64_t turn[8];   // bit of its first byte at which a lane begins
+  std::uint8_t start[4];               // byte at which each half begins
+};
+
+// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane; `in_pairs`: two vectors at a time, see above.
+constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
+  plan p{};
+  for (unsigned half = 0; half < 4; ++half) {
+    std::uint8_t *even = p.even + 16 * half, *odd = p.odd + 16 * half, *carry = p.carry + 16 * half;
+    for (unsigned i = 0; i < 16; ++i) even[i] = odd[i] = carry[i] = 0x80;
+    const unsigned lanes = 16 / lane_bytes;
+    p.start[half] = static_cast<std::uint8_t>(half * lanes * m / 8);
+    if (m % 8 == 0) {
+      const unsigned bytes = lanes * m / 8;
+      for (unsigned i = 0; i < bytes; ++i) {
+        const unsigned to = in_pairs && half >= 2 ? bytes + i : i;
+        (to < 16 ? even : odd)[to % 16] = static_cast<std::uint8_t>(i / (m / 8) * lane_bytes + i % (m / 8));
+      }
+      continue;
+    }
+    const unsigned first = half * 2 * m % 8, second = first + m, end = first + 2 * m;
+    p.turn[2 * half] = first;
+    p.turn[2 * half + 1] = second % 8;
+    for (unsigned i = 0; i * 8 < second; ++i) even[i] = static_cast<std::uint8_t>(i);
+    for (unsigned i = second / 8; i * 8 < end; ++i) odd[i] = static_cast<std::uint8_t>(8 + i - second / 8);
+    if (end % 8 != 0) carry[0] = static_cast<std::uint8_t>(8 + end / 8 - second / 8);
+  }
+  return p;
+}
+
+// Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
+constexpr bool short_lanes(unsigned width, unsigned bits) {
+  return width < 64 && 32 / width * bits % 8 == 0;
+}
+
+// How lanes become bytes.
+enum class finish {
+  of_8_bytes,   // short lanes, or 64-bit lanes, 8 bytes of a vector; two vectors, whose halves are moved together by vpermd
+  of_16_bytes,  // the same, 16 bytes of a vector
+  of_24_bytes,  // the same, 24 bytes
+  two_stores,   // 64-bit lanes of whole bytes, a store for each half
+  short_pairs,  // 64-bit lanes of whole bytes, two vectors, less than 8 bytes of each half
+  long_pairs,   // the same, more than 8 bytes
+  half_bytes,   // 64-bit lanes of bytes and a half
+  carry,        // 64-bit lanes of any bits, two vectors
+  wide_carry,   // the same, but a lane may begin so late in its first byte that it ends in a ninth one
+  from_bytes,   // components are brought into bytes first
+};
+
+constexpr bool are_pairs(finish how) {
+  return how == finish::short_pairs || how == finish::long_pairs;
+}
+
+// What measured best: pairs cost more instructions, which those with many already have no room for.
+constexpr finish finish_of(unsigned width, unsigned bits) {
+  const unsigned m = 64 / width * bits;
+  if (m % 16 == 0) return m == 16 ? finish::of_8_bytes : m == 32 ? finish::of_16_bytes : finish::of_24_bytes;
+  if (m % 8 == 4) return finish::half_bytes;
+  if (m % 8 != 0) return bits < 8 ? finish::from_bytes : m == 59 || m > 60 ? finish::wide_carry : finish::carry;
+  if (width == 8 || (width == 16 && bits > 8)) return finish::two_stores;
+  return 2 * bits < width ? finish::short_pairs : finish::long_pairs;
+}
+
+// Of 64-bit lanes that are turned: do their bits leave no room in a lane of 32 bits for a weight, or in one of 64 for their turn?
+constexpr bool is_wide(unsigned width, unsigned bits) {
+  return width < 64 && 32 / width * bits > (finish_of(width, bits) == finish::half_bytes ? 28 : 26);
+}
+
+// What else lanes of 59, 61, 62 and 63 bits need.
+struct wide_plan {
+  plan common;
+  alignas(32) std::uint8_t ninth[64];  // of lanes shifted down by 64 - turn, whose first byte is then the ninth
+  alignas(32) std::uint64_t last[8];   // what shifts a lane down to the byte that is carried
+};
+
+constexpr wide_plan make_wide_plan(unsigned m) {
+  wide_plan w{make_plan(8, m, false), {}, {}};
+  for (unsigned half = 0; half < 4; ++half) {
+    std::uint8_t *even = w.common.even + 16 * half, *odd = w.common.odd + 16 * half, *ninth = w.ninth + 16 * half;
+    for (unsigned i = 0; i < 16; ++i) ninth[i] = 0x80;
+    const unsigned second = half * 2 * m % 8 + m, end = second + m;
+    for (unsigned lane = 0; lane < 2; ++lane) {
+      const unsigned after = (lane == 0 ? 0 : second / 8) + 8;  // the byte after the lane's first eight
+      std::uint8_t* eight = lane == 0 ? even : odd;
+      if (after < 16 && eight[after] != 0x80) {
+        eight[after] = 0x80;
+        ninth[after] = static_cast<std::uint8_t>(8 * lane);
+      }
+    }
+    if (end % 8 != 0) w.common.carry[16 * half] = 8;
+    w.last[2 * half + 1] = m - end % 8;
+  }
+  return w;
+}
+
+inline constexpr std::array<wide_plan, 5> wide_plans = {make_wide_plan(59), wide_plan{}, make_wide_plan(61), make_wide_plan(62), make_wide_plan(63)};
+
+template <unsigned width>
+constexpr auto make_plans() {
+  std::array<plan, width> plans{};
+  for (unsigned bits = 1; bits < width; ++bits) {
+    const finish how = finish_of(width, bits);
+    const bool in_pairs = are_pairs(how) || how == finish::of_8_bytes || how == finish::of_16_bytes;
+    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits, in_pairs) : make_plan(8, 64 / width * bits, in_pairs);
+  }
+  return plans;
+}
+
+template <unsigned width>
+inline constexpr auto plans = make_plans<width>();
+
+// The plan of so many bits of a component.
+template <unsigned width, finish how>
+constexpr const plan& plan_of(unsigned bits) {
+  return how == finish::wide_carry ? wide_plans[64 / width * bits - 59].common : plans<width>[bits];
+}
+
+}  // namespace zarrbits::detail
+
+#endif
