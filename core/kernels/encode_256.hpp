@@ -338,7 +338,7 @@ class packer {
   }
 
   // What is stored may begin before `out`, and the mask leaves that alone.
-  ZARRBITS_STEPS_INLINE void store_kept(std::byte* out, __m256i x, int v) const noexcept {
+  ZARRBITS_STEPS_INLINE void store_kept([[maybe_unused]] std::byte* out, [[maybe_unused]] __m256i x, [[maybe_unused]] int v) const noexcept {
 #if ZARRBITS_STEPS_MASKED
     _mm256_mask_storeu_epi8(out + static_cast<std::ptrdiff_t>(start_[v]), kept_[v], x);
 #endif
