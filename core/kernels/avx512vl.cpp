@@ -64,16 +64,12 @@ bool encode_1(const packing& p, const std::byte* in, std::byte* out, std::size_t
   return p.msb_first ? encode_steps<pack_1<true>>(p, in, out, n) : encode_steps<pack_1<false>>(p, in, out, n);
 }
 
-bool encode_8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return p.bits == 1 ? encode_1(p, in, out, n) : encode<8>(p, in, out, n);
-}
-
 }  // namespace
 
 const kernel_table avx512vl_kernels = {
     "avx512vl",
     {portable::swap<std::uint8_t>, avx2::swap16, avx2::swap32, avx2::swap64},
-    {encode_8, encode<16>, encode<32>, encode<64>},
+    {encode<8>, encode<16>, encode<32>, encode<64>},
     {avx2::decode8, avx2::decode16, avx2::decode32, avx2::decode64},
     encode_1,
     avx2::decode_bool,

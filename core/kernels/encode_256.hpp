@@ -3,10 +3,10 @@
 // Encoding of 2 bits and more in vectors of 32 bytes. This file is compiled twice, by avx2_encode.cpp for AVX2 and by avx512vl.cpp for what
 // AVX-512 (BW and VL) adds to it: stores with a mask, and an `or` of three. It has to be included by nothing else, and says what it needs:
 //
-//   #define ZARRBITS_STEPS __attribute__((target("...")))
+//   #define ZARRBITS_STEPS __attribute__((target("...")))    // if not AVX2's
 //   #define ZARRBITS_STEPS_INLINE __attribute__((target("..."), always_inline)) inline
 //   #define ZARRBITS_STEPS_MASKED 0                          // or 1
-//   #include "core/kernels/encode_256.hpp"                   // encode<8>() to encode<64>()
+//   #include "core/kernels/encode_256.hpp"                   // encode<8>() to encode<64>(); encode_1() is still to be defined
 //
 // All widths go down the same ladder: neighbours are joined until a lane of 32 or 64 bits holds whole bytes or has no more neighbours to
 // join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
@@ -312,10 +312,10 @@ class packer {
 
   // For stores with a mask: the bytes of the lower halves are moved up to the upper ones.
   ZARRBITS_STEPS_INLINE void bring_together() noexcept {
-    const std::size_t begin[] = {0, carries ? start_[2] : bytes_out_ / 2}, end[] = {begin[1], bytes_out_};
+    const std::size_t begin[] = {0, start_[2]}, end[] = {start_[2], bytes_out_};
     std::size_t lead[2] = {};
     for (int v = 0; v < 2; ++v) {
-      lead[v] = 16 - (carries ? start_[2 * v + 1] - start_[2 * v] : start_[1]);
+      lead[v] = 16 - (start_[2 * v + 1] - begin[v]);
       kept_[v] = static_cast<std::uint32_t>(low_bits(static_cast<unsigned>(end[v] - begin[v])) << lead[v]);
       start_[v] = begin[v] - lead[v];
       even_[v] = moved_up(even_[v], lead[v], 0);
@@ -461,11 +461,14 @@ bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size
   return portable_kernels.encode[log2_size(width / 8)](p, in, out, n);
 }
 
+// One bit of bytes.
+bool encode_1(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+
 template <unsigned width>
 bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.encode[log2_size(width / 8)](p, in, out, n);
   if constexpr (width == 8) {
-    if (p.bits == 1) return encode_bool(p, in, out, n);
+    if (p.bits == 1) return encode_1(p, in, out, n);
     if (p.bits == 2) return pack<of_8<2>::step>(p, in, out, n);
     if (p.bits == 4) return pack<of_8<4>::step>(p, in, out, n);
   }

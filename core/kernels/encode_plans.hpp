@@ -19,7 +19,7 @@ struct plan {
   std::uint8_t start[4];               // byte at which each half begins
 };
 
-// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane; `in_pairs`: two vectors at a time, see above.
+// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane; `in_pairs`: two vectors at a time.
 constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
   plan p{};
   for (unsigned half = 0; half < 4; ++half) {
