@@ -41,6 +41,20 @@ decode_function decode8, decode16, decode32, decode64, decode_bool;
 decode_function extend;
 check_function check8, check16, check32, check64;
 
+// What an encoder does with a component before it is joined with its neighbours. Checked unsigned components need no mask: any bit that
+// it would take away is an error, and found.
+enum class before { look, look_and_shift, mask, shift_and_mask, look_signed, look_signed_and_shift };
+
+constexpr bool shifts(before b) noexcept {
+  return b == before::look_and_shift || b == before::shift_and_mask || b == before::look_signed_and_shift;
+}
+constexpr bool looks_signed(before b) noexcept {
+  return b == before::look_signed || b == before::look_signed_and_shift;
+}
+constexpr bool looks(before b) noexcept {
+  return b != before::mask && b != before::shift_and_mask;
+}
+
 // Fewer components than these go to the portable kernels, which have nothing to prepare.
 inline constexpr std::size_t few = 32;
 

@@ -9,6 +9,13 @@
 //
 // and vpermb brings the bytes together, those of the even lanes and those of the odd ones, or-ed since they share a byte.
 //
+// Vectors are stored whole, each over what lies behind the bytes of the one before: in the cache that costs less than stores under masks.
+// But lines are asked for before, since a store that waits for its line holds up all that follow. Where two or four vectors make
+// exactly one, the second vpermb fills what the first one left, and so on. 8-bit components, 4 bits kept:
+//
+//   |................|aaaaaaaaaaaaaaaa|    vpermb
+//   |bbbbbbbbbbbbbbbb|aaaaaaaaaaaaaaaa|    vpermb of the next vector, under a mask
+//
 #include "core/kernels/avx512.hpp"
 
 #ifdef ZARRBITS_X86_KERNELS
@@ -56,10 +63,10 @@ constexpr auto make_encode_plans() {
 template <unsigned width>
 constexpr auto encode_plans = make_encode_plans<width>();
 
-// What is done with a component before it is joined. Unsigned components need no mask when they are checked: any bit that it
-// would take away is an error, and found.
-enum class before { look, look_and_shift, look_signed, shift_and_mask };
-enum class lanes { short_bytes, bytes, bits, bits_over };
+using avx2::before, avx2::looks, avx2::looks_signed, avx2::shifts;
+
+// halves, quarters: lanes of whole bytes, of which two or four vectors make one.
+enum class lanes { short_bytes, halves, quarters, bytes, bits, bits_over };
 
 template <unsigned width, before prepare>
 class preparation {
@@ -73,29 +80,35 @@ class preparation {
   }
 
   ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& seen) const noexcept {
-    if constexpr (looks) seen = prepare == before::look_signed ? add<width>(x, bias_) : x;
-    if constexpr (prepare != before::look) x = shift_right<width>(x, first_);
-    if constexpr (prepare == before::look_signed || !looks) x = _mm512_and_si512(x, mask_);
+    if constexpr (looks(prepare)) seen = looks_signed(prepare) ? add<width>(x, bias_) : x;
+    if constexpr (shifts(prepare)) x = shift_right<width>(x, first_);
+    if constexpr (looks_signed(prepare) || !looks(prepare)) x = _mm512_and_si512(x, mask_);
     return x;
   }
 
   // `seen` of all components or-ed.
   ZARRBITS_AVX512_INLINE bool lossless(__m512i seen) const noexcept {
-    return !looks || _mm512_test_epi64_mask(seen, dropped_) == 0;
+    return !looks(prepare) || _mm512_test_epi64_mask(seen, dropped_) == 0;
   }
 
  private:
-  static constexpr bool looks = prepare != before::shift_and_mask;
-
   __m512i bias_, dropped_, mask_;
   __m128i first_;
 };
+
+// Components to be encoded. They are used twice, and a compiler may load them twice then.
+ZARRBITS_AVX512_INLINE __m512i load_once(const std::byte* in) noexcept {
+  __m512i x = load(in);
+  asm("" : "+v"(x));
+  return x;
+}
 
 template <unsigned width, lanes how, before prepare>
 class packer {
  public:
   static constexpr unsigned components = 512 / width;
   static constexpr std::size_t reach = 64;
+  static constexpr unsigned merged = how == lanes::halves ? 2 : how == lanes::quarters ? 4 : 1;  // vectors in one that is stored
 
   ZARRBITS_AVX512 explicit packer(const packing& p) noexcept : prepared_(p) {
     const unsigned bits = p.bits;
@@ -111,6 +124,9 @@ class packer {
     if (how == lanes::bits && width != 64) turn_ = _mm512_sub_epi64(down_, turn_);
     if (how == lanes::bits_over) over_ = _mm512_sub_epi64(_mm512_set1_epi64(64), turn_);
     even_ = load(l.even);
+    // the same bytes again for what comes from the other vectors
+    if (how == lanes::halves) even_ = _mm512_broadcast_i64x4(_mm512_castsi512_si256(even_));
+    if (how == lanes::quarters) even_ = _mm512_broadcast_i32x4(_mm512_castsi512_si128(even_));
     odd_ = load(l.odd);
     over_index_ = load(l.over);
     even_bytes_ = l.even_bytes;
@@ -119,14 +135,9 @@ class packer {
   }
 
   ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& seen) const noexcept {
-    x = prepared_(x, seen);
-    if constexpr (width == 8) x = _mm512_maddubs_epi16(weights8_, x);
-    if constexpr (width == 8) x = _mm512_madd_epi16(x, weights16_);
-    if constexpr (width == 16 && how != lanes::bits_over) x = _mm512_madd_epi16(x, weights16_);
-    if constexpr (width == 16 && how == lanes::bits_over)  // 15 bits: the weight would be -2^15
-      x = _mm512_srli_epi32(_mm512_mullo_epi16(x, _mm512_set1_epi32(0x00010002)), 1);
-    if constexpr (width < 64 && how != lanes::short_bytes) x = _mm512_sllv_epi32(x, up_);
-    if constexpr (how == lanes::short_bytes) return _mm512_permutexvar_epi8(even_, x);
+    x = joined(x, seen);
+    if constexpr (is_short) return _mm512_permutexvar_epi8(even_, x);
+    if constexpr (width < 64) x = _mm512_sllv_epi32(x, up_);
     if constexpr (how == lanes::bytes) return _mm512_permutexvar_epi8(even_, width == 64 ? x : _mm512_srlv_epi64(x, down_));
     if constexpr (how == lanes::bits) {
       x = width == 64 ? _mm512_sllv_epi64(x, turn_) : _mm512_srlv_epi64(x, turn_);
@@ -141,40 +152,39 @@ class packer {
                                      _mm512_maskz_permutexvar_epi8(over_bytes_, over_index_, over), 0xfe);
   }
 
+  // Four vectors as the 64 bytes, or twice 64, that they make.
+  ZARRBITS_AVX512_INLINE void merge(const std::byte* in, std::byte* out, __m512i& a, __m512i& b, __m512i& c, __m512i& d) const noexcept {
+    const __m512i w = joined(load_once(in), a), x = joined(load_once(in + 64), b);
+    const __m512i y = joined(load_once(in + 128), c), z = joined(load_once(in + 192), d);
+    if constexpr (merged == 2) {
+      store(out, _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even_, w), ~bytes(32), even_, x));
+      store(out + 64, _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even_, y), ~bytes(32), even_, z));
+    } else {
+      const __m512i v = _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even_, w), bytes(32) & ~bytes(16), even_, x);
+      store(out, _mm512_mask_permutexvar_epi8(_mm512_mask_permutexvar_epi8(v, bytes(48) & ~bytes(32), even_, y), ~bytes(48), even_, z));
+    }
+  }
+
   ZARRBITS_AVX512_INLINE static void store(std::byte* out, __m512i v) noexcept { _mm512_storeu_si512(out, v); }
   ZARRBITS_AVX512_INLINE bool lossless(__m512i seen) const noexcept { return prepared_.lossless(seen); }
 
  private:
+  static constexpr bool is_short = how == lanes::short_bytes || merged != 1;
+
+  // Neighbours joined in lanes of 32 bits, or as they are where they have 32 or more.
+  ZARRBITS_AVX512_INLINE __m512i joined(__m512i x, __m512i& seen) const noexcept {
+    x = prepared_(x, seen);
+    if constexpr (width == 8) x = _mm512_maddubs_epi16(weights8_, x);
+    if constexpr (width == 8) x = _mm512_madd_epi16(x, weights16_);
+    if constexpr (width == 16 && how != lanes::bits_over) x = _mm512_madd_epi16(x, weights16_);
+    if constexpr (width == 16 && how == lanes::bits_over)  // 15 bits: the weight would be -2^15
+      x = _mm512_srli_epi32(_mm512_mullo_epi16(x, _mm512_set1_epi32(0x00010002)), 1);
+    return x;
+  }
+
   preparation<width, prepare> prepared_;
   __m512i weights8_, weights16_, up_, down_, turn_, over_, even_, odd_, over_index_;
   __mmask64 even_bytes_, odd_bytes_, over_bytes_;
-};
-
-// 8-bit components, 4 or 2 bits kept: the lanes that the ladder ends with hold one byte, and there is an instruction for that.
-template <unsigned bits, before prepare>
-class packer_8 {
- public:
-  static constexpr unsigned components = 64;
-  static constexpr std::size_t reach = 8 * bits;
-
-  ZARRBITS_AVX512 explicit packer_8(const packing& p) noexcept : prepared_(p) {}
-
-  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& seen) const noexcept {
-    x = _mm512_maddubs_epi16(_mm512_set1_epi16(1 | 1 << (bits + 8)), prepared_(x, seen));
-    if constexpr (bits == 4) return _mm512_castsi256_si512(_mm512_cvtepi16_epi8(x));
-    return _mm512_castsi128_si512(_mm512_cvtepi32_epi8(_mm512_madd_epi16(x, _mm512_set1_epi32(0x00100001))));
-  }
-
-  ZARRBITS_AVX512_INLINE static void store(std::byte* out, __m512i v) noexcept {
-    if constexpr (bits == 4)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(v));
-    else
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm512_castsi512_si128(v));
-  }
-  ZARRBITS_AVX512_INLINE bool lossless(__m512i seen) const noexcept { return prepared_.lossless(seen); }
-
- private:
-  preparation<8, prepare> prepared_;
 };
 
 // One bit: vptestmb makes a mask of it. From the other end of the byte: the bytes of each eight are reversed before.
@@ -183,6 +193,7 @@ class packer_1 {
  public:
   static constexpr unsigned components = 64;
   static constexpr std::size_t reach = 8;
+  static constexpr unsigned merged = 1;
 
   ZARRBITS_AVX512 explicit packer_1(const packing& p) noexcept : prepared_(p) {
     const bool any = p.is_bool && p.nonzero_is_true;
@@ -205,13 +216,6 @@ class packer_1 {
   __m512i bit_;
 };
 
-// Components to be encoded. They are used twice, and a compiler may load them twice then.
-ZARRBITS_AVX512_INLINE __m512i load_once(const std::byte* in) noexcept {
-  __m512i x = load(in);
-  asm("" : "+v"(x));
-  return x;
-}
-
 template <class Step>
 ZARRBITS_AVX512_INLINE void encode_vector(const Step& s, const std::byte* in, std::byte* out, __m512i& seen) noexcept {
   if constexpr (Step::reach == 8) {
@@ -229,13 +233,19 @@ ZARRBITS_AVX512 bool encode_steps(const packing& p, const std::byte* in, std::by
   const std::size_t o = Step::components * p.bits / 8, size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   std::size_t inside = avx2::steps_inside(n / Step::components, o, Step::reach, size);
   n -= inside * Step::components;
+  const std::size_t distance = avx2::prefetch_pays() ? avx2::ahead : 0;
   // four at a time: sums in a chain would take 2 cycles each on Zen 5
   for (; inside >= 4; inside -= 4, in += 256, out += 4 * o) {
+    for (std::size_t line = 0; line < 4 * Step::reach / Step::merged; line += 64) __builtin_prefetch(out + distance + line, 1);
     __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
-    encode_vector(s, in, out, a);
-    encode_vector(s, in + 64, out + o, b);
-    encode_vector(s, in + 128, out + 2 * o, c);
-    encode_vector(s, in + 192, out + 3 * o, d);
+    if constexpr (Step::merged != 1) {
+      s.merge(in, out, a, b, c, d);
+    } else {
+      encode_vector(s, in, out, a);
+      encode_vector(s, in + 64, out + o, b);
+      encode_vector(s, in + 128, out + 2 * o, c);
+      encode_vector(s, in + 192, out + 3 * o, d);
+    }
     seen = _mm512_or_si512(_mm512_ternarylogic_epi64(a, b, c, 0xfe), _mm512_or_si512(d, seen));
   }
   for (; inside != 0; --inside, in += 64, out += o) {
@@ -258,16 +268,23 @@ ZARRBITS_AVX512 bool encode_steps(const packing& p, const std::byte* in, std::by
 
 template <template <before> class Step>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (!is_checked(p)) return encode_steps<Step<before::shift_and_mask>>(p, in, out, n);
-  if (p.is_signed) return encode_steps<Step<before::look_signed>>(p, in, out, n);
-  if (p.first_bit != 0) return encode_steps<Step<before::look_and_shift>>(p, in, out, n);
-  return encode_steps<Step<before::look>>(p, in, out, n);
+  const bool shifted = p.first_bit != 0;
+  if (!is_checked(p))
+    return shifted ? encode_steps<Step<before::shift_and_mask>>(p, in, out, n) : encode_steps<Step<before::mask>>(p, in, out, n);
+  if (p.is_signed)
+    return shifted ? encode_steps<Step<before::look_signed_and_shift>>(p, in, out, n)
+                   : encode_steps<Step<before::look_signed>>(p, in, out, n);
+  return shifted ? encode_steps<Step<before::look_and_shift>>(p, in, out, n) : encode_steps<Step<before::look>>(p, in, out, n);
 }
 
 template <unsigned width>
 struct packers {
   template <before prepare>
   using short_bytes = packer<width, lanes::short_bytes, prepare>;
+  template <before prepare>
+  using halves = packer<width, lanes::halves, prepare>;
+  template <before prepare>
+  using quarters = packer<width, lanes::quarters, prepare>;
   template <before prepare>
   using bytes = packer<width, lanes::bytes, prepare>;
   template <before prepare>
@@ -276,10 +293,6 @@ struct packers {
   using bits_over = packer<width, lanes::bits_over, prepare>;
 };
 
-template <before prepare>
-using packer_8_to_2 = packer_8<2, prepare>;
-template <before prepare>
-using packer_8_to_4 = packer_8<4, prepare>;
 template <before prepare>
 using packer_lsb = packer_1<false, prepare>;
 
@@ -292,9 +305,9 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   }
   if constexpr (width == 8) {
     if (p.bits == 1) return pack<packer_lsb>(p, in, out, n);
-    if (p.bits == 2) return pack<packer_8_to_2>(p, in, out, n);
-    if (p.bits == 4) return pack<packer_8_to_4>(p, in, out, n);
   }
+  if (p.bits == width / 2) return pack<packers<width>::template halves>(p, in, out, n);
+  if (p.bits == width / 4) return pack<packers<width>::template quarters>(p, in, out, n);
   if constexpr (width != 64) {
     if (short_lanes(width, p.bits)) return pack<packers<width>::template short_bytes>(p, in, out, n);
   }

@@ -84,14 +84,6 @@ ZARRBITS_STEPS_INLINE __m256i any(__m256i a, __m256i b, __m256i c) noexcept {
 #endif
 }
 
-// What is done with a component before it is joined. Checked unsigned components need no mask: any bit that it would take away is
-// an error, and found.
-enum class before { look, look_and_shift, mask, shift_and_mask, look_signed, look_signed_and_shift };
-
-constexpr bool shifts(before b) noexcept {
-  return b == before::look_and_shift || b == before::shift_and_mask || b == before::look_signed_and_shift;
-}
-
 template <unsigned width, before what>
 class preparation {
  public:
@@ -120,8 +112,7 @@ class preparation {
   ZARRBITS_STEPS_INLINE bool lossless(__m256i seen) const noexcept { return !looks || _mm256_testz_si256(seen, dropped_); }
 
  private:
-  static constexpr bool is_signed = what == before::look_signed || what == before::look_signed_and_shift;
-  static constexpr bool looks = what != before::mask && what != before::shift_and_mask;
+  static constexpr bool is_signed = looks_signed(what), looks = zarrbits::detail::avx2::looks(what);
   // Short components are shifted in lanes of 32 bits: what a neighbour leaves above one is masked, or zero, or found.
   static constexpr unsigned lane = width == 64 ? 64 : 32;
 
