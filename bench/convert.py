@@ -160,9 +160,10 @@ def table(rows):
     return "\n".join(lines)
 
 
-def write_page(text):
+def write_page(text, folder):
     page = PAGE.read_text()
-    section = (f"{BEGIN}\n## Conversion\n\n`scripts/bench-convert`: CPU seconds (user and system, all threads; median) and elapsed seconds to make a Zarr store from an HDF5 file: "
+    command = "scripts/bench-convert" + (f" --folder {folder}" if folder else "")
+    section = (f"{BEGIN}\n## Conversion\n\n`{command}`: CPU seconds (user and system, all threads; median) and elapsed seconds to make a Zarr store from an HDF5 file: "
                "240 MB of float32 in 960 chunks, with shuffle and deflate and without, and 262,144 chunks of 1 KiB. The loops are h5py and zarr-python, "
                f"with the codecs of the source or with zarr-python's own; the ways of each data in turns (the loops on small chunks, which take a quarter of an hour, once). The last column is the median of pairs: a conversion and the `cp -r` after it.\n\n{text}\n{END}\n")
     pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END) + "\n", re.S)
@@ -200,7 +201,7 @@ def main():
     text = table(rows)
     print(text)
     if not arguments.quick and not arguments.no_page and not arguments.only:
-        write_page(text)
+        write_page(text, arguments.folder)
 
 
 if __name__ == "__main__":
