@@ -163,12 +163,14 @@ ZARRBITS_STEPS bool encode_steps(const packing& p, const std::byte* in, std::byt
       {in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
   const std::size_t distance = prefetch_pays() ? ahead : 0;  // no branch: asking for what is there costs next to nothing
   for (stretch t : stretches) {
-    // several at a time: a body of one vector is bound by the loop itself, and one chain of sums is too (2 cycles each on Zen 5)
+    // several at a time: a body of one vector is bound by the loop itself, and one chain of sums is too (2 cycles each on Zen 5). Not so
+    // where a step has two vectors, and needs all registers.
+    constexpr bool apart = Step::at_once > 2;
     for (; t.steps >= Step::at_once; t.steps -= Step::at_once) {
       prefetch<Step>(t, distance);
-      __m256i sum = _mm256_setzero_si256();
+      __m256i sum = apart ? _mm256_setzero_si256() : seen;
       for (std::size_t step = 0; step < Step::at_once; ++step, t.in += i, t.out += o) sum = s(t.in, t.out, sum);
-      seen = _mm256_or_si256(seen, sum);
+      seen = apart ? _mm256_or_si256(seen, sum) : sum;
     }
     for (; t.steps != 0; --t.steps, t.in += i, t.out += o) seen = s(t.in, t.out, seen);
   }
