@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 // prfchw: __builtin_prefetch() for writing is then PREFETCHW, which every CPU with AVX2 takes
 #define ZARRBITS_AVX2 __attribute__((target("avx2,prfchw")))
@@ -53,6 +54,19 @@ constexpr bool looks_signed(before b) noexcept {
 }
 constexpr bool looks(before b) noexcept {
   return b != before::mask && b != before::shift_and_mask;
+}
+
+template <before what>
+using constant = std::integral_constant<before, what>;
+
+// Calls `encode` with what these components need, as a type: encoders are compiled for each.
+template <class Encode>
+bool with_preparation(const packing& p, const Encode& encode) noexcept {
+  const bool shift = p.first_bit != 0;
+  const auto either = [&](auto shifted, auto as_it_is) { return shift ? encode(shifted) : encode(as_it_is); };
+  if (!is_checked(p)) return either(constant<before::shift_and_mask>{}, constant<before::mask>{});
+  if (p.is_signed) return either(constant<before::look_signed_and_shift>{}, constant<before::look_signed>{});
+  return either(constant<before::look_and_shift>{}, constant<before::look>{});
 }
 
 // Fewer components than these go to the portable kernels, which have nothing to prepare.

@@ -268,30 +268,19 @@ ZARRBITS_AVX512 bool encode_steps(const packing& p, const std::byte* in, std::by
 
 template <template <before> class Step>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  const bool shifted = p.first_bit != 0;
-  if (!is_checked(p))
-    return shifted ? encode_steps<Step<before::shift_and_mask>>(p, in, out, n) : encode_steps<Step<before::mask>>(p, in, out, n);
-  if (p.is_signed)
-    return shifted ? encode_steps<Step<before::look_signed_and_shift>>(p, in, out, n)
-                   : encode_steps<Step<before::look_signed>>(p, in, out, n);
-  return shifted ? encode_steps<Step<before::look_and_shift>>(p, in, out, n) : encode_steps<Step<before::look>>(p, in, out, n);
+  return avx2::with_preparation(p, [&](auto what) { return encode_steps<Step<what()>>(p, in, out, n); });
 }
 
-template <unsigned width>
-struct packers {
+template <unsigned width, lanes how>
+struct laned {
   template <before prepare>
-  using short_bytes = packer<width, lanes::short_bytes, prepare>;
-  template <before prepare>
-  using halves = packer<width, lanes::halves, prepare>;
-  template <before prepare>
-  using quarters = packer<width, lanes::quarters, prepare>;
-  template <before prepare>
-  using bytes = packer<width, lanes::bytes, prepare>;
-  template <before prepare>
-  using bits = packer<width, lanes::bits, prepare>;
-  template <before prepare>
-  using bits_over = packer<width, lanes::bits_over, prepare>;
+  using step = packer<width, how, prepare>;
 };
+
+template <unsigned width, lanes how>
+bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+  return pack<laned<width, how>::template step>(p, in, out, n);
+}
 
 template <before prepare>
 using packer_lsb = packer_1<false, prepare>;
@@ -306,18 +295,18 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   if constexpr (width == 8) {
     if (p.bits == 1) return pack<packer_lsb>(p, in, out, n);
   }
-  if (p.bits == width / 2) return pack<packers<width>::template halves>(p, in, out, n);
-  if (p.bits == width / 4) return pack<packers<width>::template quarters>(p, in, out, n);
+  if (p.bits == width / 2) return pack_lanes<width, lanes::halves>(p, in, out, n);
+  if (p.bits == width / 4) return pack_lanes<width, lanes::quarters>(p, in, out, n);
   if constexpr (width != 64) {
-    if (short_lanes(width, p.bits)) return pack<packers<width>::template short_bytes>(p, in, out, n);
+    if (short_lanes(width, p.bits)) return pack_lanes<width, lanes::short_bytes>(p, in, out, n);
   }
-  if (m % 8 == 0) return pack<packers<width>::template bytes>(p, in, out, n);
+  if (m % 8 == 0) return pack_lanes<width, lanes::bytes>(p, in, out, n);
   if constexpr (width != 8) {
     // the largest turn is 8 less the greatest common divisor of 8 and m
     const unsigned turn = m % 2 ? 7 : m % 4 ? 6 : 4;
-    if (m + turn > 64 || (width != 64 && m / 2 + turn > 32)) return pack<packers<width>::template bits_over>(p, in, out, n);
+    if (m + turn > 64 || (width != 64 && m / 2 + turn > 32)) return pack_lanes<width, lanes::bits_over>(p, in, out, n);
   }
-  return pack<packers<width>::template bits>(p, in, out, n);
+  return pack_lanes<width, lanes::bits>(p, in, out, n);
 }
 
 }  // namespace

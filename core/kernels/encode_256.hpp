@@ -97,27 +97,26 @@ class preparation {
 
   // What lossless() will decide upon, with one or two vectors more.
   ZARRBITS_STEPS_INLINE __m256i seen(__m256i so_far, __m256i x) const noexcept {
-    return looks ? _mm256_or_si256(so_far, looked_at(x)) : so_far;
+    return looks(what) ? _mm256_or_si256(so_far, looked_at(x)) : so_far;
   }
   ZARRBITS_STEPS_INLINE __m256i seen(__m256i so_far, __m256i x, __m256i y) const noexcept {
-    return looks ? any(so_far, looked_at(x), looked_at(y)) : so_far;
+    return looks(what) ? any(so_far, looked_at(x), looked_at(y)) : so_far;
   }
   ZARRBITS_STEPS_INLINE __m256i operator()(__m256i x) const noexcept {
     if constexpr (shifts(what)) {
       x = lane == 64 ? _mm256_srlv_epi64(x, first_) : _mm256_srlv_epi32(x, first_);
     }
-    return !looks || is_signed ? _mm256_and_si256(x, mask_) : x;
+    return !looks(what) || looks_signed(what) ? _mm256_and_si256(x, mask_) : x;
   }
 
-  ZARRBITS_STEPS_INLINE bool lossless(__m256i seen) const noexcept { return !looks || _mm256_testz_si256(seen, dropped_); }
+  ZARRBITS_STEPS_INLINE bool lossless(__m256i seen) const noexcept { return !looks(what) || _mm256_testz_si256(seen, dropped_); }
 
  private:
-  static constexpr bool is_signed = looks_signed(what), looks = zarrbits::detail::avx2::looks(what);
   // Short components are shifted in lanes of 32 bits: what a neighbour leaves above one is masked, or zero, or found.
   static constexpr unsigned lane = width == 64 ? 64 : 32;
 
   ZARRBITS_STEPS_INLINE __m256i looked_at(__m256i x) const noexcept {
-    if constexpr (!is_signed) return x;
+    if constexpr (!looks_signed(what)) return x;
     if constexpr (width == 8) return _mm256_add_epi8(x, bias_);
     if constexpr (width == 16) return _mm256_add_epi16(x, bias_);
     if constexpr (width == 32) return _mm256_add_epi32(x, bias_);
@@ -384,13 +383,7 @@ class packer_8 {
 // Step<what>: the step that prepares components so.
 template <template <before> class Step>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  const bool shift = p.first_bit != 0;
-  if (!is_checked(p))
-    return shift ? encode_steps<Step<before::shift_and_mask>>(p, in, out, n) : encode_steps<Step<before::mask>>(p, in, out, n);
-  if (p.is_signed)
-    return shift ? encode_steps<Step<before::look_signed_and_shift>>(p, in, out, n)
-                 : encode_steps<Step<before::look_signed>>(p, in, out, n);
-  return shift ? encode_steps<Step<before::look_and_shift>>(p, in, out, n) : encode_steps<Step<before::look>>(p, in, out, n);
+  return with_preparation(p, [&](auto what) { return encode_steps<Step<what()>>(p, in, out, n); });
 }
 
 template <unsigned width, finish how, bool wide>
