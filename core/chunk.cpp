@@ -29,7 +29,7 @@ chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, st
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept {
   const detail::layout& l = c.state().layout;
   const std::uint64_t elements = decoded.size() / l.element_size;
-  if (decoded.size() % l.element_size != 0) return refused(errc::buffer_too_small, elements, decoded.size());
+  if (decoded.size() % l.element_size != 0) return refused(errc::partial_element, elements, decoded.size());
   const failure f = detail::decode_elements(l, elements, encoded, decoded.data());
   if (f) return {0, f};
   return {decoded.size(), {}};

@@ -3,6 +3,7 @@
 
 #include "core/codec_state.hpp"
 #include "core/configuration.hpp"
+#include "core/json.hpp"
 #include "core/kernels/kernels.hpp"
 
 #include <nlohmann/json.hpp>
@@ -87,6 +88,8 @@ std::string codec::explain(const failure& f) const {
     case errc::trailing_data: return what + "the data goes on after the last of " + std::to_string(f.element) + " elements; it is too long, or not what the codec and data type say";
     case errc::invalid_padding_count: return what + "the count byte says " + found + " bits of padding, which disagrees with the length of the data; it is damaged, or has another number of elements";
     case errc::nonzero_padding: return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
+    case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
+    case errc::partial_element: return what + "the buffer for the decoded elements has " + found + " bytes, which is no whole number of " + type().name() + " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
     case errc::element_count_mismatch: return what + (f.element < f.value ? "only " + std::to_string(f.element) + " elements came" : std::string("more elements came")) + " where " + found + " were announced; announce the right number";
     default: return what + f.code.message();
   }
@@ -96,10 +99,9 @@ codec parse_codec(std::string_view text, const data_type& type, const codec_poli
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) throw error(errc::invalid_codec, "the codec is empty; give a name such as packbits, or its JSON");
   std::string name(text);
-  nlohmann::json configuration = nlohmann::json::object();
+  auto configuration = nlohmann::ordered_json::object();
   if (text[first] == '{' || text[first] == '"' || text[first] == '[') {
-    const auto j = nlohmann::json::parse(text, nullptr, false);
-    if (j.is_discarded()) throw error(errc::invalid_codec, "the codec is not valid JSON: " + shown(text));
+    const auto j = detail::parse_json(text, errc::invalid_codec, "the codec");
     if (j.is_string()) {
       name = j.get<std::string>();
     } else if (j.is_object()) {

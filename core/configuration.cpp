@@ -7,15 +7,15 @@ namespace zarrbits::detail {
 
 namespace {
 
-std::string shown(const nlohmann::json& value) {
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string shown(const nlohmann::ordered_json& value) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 60) + "...";
 }
 
 }  // namespace
 
-const nlohmann::json* configuration::value(const char* key, const char* synonym) {
-  const nlohmann::json* found = nullptr;
+const nlohmann::ordered_json* configuration::value(const char* key, const char* synonym) {
+  const nlohmann::ordered_json* found = nullptr;
   const char* found_as = nullptr;
   for (const char* k : {key, synonym}) {
     if (!k) continue;
@@ -53,7 +53,7 @@ void configuration::nothing_else() const {
     if (known_.contains(key)) continue;
     std::string keys;
     for (const std::string& k : known_) keys += (keys.empty() ? "\"" : ", \"") + k + "\"";
-    throw error(errc::invalid_configuration, codec_ + ": unknown configuration key " + shown(nlohmann::json(key)) +
+    throw error(errc::invalid_configuration, codec_ + ": unknown configuration key " + shown(nlohmann::ordered_json(key)) +
                                                  (known_.empty() ? "; this codec has no configuration" : "; the keys are " + keys));
   }
 }

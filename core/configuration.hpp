@@ -18,7 +18,7 @@ namespace zarrbits::detail {
 
 class configuration {
  public:
-  configuration(std::string codec, const nlohmann::json& object) : codec_(std::move(codec)), object_(object) {}
+  configuration(std::string codec, const nlohmann::ordered_json& object) : codec_(std::move(codec)), object_(object) {}
 
   // The value of the first key, or of its synonym. JSON null means absent. Throws where both are given and differ, or where the value
   // is not a string, or not an integer from 0 on.
@@ -29,10 +29,10 @@ class configuration {
   void nothing_else() const;
 
  private:
-  const nlohmann::json* value(const char* key, const char* synonym);
+  const nlohmann::ordered_json* value(const char* key, const char* synonym);
 
   std::string codec_;
-  const nlohmann::json& object_;
+  const nlohmann::ordered_json& object_;
   std::set<std::string> known_;
 };
 

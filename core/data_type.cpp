@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "core/data_type.hpp"
 
+#include "core/json.hpp"
+
 #include <zarrbits/error.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <array>
-#include <map>
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <set>
 
 namespace zarrbits {
 
 namespace {
 
 using detail::data_type_info;
+using detail::in_quotes;
 using detail::type_kind;
 using json_value = nlohmann::ordered_json;
 
@@ -51,15 +55,10 @@ constexpr number floats[] = {
 
 // Sizes above this cannot be meant: a name like r99999999999 is refused before anything is computed with it.
 constexpr std::uint64_t largest_element = std::uint64_t{1} << 31;
-constexpr int deepest_struct = 32;
+constexpr int deepest_struct = 32;  // each takes four levels of JSON
+static_assert(4 * deepest_struct <= detail::deepest_json);
 
 [[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_data_type, what); }
-
-// What came in, short enough for a sentence.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "...\"" : "\"");
-}
 
 data_type_info number_info(const number& n, unsigned components) {
   data_type_info i;
@@ -92,8 +91,10 @@ std::optional<data_type_info> by_name(const std::string& name) {
   if (name == "complex128") return number_info({"", 64, 8, false}, 2);
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") return number_info({"", 64, 8, true}, 1);
   if (name.size() >= 2 && name[0] == 'r' && name.find_first_not_of("0123456789", 1) == std::string::npos) {
-    const std::uint64_t bits = name.size() > 12 ? 0 : std::stoull(name.substr(1));
-    if (bits == 0 || bits % 8 != 0 || bits / 8 > largest_element)
+    if (name.size() > 12 || std::stoull(name.substr(1)) / 8 > largest_element)
+      refuse("data type " + in_quotes(name) + " is too large; elements take at most 2 GiB, which is r" + std::to_string(8 * largest_element));
+    const std::uint64_t bits = std::stoull(name.substr(1));
+    if (bits == 0 || bits % 8 != 0)
       refuse("data type " + in_quotes(name) + ": the number of bits must be a multiple of 8, from 8 on (r8, r16, r24, ...)");
     return opaque_info(type_kind::raw, bits / 8);
   }
@@ -108,6 +109,19 @@ std::uint64_t length_bytes(const std::string& name, const json_value& configurat
     refuse("data type " + name + ": \"configuration\" needs \"length_bytes\", a positive " +
            (unit == 1 ? std::string("integer") : "multiple of " + std::to_string(unit)));
   return it->get<std::uint64_t>();
+}
+
+// The unit of time that the values of numpy.datetime64 and numpy.timedelta64 count. No bit depends on it.
+void check_time(const std::string& name, const json_value& configuration) {
+  constexpr std::string_view units[] = {"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "\u03bcs", "ns", "ps", "fs", "as", "generic"};
+  const auto unit = configuration.find("unit"), scale = configuration.find("scale_factor");
+  if (unit == configuration.end() || !unit->is_string() || std::find(std::begin(units), std::end(units), unit->get<std::string>()) == std::end(units))
+    refuse("data type " + name + ": \"configuration\" needs \"unit\", one of Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as and generic");
+  if (scale == configuration.end() || !scale->is_number_unsigned() || scale->get<std::uint64_t>() == 0 || scale->get<std::uint64_t>() > 2147483647)
+    refuse("data type " + name + ": \"configuration\" needs \"scale_factor\", an integer from 1 to 2147483647");
+  for (const auto& [key, value] : configuration.items())
+    if (key != "unit" && key != "scale_factor")
+      refuse("data type " + name + ": unknown configuration key " + in_quotes(key) + "; the keys are \"unit\" and \"scale_factor\"");
 }
 
 data_type_info struct_info(const json_value& configuration, int depth);
@@ -149,8 +163,11 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
   } else {
     auto found = by_name(name);
     if (!found) return parse(json_value(name), depth);  // for the sentence
-    if (!configuration.empty() && name.rfind("numpy.", 0) != 0)
+    if (name.rfind("numpy.", 0) == 0) {
+      if (!configuration.empty()) check_time(name, configuration);
+    } else if (!configuration.empty()) {
       refuse("data type " + in_quotes(name) + " takes no configuration");
+    }
     i = std::move(*found);
   }
   i.name = name;
@@ -165,9 +182,12 @@ data_type_info struct_info(const json_value& configuration, int depth) {
     refuse("data type \"struct\": \"configuration\" needs \"fields\", a list of {\"name\", \"data_type\"}");
   data_type_info i = opaque_info(type_kind::fields, 0);
   std::uint64_t size = 0;
+  std::set<std::string> names;
   for (const json_value& f : *fields) {
     if (!f.is_object() || !f.contains("name") || !f["name"].is_string() || !f.contains("data_type"))
       refuse("data type \"struct\": each field is an object with \"name\", a string, and \"data_type\"");
+    if (const auto name = f["name"].get<std::string>(); !names.insert(name).second)
+      refuse("data type \"struct\": two fields have the name " + in_quotes(name) + "; give each its own");
     const data_type type(f["data_type"].dump());
     size += type.element_size();
     if (size > largest_element) refuse("data type \"struct\": larger than 2 GiB");
@@ -177,17 +197,6 @@ data_type_info struct_info(const json_value& configuration, int depth) {
   return i;
 }
 
-// How deep objects and lists go in a text, without parsing it: nesting is what recursion has to be protected from.
-int nesting(std::string_view text) {
-  int depth = 0, deepest = 0;
-  for (const char ch : text) {
-    depth += ch == '{' || ch == '[';
-    depth -= ch == '}' || ch == ']';
-    deepest = std::max(deepest, depth);
-  }
-  return deepest;
-}
-
 }  // namespace
 
 data_type::data_type(std::string_view text) {
@@ -195,10 +204,7 @@ data_type::data_type(std::string_view text) {
   const bool is_json = first != std::string_view::npos && (text[first] == '{' || text[first] == '"' || text[first] == '[');
   json_value j = std::string(text);
   if (is_json) {
-    // a struct takes four levels of its JSON for each level of structs
-    if (nesting(text) > 4 * deepest_struct) refuse("data type: more than " + std::to_string(deepest_struct) + " structs within each other");
-    j = json_value::parse(text, nullptr, false);
-    if (j.is_discarded()) refuse("data type " + in_quotes(text) + " is not valid JSON");
+    j = detail::parse_json(text, errc::invalid_data_type, "the data type");
   } else if (text.empty()) {
     refuse("the data type is empty; give a Zarr name such as uint16");
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <utility>
 
 namespace zarrbits::iostreams::detail {
 
@@ -155,10 +156,31 @@ std::uint64_t range_reader::decode(encoded_source& below, std::uint64_t first, s
   return count;
 }
 
+// Streams make badbit of what is thrown here, and nobody may look at that before reset().
+template <class F>
+auto range_reader::remembered(F&& f) -> decltype(f()) {
+  try {
+    const auto result = f();
+    error_ = nullptr;
+    return result;
+  } catch (...) {
+    error_ = std::current_exception();
+    throw;
+  }
+}
+
 std::streamsize range_reader::read(encoded_source& below, char* out, std::streamsize n) {
+  return remembered([&] { return read_elements(below, out, n); });
+}
+
+stream_offset range_reader::seek(encoded_source& below, stream_offset to, std::ios_base::seekdir way) {
+  return remembered([&] { return seek_element(below, to, way); });
+}
+
+std::streamsize range_reader::read_elements(encoded_source& below, char* out, std::streamsize n) {
   open(below);
   if (position_ == decoded_size_) return -1;
-  if (n <= 0) return 0;
+  if (n <= 0) no_room_for_more(codec_);
   const auto wanted = static_cast<std::size_t>(std::min(static_cast<std::uint64_t>(n), decoded_size_ - position_));
   const std::span<std::byte> result = std::as_writable_bytes(std::span(out, wanted));
   const std::size_t element_size = codec_.element_size();
@@ -193,7 +215,7 @@ std::streamsize range_reader::read(encoded_source& below, char* out, std::stream
   return static_cast<std::streamsize>(done);
 }
 
-stream_offset range_reader::seek(encoded_source& below, stream_offset to, std::ios_base::seekdir way) {
+stream_offset range_reader::seek_element(encoded_source& below, stream_offset to, std::ios_base::seekdir way) {
   open(below);
   const std::uint64_t base = way == std::ios_base::beg ? 0 : way == std::ios_base::cur ? position_ : decoded_size_;
   // neither subtraction overflows: base <= decoded_size_ <= largest_offset
@@ -208,7 +230,7 @@ stream_offset range_reader::seek(encoded_source& below, stream_offset to, std::i
 }
 
 // Ready for another device.
-void range_reader::close() noexcept {
+void range_reader::close() {
   opened_ = false;
   position_ = 0;
   device_position_.reset();
@@ -218,6 +240,7 @@ void range_reader::close() noexcept {
     elements_.reset();
     decoded_size_ = 0;
   }
+  if (const std::exception_ptr error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
 }
 
 }  // namespace zarrbits::iostreams::detail

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +24,8 @@ class range_reader {
   // As Boost's read(): the number of bytes, or -1 at the end.
   std::streamsize read(encoded_source& below, char* out, std::streamsize n);
   boost::iostreams::stream_offset seek(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
-  void close() noexcept;
+  // Throws the error of the last read or seek, unless another one came after it and went well: who asked again knows of it.
+  void close();
 
   std::streamsize buffer_size() const noexcept { return buffer_size_; }
   std::uint64_t total_in() const noexcept { return total_in_; }
@@ -31,6 +33,10 @@ class range_reader {
   const std::optional<std::uint64_t>& elements() const noexcept { return elements_; }
 
  private:
+  template <class F>
+  auto remembered(F&& f) -> decltype(f());
+  std::streamsize read_elements(encoded_source& below, char* out, std::streamsize n);
+  boost::iostreams::stream_offset seek_element(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
   void open(encoded_source& below);
   std::uint64_t derive_elements(encoded_source& below, std::uint64_t encoded);
   std::uint64_t decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out);
@@ -55,6 +61,7 @@ class range_reader {
   std::vector<std::byte> element_;  // one decoded element, for reads that begin or end inside it
   std::optional<std::uint64_t> element_index_;
 
+  std::exception_ptr error_;
   std::uint64_t total_in_ = 0;
   std::uint64_t total_out_ = 0;
 };

@@ -30,7 +30,7 @@ struct chunk_result {
 // decoded one, that is for `bytes`: the byte order is then reversed in place.
 chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
 
-// Decodes a chunk into `decoded`, whose size says how many elements there are. `encoded` must have exactly encoded_size() bytes: "too
+// Decodes a chunk into `decoded`, whose size says how many elements there are (a size that is no whole number of them is partial_element). `encoded` must have exactly encoded_size() bytes: "too
 // short" and "too long" are errors, and so is a count byte that disagrees. In place as above.
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
 

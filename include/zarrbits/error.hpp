@@ -15,6 +15,7 @@
 #define ZARRBITS_ERROR_HPP
 
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -39,12 +40,19 @@ enum class errc {
   element_count_mismatch,    // more or fewer elements than were announced
   buffer_too_small,          // the caller's output buffer does not hold the result
   invalid_range,             // a range of elements outside the chunk
+  partial_element,           // decode: the size of the output buffer is no whole number of elements
 };
 
 // The category of `errc`; its name is "zarrbits", its messages are short sentences without the details of `failure`.
 const std::error_category& error_category() noexcept;
 
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+
+// `code == errc::truncated`, and != with it. The category is compared by its name: a program and a shared library with zarrbits inside, whose
+// symbols are hidden from each other, have one each.
+inline bool operator==(const std::error_code& code, errc e) noexcept {
+  return code.value() == static_cast<int>(e) && (code.category() == error_category() || std::strcmp(code.category().name(), "zarrbits") == 0);
+}
 
 // A wrong configuration, found when a codec or a data type is made. what() names the key, the value, the data type and what
 // would be right.

@@ -67,6 +67,10 @@ inline constexpr std::streamsize default_buffer_size = 8192;
 
 namespace detail {
 
+// Boost copies into memory (array_sink) by reading as many bytes as there is room for, until it is told the end: none once it is full. Where
+// more is to come then, it would ask for ever.
+[[noreturn]] void no_room_for_more(const zarrbits::codec& c);
+
 // What boost::iostreams::symmetric_filter drives: a transform of the core behind Boost's calling convention.
 template <class Transform>
 class transform_adapter {
@@ -92,6 +96,7 @@ class transform_adapter {
   std::uint64_t total_in() const noexcept { return total_in_; }
   std::uint64_t total_out() const noexcept { return total_out_; }
   std::uint64_t elements() const noexcept { return transform_.elements(); }
+  const zarrbits::codec& codec() const noexcept { return transform_.codec(); }
 
  private:
   void check() const;
@@ -143,6 +148,12 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   }
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
+    if (n <= 0) {  // whether this is the end shows when a byte is asked for
+      char more = 0;
+      const std::streamsize got = read(source, &more, 1);
+      if (got > 0) no_room_for_more(this->filter().codec());
+      return got;
+    }
     if constexpr (memory_device<Source>) return read_from_memory(source, out, n);
     else return base_type::read(source, out, n);
   }
@@ -175,7 +186,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
       return static_cast<std::ptrdiff_t>(boost::iostreams::position_to_offset(device.seek(to, way, which)));
     };
     const std::ptrdiff_t place = this->filter().place(seek(0, std::ios_base::cur), which);
-    return seek(std::min(place, seek(0, std::ios_base::end)), std::ios_base::beg);
+    return seek((std::min)(place, seek(0, std::ios_base::end)), std::ios_base::beg);
   }
   template <class Sink>
   std::streamsize write_to_memory(Sink& sink, const char* in, std::streamsize n) {

@@ -11,6 +11,10 @@
 
 HDF5 must find the plugins: set HDF5_PLUGIN_PATH before h5py is imported. zarr-python finds the codec by itself. Each half needs its own library alone.
 """
+import operator
+
+from .whole import is_whole
+
 __all__ = ["PACKBITS", "BYTES", "packbits", "byte_order", "PackbitsCodec"]
 
 PACKBITS, BYTES = 45429, 45438
@@ -38,14 +42,16 @@ def _filter(number, plugin, values):
 def packbits(bits=0, *, first_bit=0, padding_encoding="none", out_of_range="raw", msb_first=False):
     """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
 
-    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits.
+    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits. With another
+    filter than fletcher32 after it, such a value is an error with "raw" and "report".
     """
     for name, value, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
         if value not in known:
             raise ValueError(f"zarrbits: {name} is {value!r}, but must be one of {', '.join(known)}")
     for name, value in (("bits", bits), ("first_bit", first_bit)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 64:
+        if not is_whole(value) or not 0 <= value <= 64:
             raise ValueError(f"zarrbits: {name} is {value!r}, but must be a whole number from 0 to 64")
+    bits, first_bit = operator.index(bits), operator.index(first_bit)
     options = _PADDING[padding_encoding] | _OUT_OF_RANGE[out_of_range] | (16 if msb_first else 0)
     return _filter(PACKBITS, "libzarrbits_packbits.so", (bits, options, first_bit))
 

@@ -11,6 +11,8 @@ import operator
 
 import numpy as np
 
+from .whole import is_whole
+
 _PADDING = {"none": "none", "first_byte": "first_byte", "last_byte": "last_byte", "start_byte": "first_byte", "end_byte": "last_byte"}
 _SPELLINGS = {"padding_encoding": ("padding_encoding",), "first_bit": ("first_bit", "start_bit"), "last_bit": ("last_bit", "end_bit")}
 _BLOCK = 1 << 16  # elements at a time, a multiple of 8: what is held beside the chunk and the payload stays small
@@ -34,7 +36,7 @@ def read_configuration(configuration):
     for name in ("first_bit", "last_bit"):
         value = given[name]
         # 11.0 is no integer: other readers refuse it
-        if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
+        if value is not None and not is_whole(value):
             raise ValueError(f"packbits: \"{name}\" is {value!r}, but must be a whole number")
     first, last = (None if given[name] is None else operator.index(given[name]) for name in ("first_bit", "last_bit"))
     if last is not None and last < (first or 0):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 # Every public header compiles as the only include of a file, without a warning: who includes it should not have to know what else it
-# wants, nor see warnings that are ours.
+# wants, nor see warnings that are ours. And with macros named min and max, which <windows.h> defines, once what it includes itself is in.
 #
 #   headers_compile_alone.sh INCLUDE_DIR HDF5_INCLUDE_DIRS CXX CC
 set -euo pipefail
@@ -27,16 +27,19 @@ check() {  # check NAME COMMAND...
   if "$@"; then
     compiled=$((compiled + 1))
   else
-    echo "$name does not compile alone"
+    echo "$name does not compile"
     failed=$((failed + 1))
   fi
 }
 
+foreign=$(grep -h '^#include <' -r "$include" | grep -v '<zarrbits/\|<hdf5' | sort -u)
 while IFS= read -r -d '' header; do
   name=${header#"$include"/}
   # twice: a missing include guard shows as well
   printf '#include <%s>\n#include <%s>\nint main() { return 0; }\n' "$name" "$name" > "$work/alone.cpp"
   check "$name" "$cxx" -std=c++20 "${warnings[@]}" -I "$include" "${hdf5_flags[@]}" -fsyntax-only "$work/alone.cpp"
+  printf '%s\n#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) < (b) ? (b) : (a))\n#include <%s>\nint main() { return 0; }\n' "$foreign" "$name" > "$work/macros.cpp"
+  check "$name (macros)" "$cxx" -std=c++20 "${warnings[@]}" -I "$include" "${hdf5_flags[@]}" -fsyntax-only "$work/macros.cpp"
   case $name in
     *.h)
       printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$name" "$name" > "$work/alone.c"
@@ -45,5 +48,5 @@ while IFS= read -r -d '' header; do
   esac
 done < <(find "$include" -name '*.h' -print0 -o -name '*.hpp' -print0 | sort -z)
 
-echo "$compiled headers compile alone, $failed do not"
+echo "$compiled programs of one header compile, $failed do not"
 [ "$compiled" -gt 0 ] && [ "$failed" -eq 0 ]

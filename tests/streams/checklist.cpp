@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <sstream>
 
 using namespace test;
 using zarrbits::errc;
@@ -418,6 +419,39 @@ BOOST_AUTO_TEST_CASE(compose_makes_bytes_in_the_devices_own_memory) {
                     errc::value_does_not_fit);
   CHECK_CODEC_ERROR(copied_in(zi::decoder(camera(), 5001), b.substr(1)), errc::truncated);
   CHECK_CODEC_ERROR(copied_in(zi::decoder(camera(), 5001), b + "?"), errc::trailing_data);
+}
+
+// io::copy() into memory reads as much as there is room for until it is told the end: 0 bytes, for ever, once the memory is full.
+BOOST_AUTO_TEST_CASE(copies_into_memory_of_the_exact_size_end, *boost::unit_test::timeout(60)) {
+  for (const std::size_t n : {0u, 1u, 2u, 4097u, 20001u}) {
+    const std::string v = values(n), b = packed(v);
+    const auto into = [](const auto& source, std::size_t room, std::streamsize buffer) {
+      std::string out(room, '?');
+      const std::streamsize copied = io::copy(source, io::array_sink(out.data(), out.size()), buffer);
+      BOOST_CHECK_EQUAL(copied, static_cast<std::streamsize>(room));
+      return out;
+    };
+    for (const std::streamsize buffer : {1, 3, 4096, 1 << 20}) {
+      if (buffer == 1 && n > 5000) continue;
+      for (const std::streamsize filter_buffer : {1, 4096}) {
+        const zi::decoder d(camera(), n, filter_buffer);
+        const zi::encoder e(camera(), {}, filter_buffer);
+        BOOST_CHECK(into(io::compose(d, io::array_source(b.data(), b.size())), v.size(), buffer) == v);
+        BOOST_CHECK(into(io::compose(e, io::array_source(v.data(), v.size())), b.size(), buffer) == b);
+        std::istringstream packed_stream(b), plain_stream(v);
+        BOOST_CHECK(into(io::compose(d, packed_stream), v.size(), buffer) == v);  // no memory below: the filter's own buffer
+        BOOST_CHECK(into(io::compose(e, plain_stream), b.size(), buffer) == b);
+        BOOST_CHECK(into(io::compose(zi::seekable_decoder(camera(), n, filter_buffer), io::array_source(b.data(), b.size())), v.size(), buffer) == v);
+        if (n == 0) continue;
+        CHECK_CODEC_ERROR(into(io::compose(d, io::array_source(b.data(), b.size())), v.size() - 1, buffer), errc::buffer_too_small);
+        CHECK_CODEC_ERROR(into(io::compose(e, io::array_source(v.data(), v.size())), b.size() - 1, buffer), errc::buffer_too_small);
+        CHECK_CODEC_ERROR(into(io::compose(zi::seekable_decoder(camera(), n, filter_buffer), io::array_source(b.data(), b.size())), v.size() - 1, buffer),
+                          errc::buffer_too_small);
+        const std::string longer = b + "?";  // what follows the last element is looked at, too
+        CHECK_CODEC_ERROR(into(io::compose(d, io::array_source(longer.data(), longer.size())), v.size(), buffer), errc::trailing_data);
+      }
+    }
+  }
 }
 
 // Boost copies a device that is memory for each call, where two filters are composed first.

@@ -250,6 +250,32 @@ BOOST_AUTO_TEST_CASE(a_wrong_element_hides_only_itself) {
   BOOST_CHECK_EQUAL(in.sgetn(got.data(), 400), 400);
 }
 
+BOOST_AUTO_TEST_CASE(an_error_that_a_stream_hid_is_thrown_by_reset) {
+  std::string b(1000, '\1');
+  b[500] = '\2';
+  const auto after = [&](const zi::seekable_decoder& d, auto use) {
+    seekable_stream in;
+    in.push(d);
+    in.push(io::array_source(b.data(), b.size()));
+    use(in);
+    const auto error = thrown([&] { in.reset(); });
+    BOOST_CHECK(!thrown([&] { in.reset(); }));
+    return error ? error->code() : std::error_code();
+  };
+  const zi::seekable_decoder right(zarrbits::bytes("bool"), 1000);
+  BOOST_CHECK(after(right, [](seekable_stream& in) { read_some(in, 600); }) == errc::invalid_bool);
+  BOOST_CHECK(after(right, [](seekable_stream& in) { in.seekg(1001); }) == errc::invalid_range);
+  BOOST_CHECK(after(zi::seekable_decoder(zarrbits::bytes("bool"), 999), [](seekable_stream& in) { read_some(in, 1); }) == errc::trailing_data);
+  BOOST_CHECK(!after(right, [](seekable_stream& in) { read_some(in, 500); }));
+  // who went on after it knew of it
+  BOOST_CHECK(!after(right, [](seekable_stream& in) {
+    in.seekg(1001);
+    in.clear();
+    in.seekg(0);
+    BOOST_CHECK_EQUAL(read_some(in, 500).size(), 500u);
+  }));
+}
+
 BOOST_AUTO_TEST_CASE(a_chunk_inside_a_file_is_read_through_restrict) {
   const std::string v = values(5000), b = packed(v);
   const std::string name = "zarrbits_test_seekable.bits";

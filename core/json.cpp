@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "core/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::detail {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Makes the value. json's own way looks through all members of an object for each, and goes on where a key is given twice.
+class builder final : public nlohmann::json_sax<json> {
+ public:
+  bool null() override { return add(nullptr); }
+  bool boolean(bool b) override { return add(b); }
+  bool number_integer(json::number_integer_t n) override { return add(n); }
+  bool number_unsigned(json::number_unsigned_t n) override { return add(n); }
+  bool number_float(json::number_float_t n, const json::string_t&) override { return add(n); }
+  bool string(json::string_t& s) override { return add(std::move(s)); }
+  bool binary(json::binary_t&) override { return false; }  // not in text
+  bool start_object(std::size_t) override { return down(json::object()); }
+  bool start_array(std::size_t) override { return down(json::array()); }
+  bool end_object() override { return up(); }
+  bool end_array() override { return up(); }
+  bool key(json::string_t& name) override {
+    if (open_.back().keys.insert(name).second) {
+      key_ = std::move(name);
+      return true;
+    }
+    wrong = "the key " + in_quotes(name) + " is given twice; give it once";
+    return false;
+  }
+  bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
+
+  json whole;
+  std::string wrong;  // or "": not JSON
+
+ private:
+  // A list or an object that is not closed yet. What is behind it moves when it grows, but that is closed then.
+  struct level {
+    json* value;
+    std::unordered_set<std::string> keys = {};
+  };
+
+  json* put(json value) {
+    if (open_.empty()) {
+      whole = std::move(value);
+      return &whole;
+    }
+    json& around = *open_.back().value;
+    if (around.is_array()) {
+      around.push_back(std::move(value));
+      return &around.back();
+    }
+    auto& members = static_cast<json::object_t::Container&>(around.get_ref<json::object_t&>());
+    members.emplace_back(std::move(key_), std::move(value));
+    return &members.back().second;
+  }
+  bool add(json value) {
+    put(std::move(value));
+    return true;
+  }
+  bool down(json value) {
+    if (open_.size() == deepest_json) {
+      wrong = "more than " + std::to_string(deepest_json) + " lists and objects within each other";
+      return false;
+    }
+    open_.push_back({put(std::move(value))});
+    return true;
+  }
+  bool up() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::vector<level> open_;
+  std::string key_;
+};
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t most = 80;
+  return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "...\"" : "\"");
+}
+
+json parse_json(std::string_view text, errc code, const std::string& what) {
+  builder b;
+  if (!json::sax_parse(text, &b)) throw error(code, what + (b.wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + b.wrong));
+  return std::move(b.whole);
+}
+
+}  // namespace zarrbits::detail

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# add_subdirectory(zarrbits) asks for nothing that the project does not use: configured where libraries are not to be found. What would be
+# built is looked at and not built.
+#
+#   subproject.sh SOURCE_DIR CMAKE CXX "core streams ..."
+set -euo pipefail
+
+source=$1
+cmake=$2
+cxx=$3
+all=${4// /;}
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+check() {  # check NAME EXPECTED_PARTS OPTIONS...
+  local name=$1 expect=$2
+  shift 2
+  if ! "$cmake" -G Ninja -S "$here/subproject" -B "$work/$name" -Dsource="$source" -Dexpect="$expect" -DCMAKE_CXX_COMPILER="$cxx" "$@" > "$work/$name.log" 2>&1; then
+    cat "$work/$name.log"
+    echo "FAILED: $name"
+    exit 1
+  fi
+  ninja -C "$work/$name" -n outside > "$work/$name.log" || { cat "$work/$name.log"; echo "FAILED: $name, what is to be built"; exit 1; }
+  if [[ $expect != *convert* ]] && grep -qi "convert/\|hdf5/serial" "$work/$name.log"; then
+    grep -i "convert/\|hdf5/serial" "$work/$name.log"
+    echo "FAILED: $name builds the converter"
+    exit 1
+  fi
+  echo "$name: $expect"
+}
+
+check without-hdf5 "core;streams;hdf5" -DCMAKE_DISABLE_FIND_PACKAGE_HDF5=ON
+check without-boost "core;hdf5" -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
+check streams-alone "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF
+if [[ $all == *convert* && $all == *hdf5* ]]; then
+  check everything "$all"
+fi
