@@ -29,7 +29,7 @@ const char doctor_footer[] =
     "Without a file: lists the folders in which HDF5 searches filter plugins (HDF5_PLUGIN_PATH, or its own) as HDF5 does, and says of each file\n"
     "what happens to it. Files are opened, in a process of their own each.\n"
     "With a file as well: its datasets that use the filters packbits and bytes of zarrbits, the parameters in words, the chunks that are stored\n"
-    "raw and why, and the bytes saved.\n\n"
+    "raw and why, the bytes saved, and what may be misread once it is written again (datasets of earlier plugins).\n\n"
     "Examples:\n"
     "  zarrbits doctor\n"
     "  zarrbits doctor camera.h5\n"
@@ -159,7 +159,7 @@ int doctor_main(int argc, char** argv) {
       ordered_json j = {{"version", 1}, {"plugins", plugins_json(s)}};
       if (report) j["file"] = file_json(*report, path);
       j["exit_status"] = status;
-      std::cout << conversion::json_text(j, 1) << '\n';
+      std::cout << printable_json(conversion::json_text(j, 1)) << '\n';
     } else {
       print_plugins(s);
       if (report) {
@@ -181,6 +181,7 @@ int doctor_main(int argc, char** argv) {
         line.update({.done = ++done, .total = of, .at = path + ":" + object});
       });
     }
+    at("");
     return finish(&*report);
   });
 }

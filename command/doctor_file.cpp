@@ -47,6 +47,7 @@ std::optional<stored_packbits> read_packbits(const std::vector<unsigned>& cd) {
   p.components = cd[6];
   p.padding = cd[1] & 3;
   p.policy = cd[1] >> 2 & 3;
+  p.how.truncate = p.policy == 1;
   return p;
 }
 
@@ -138,9 +139,10 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, std::vector<uns
 }
 
 // True where the stored chunk says, or its mask, that our filter (the first) was left out.
-bool is_raw(const open_dataset& d, bool alone, bool can_tell_by_size, std::uint64_t decoded, const std::vector<hsize_t>& at, hsize_t stored) {
-  // the mask costs reading the chunk: libhdf5 1.10 finds chunk information by number only, in time that grows with their number
-  if (alone && can_tell_by_size) return stored == decoded;
+bool is_raw(const open_dataset& d, bool can_tell_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at, hsize_t stored) {
+  // The mask costs reading the chunk: libhdf5 1.10 finds chunk information by number only, in time that grows with their number. And parallel
+  // HDF5 does not write it.
+  if (can_tell_by_size) return stored == raw_size;
   if (stored > largest_chunk_looked_into) return false;
   std::vector<std::byte> chunk(static_cast<std::size_t>(stored));
   std::uint32_t mask = 0;
@@ -149,35 +151,58 @@ bool is_raw(const open_dataset& d, bool alone, bool can_tell_by_size, std::uint6
   return (mask & 1) != 0;
 }
 
-void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, filtered_dataset& out) {
+struct filters_after {
+  std::uint64_t checksums = 0;  // fletcher32
+  bool others = false;          // or one that may be left out: chunks that are packed and raw may come to the same size
+};
+
+void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, const filters_after& after, filtered_dataset& out) {
   const std::uint64_t decoded = d.grid.chunk_elements() * d.element_size;  // HDF5 checked it when it opened the dataset
-  bool by_size = false;
+  bool as_large = false;
   if (p) {
     const std::uint64_t values = d.grid.chunk_elements() * p->components;
     const std::uint64_t packed = values / 8 * p->how.bits + (values % 8 * p->how.bits + 7) / 8 + (p->padding != 0);
-    by_size = packed != decoded;
+    as_large = packed == decoded;
   }
+  const bool by_size = p && !as_large && !after.others;
   conversion::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& at, hsize_t stored) {
     ++out.chunks;
     out.decoded += decoded;
     out.stored += stored;
-    if (!is_raw(d, out.after.empty(), by_size, decoded, at, stored)) return;
+    if (!is_raw(d, by_size, decoded + 4 * after.checksums, at, stored)) return;
     ++out.raw;
     if (out.shown.size() >= shown_raw_chunks) return;
     const std::vector<hsize_t> origin = d.grid.start(at);
     out.shown.push_back({{origin.begin(), origin.end()}, why_raw(d, p, at)});
   });
+  // Earlier plugins created such datasets, today's does not: HDF5 leaves the filter mask of a chunk that it writes again with the same size.
+  if (!p || out.mandatory || !detail::is_checked(p->how) || !(as_large || after.others) || !out.problem.empty()) return;
+  const auto& how = p->how;
+  const std::string alone = "-f NAME:UD=" + std::to_string(plugins::packbits_id) + ",1,3," + std::to_string(how.bits) + "," +
+                            std::to_string(p->padding | p->policy << 2 | (how.msb_first ? 16u : 0u)) + "," + std::to_string(how.first_bit);
+  std::string chunk = "-l NAME:CHUNK=";
+  for (std::size_t i = 0; i < out.chunk.size(); ++i) chunk += (i ? "x" : "") + std::to_string(out.chunk[i]);
+  out.problem = "AT RISK when it is written again: ";
+  if (as_large)
+    out.problem += "a packed chunk is as large as a raw one, and HDF5 misreads a chunk that changes from one to the other; store it without packbits "
+                   "(h5repack -f NAME:NONE old.h5 new.h5), or in larger chunks (-l NAME:CHUNK=... " + alone + ")";
+  else
+    out.problem += "packbits is optional before another filter, and HDF5 misreads a chunk that changes between packed and raw and keeps its size; " +
+                   (out.raw == 0 ? "store it anew with this version's plugin, which makes packbits mandatory there (h5repack " + chunk + " old.h5 new.h5)"
+                                 : "since it has raw chunks, store it anew with packbits alone (h5repack " + alone + " old.h5 new.h5)");
 }
 
 void examine_dataset(const conversion::source_file& file, const source_object& o, file_report& report) {
   open_dataset d;
   d.id = file.open(o);
+  file.require_values(d.id);
   d.dcpl = h5::handle(H5Dget_create_plist(d.id), "tell the dataset's properties");
   const int filters = H5Pget_nfilters(d.dcpl);
   filtered_dataset out;
   out.path = o.path;
   int our_place = -1;
   std::vector<unsigned> ours;
+  filters_after after;
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     int id = 0;
@@ -190,6 +215,10 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
       ours = cd;
     } else if (our_place >= 0) {
       out.after.push_back(name);
+      if (id == H5Z_FILTER_FLETCHER32 && (flags & H5Z_FLAG_OPTIONAL) == 0)
+        ++after.checksums;
+      else
+        after.others = true;
     }
   }
   if (our_place < 0) return;
@@ -215,7 +244,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
     return;
   }
   entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
-  look_at_chunks(d, p, entry);
+  look_at_chunks(d, p, after, entry);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "command/doctor_plugins.hpp"
 
 #include "command/doctor_probe.hpp"
+#include "command/printable.hpp"
 
 #include <hdf5.h>
 
@@ -125,13 +126,6 @@ std::string beside_us() {
 
 bool is_ours(const plugin_file& f) { return f.is_filter && (f.id == packbits_id || f.id == bytes_id) && f.filter_name.find("zarrbits") != std::string::npos; }
 
-std::string shell_quoted(const std::string& text) {
-  if (text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,/:@%") == std::string::npos) return text;
-  std::string q = "'";
-  for (const char c : text) q += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return q + "'";
-}
-
 }  // namespace
 
 std::string scan::found(int id, search how) const {
@@ -169,7 +163,7 @@ std::string scan::export_line() const {
     (stops ? last : list) += ":" + absolute(f.path);
   }
   list += last;
-  return "export HDF5_PLUGIN_PATH=" + shell_quoted(list);
+  return "export HDF5_PLUGIN_PATH=" + cli::shell_quoted(list);
 }
 
 scan look() {

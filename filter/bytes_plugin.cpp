@@ -22,6 +22,7 @@ struct bytes_codec {
     return read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) && filter::resolve(big_endian, c.what, c.elements, out, why);
   }
   static void store(const chunk& c, unsigned cd[bytes_stored]) noexcept { filter::store(c, cd); }
+  static unsigned flags(const creation& c, const chunk&) noexcept { return c.flags; }
   static void created(const creation&, const chunk&) noexcept {}
   static bool load(std::size_t n, const unsigned cd[], chunk& out, sentence& why) noexcept { return filter::load(n, cd, out, why); }
   // a swap is its own reverse

@@ -9,6 +9,7 @@
 //     static constexpr unsigned stored;                        // length of cd_values in a file
 //     static bool resolve(const creation&, chunk&, sentence&); // from the user's parameters, or refuses
 //     static void store(const chunk&, unsigned cd_values[stored]);
+//     static unsigned flags(const creation&, const chunk&);    // that the filter has in the pipeline of the new dataset
 //     static void created(const creation&, const chunk&);      // a dataset is accepted: warnings
 //     static bool load(std::size_t n, const unsigned cd_values[], chunk&, sentence&);
 //     // size of the result, or 0 with the sentence and nothing changed
@@ -58,7 +59,7 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
   if (prepare<Codec>(h5, dcpl, type, space, c, chunk, why)) {
     unsigned stored[Codec::stored];
     Codec::store(chunk, stored);
-    if (h5.call.plist_modify_filter(c.dcpl, Codec::id, c.flags, Codec::stored, stored) >= 0) {
+    if (h5.call.plist_modify_filter(c.dcpl, Codec::id, Codec::flags(c, chunk), Codec::stored, stored) >= 0) {
       Codec::created(c, chunk);
       return 0;
     }
@@ -80,8 +81,8 @@ std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigne
   if (result != 0) return result;
   if (usable && Codec::expected(flags, chunk))
     note(why);
-  else
-    report(h5, "filter", why);
+  else  // HDF5 goes on after an optional filter that fails on writing, and clears the error stack
+    report(h5, "filter", why, (flags & flag_optional) && !(flags & flag_reverse));
   return 0;
 }
 

@@ -22,6 +22,8 @@ constexpr symbol symbols[] = {
     {"H5Pget_filter2", offsetof(functions, plist_filter), true},
     {"H5Pget_filter_by_id2", offsetof(functions, plist_filter_by_id), true},
     {"H5Pmodify_filter", offsetof(functions, plist_modify_filter), true},
+    {"H5Pfill_value_defined", offsetof(functions, plist_fill_value_defined), false},
+    {"H5Pget_fill_value", offsetof(functions, plist_fill_value), false},
     {"H5Sget_simple_extent_type", offsetof(functions, space_class), true},
     {"H5Sget_simple_extent_ndims", offsetof(functions, space_rank), true},
     {"H5Sget_simple_extent_dims", offsetof(functions, space_dims), true},
@@ -41,6 +43,7 @@ constexpr symbol symbols[] = {
     {"H5Tequal", offsetof(functions, type_equal), true},
     {"H5Tclose", offsetof(functions, type_close), true},
     {"H5allocate_memory", offsetof(functions, allocate_memory), false},
+    {"H5resize_memory", offsetof(functions, resize_memory), false},
     {"H5free_memory", offsetof(functions, free_memory), false},
 };
 
@@ -55,8 +58,9 @@ void resolve(library& l) noexcept {
     if (!found && s.required) l.complete = false;
     std::memcpy(reinterpret_cast<char*>(&l.call) + s.place, &found, sizeof found);
   }
-  if (!l.call.allocate_memory || !l.call.free_memory) {
+  if (!l.call.allocate_memory || !l.call.resize_memory || !l.call.free_memory) {
     l.call.allocate_memory = nullptr;
+    l.call.resize_memory = nullptr;
     l.call.free_memory = nullptr;
   }
   unsigned major = 0, minor = 0, release = 0;
@@ -123,11 +127,25 @@ void* library::allocate(std::size_t size) const noexcept {
   return call.allocate_memory ? call.allocate_memory(size, 0) : std::malloc(size);
 }
 
+void* library::resize(void* memory, std::size_t size) const noexcept {
+  return call.resize_memory ? call.resize_memory(memory, size) : std::realloc(memory, size);
+}
+
 void library::release(void* memory) const noexcept {
   if (call.free_memory)
     call.free_memory(memory);
   else
     std::free(memory);
+}
+
+bool library::parallel() const noexcept {
+  if (!find_symbol(where, "H5Pset_fapl_mpio")) return false;
+  void* found = find_symbol(where, "MPI_Initialized");
+  if (!found) found = find_global_symbol("MPI_Initialized");
+  int (*initialized)(int*) = nullptr;
+  std::memcpy(&initialized, &found, sizeof found);
+  int running = 0;
+  return initialized && initialized(&running) == 0 && running != 0;
 }
 
 hid library::error_id(const char* name) const noexcept {

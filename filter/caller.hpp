@@ -37,7 +37,11 @@ struct library {
   // Buffers that HDF5 will free, or that it allocated: with its own functions, or malloc and free where it has none (HDF5 before
   // 1.8.15; netCDF, which calls filters itself).
   void* allocate(std::size_t size) const noexcept;
+  void* resize(void* memory, std::size_t size) const noexcept;  // null, and `memory` as it was, where there is none
   void release(void* memory) const noexcept;
+
+  // Is this an HDF5 for MPI, in a process where MPI is running?
+  bool parallel() const noexcept;
 
   // The value of one of HDF5's error ids ("H5E_PLINE_g"), or -1.
   hid error_id(const char* name) const noexcept;

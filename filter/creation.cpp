@@ -5,17 +5,20 @@ namespace zarrbits::filter {
 
 namespace {
 
-bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* codec, sentence& why) noexcept {
+bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* codec, bool& followed, sentence& why) noexcept {
   const int filters = h5.call.plist_nfilters(dcpl);
   bool seen = false;
   for (int i = 0; i < filters; ++i) {
     char name[80] = "";
-    const int id = h5.call.plist_filter(dcpl, static_cast<unsigned>(i), nullptr, nullptr, nullptr, sizeof name, name, nullptr);
+    unsigned flags = 0;
+    const int id = h5.call.plist_filter(dcpl, static_cast<unsigned>(i), &flags, nullptr, nullptr, sizeof name, name, nullptr);
     if (id == filter_id && seen)
       return why.set(minor::bad_value, "zarrbits: %s: the filter stands in the pipeline twice; remove one", codec);
     if (id == filter_id) {
       seen = true;
-    } else if (!seen) {
+    } else if (seen) {
+      followed = followed || id != filter_fletcher32 || (flags & flag_optional);
+    } else {
       name[sizeof name - 1] = '\0';
       return why.set(minor::bad_value,
                      "zarrbits: %s: filter %d (%s) stands before %s in the pipeline, but %s must see the elements themselves; put it "
@@ -47,9 +50,10 @@ bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, co
   type = h5.id(type);
   space = h5.id(space);
   out.dcpl = dcpl;
+  out.type = type;
   if (dcpl < 0 || type < 0 || space < 0)
     return why.set(minor::bad_value, "zarrbits: %s: only datasets can be encoded, not the heaps of groups and attributes", codec);
-  if (!check_pipeline(h5, dcpl, filter_id, codec, why)) return false;
+  if (!check_pipeline(h5, dcpl, filter_id, codec, out.followed, why)) return false;
   out.cd_nelmts = sizeof out.cd_values / sizeof out.cd_values[0];
   if (h5.call.plist_filter_by_id(dcpl, filter_id, &out.flags, &out.cd_nelmts, out.cd_values, 0, nullptr, nullptr) < 0)
     return why.set(minor::bad_value, "zarrbits: %s: HDF5 does not give the filter's parameters", codec);

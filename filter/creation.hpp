@@ -11,10 +11,11 @@ namespace zarrbits::filter {
 
 struct creation {
   const library* h5 = nullptr;
-  hid dcpl = -1;
+  hid dcpl = -1, type = -1;
   element what;
   std::uint64_t elements = 0;   // of a chunk
   unsigned flags = 0;           // of our filter in the pipeline
+  bool followed = false;        // by another filter than HDF5's fletcher32 (mandatory, as H5Pset_fletcher32 sets it)
   std::size_t cd_nelmts = 0;    // may be more than cd_values holds
   unsigned cd_values[32] = {};
 };

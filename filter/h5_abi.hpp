@@ -31,6 +31,7 @@ struct filter_class {
 
 inline constexpr int class_version = 1;
 inline constexpr int plugin_type_filter = 0;
+inline constexpr int filter_fletcher32 = 3;
 inline constexpr unsigned flag_optional = 0x1;
 inline constexpr unsigned flag_reverse = 0x100;
 
@@ -42,6 +43,8 @@ inline constexpr int order_le = 0, order_be = 1;
 inline constexpr int sign_2 = 1;
 inline constexpr int pad_zero = 0;
 inline constexpr int space_simple = 1;
+// H5D_fill_value_t
+inline constexpr int fill_value_user_defined = 2;
 
 inline constexpr unsigned max_rank = 32;
 
@@ -56,6 +59,9 @@ struct functions {
   herr (*plist_filter_by_id)(hid plist, int id, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[], std::size_t name_size,
                              char name[], unsigned* config);
   herr (*plist_modify_filter)(hid plist, int id, unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[]);
+  // These two may be null: then a fill value is not looked at.
+  herr (*plist_fill_value_defined)(hid plist, int* status);
+  herr (*plist_fill_value)(hid plist, hid type, void* value);
   int (*space_class)(hid space);
   int (*space_rank)(hid space);
   int (*space_dims)(hid space, std::uint64_t* dims, std::uint64_t* maximum);
@@ -77,6 +83,7 @@ struct functions {
   herr (*type_member_value)(hid type, unsigned index, void* value);
   // 1.8.15 and 1.8.13; null before, where buffers are malloc's. The second parameter is hbool_t, at most as wide as an int.
   void* (*allocate_memory)(std::size_t size, int clear);
+  void* (*resize_memory)(void* memory, std::size_t size);
   herr (*free_memory)(void* memory);
 };
 

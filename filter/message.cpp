@@ -54,13 +54,17 @@ void note(const sentence& why) noexcept {
   if (wanted() == log::always) print(why);
 }
 
-void report(const library& h5, const char* function, const sentence& why) noexcept {
+void warn_once(std::atomic<bool>& said, const sentence& why) noexcept {
+  if (wanted() != log::never && !said.exchange(true, std::memory_order_relaxed)) print(why);
+}
+
+void report(const library& h5, const char* function, const sentence& why, bool lost) noexcept {
   const bool repeated = std::strcmp(last, why.text) == 0;
   std::memcpy(last, why.text, sizeof last);
   const hid cls = h5.error_id("H5E_ERR_CLS_g"), major = h5.error_id("H5E_PLINE_g"), small = h5.error_id(minor_variable(why.kind));
   const bool stack = h5.call.push_error && cls > 0 && major > 0 && small > 0;
   // without an error stack: better on the terminal than nowhere
-  const bool lost = !stack || (h5.loses_filter_errors && std::strcmp(function, "filter") == 0);
+  lost = lost || !stack || (h5.loses_filter_errors && std::strcmp(function, "filter") == 0);
   const log when = wanted();
   if (when == log::always || (when == log::when_lost && lost && !repeated)) print(why);
   if (stack) h5.call.push_error(0, "zarrbits", function, 0, cls, major, small, "%s", why.text);

@@ -53,7 +53,10 @@ std::size_t pack(const detail::kernel_table& k, const detail::packing& how, cons
 
 }  // namespace
 
-std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
+bool packbits_chunk::may_misfit() const noexcept { return detail::is_checked(how); }
+
+std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, std::size_t nbytes, std::size_t* buf_size, void** buf,
+                   sentence& why) noexcept {
   if (nbytes != c.decoded_size) {
     why.set(minor::bad_value, "zarrbits: packbits: HDF5 gave %zu bytes to encode, but a chunk of the dataset has %llu", nbytes,
             static_cast<unsigned long long>(c.decoded_size));
@@ -77,13 +80,14 @@ std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbyte
     if (out != in) h5.release(out);
     const std::uint64_t value = detail::load_component(c.how, in + refused * c.how.size);
     if (c.how.is_bool)
-      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; correct the data",
-              refused / c.components, static_cast<unsigned long long>(value));
+      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; %scorrect the data",
+              refused / c.components, static_cast<unsigned long long>(value), stored_raw ? "the chunk is stored as it is; " : "");
     else
-      why.set(minor::bad_value,
-              "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; keep more bits, or set "
-              "the filter as optional so that such chunks are stored as they are",
-              refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit});
+      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; %s",
+              refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit},
+              stored_raw ? "the chunk is stored as it is; keep more bits so that it is packed"
+                         : "keep more bits, or have no filter but fletcher32 after packbits, and packbits optional, so that such chunks are stored as "
+                           "they are");
     return 0;
   }
   const auto count = static_cast<std::byte>(detail::padding_bits(c.layout(), c.elements));
@@ -95,18 +99,21 @@ std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbyte
   if (out != in) {
     h5.release(*buf);
     *buf = out;
-    *buf_size = packed;
   }
+  // No more than that, though the buffer has room where we worked in place: h5py's lzf compresses into a buffer of this size, and would not fail
+  // where it saves nothing. A chunk that it made as large as the packed one could then take the place of one that it failed on.
+  *buf_size = packed;
   return packed;
 }
 
 std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
+  if (c.is_raw(nbytes)) return nbytes;
   if (nbytes != c.encoded_size) {
     why.set(minor::cant_filter, "zarrbits: packbits: a chunk has %zu bytes in the file instead of %llu; it is damaged", nbytes,
             static_cast<unsigned long long>(c.encoded_size));
     return 0;
   }
-  auto* in = static_cast<std::byte*>(*buf);
+  const auto* in = static_cast<const std::byte*>(*buf);
   if (c.count_byte != padding::none) {
     const unsigned found = std::to_integer<unsigned>(c.count_byte == padding::first_byte ? in[0] : in[nbytes - 1]);
     const unsigned wanted = detail::padding_bits(c.layout(), c.elements);
@@ -115,14 +122,24 @@ std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbyte
       return 0;
     }
   }
-  const std::byte* body = in + (c.count_byte == padding::first_byte ? 1 : 0);
   const detail::kernel_table& k = detail::kernels();
   const auto whole = static_cast<std::size_t>(c.decoded_size);
-  if (*buf_size >= whole) {  // HDF5 from 2.2 on makes the buffer as large as the chunk
-    if (body != in) std::memmove(in, body, nbytes - 1);
-    expand_in_place(k, c.how, in, c.count());
+  if (*buf_size >= whole) {
+    // HDF5 from 2.2 on makes the buffer as large as the chunk. But a filter that decoded before may have put a smaller one in its place and
+    // left the size (lz4's and zstd's do), so nothing is written before HDF5 has made sure of it, which costs nothing where it is true.
+    const std::size_t size = whole < nbytes ? nbytes : whole;  // all bits and a count byte
+    auto* room = static_cast<std::byte*>(h5.resize(*buf, size));
+    if (!room) {
+      no_memory(size, why);
+      return 0;
+    }
+    *buf = room;
+    *buf_size = size;
+    if (c.count_byte == padding::first_byte) std::memmove(room, room + 1, nbytes - 1);
+    expand_in_place(k, c.how, room, c.count());
     return whole;
   }
+  const std::byte* body = in + (c.count_byte == padding::first_byte ? 1 : 0);
   auto* out = static_cast<std::byte*>(h5.allocate(whole));
   if (!out) {
     no_memory(whole, why);

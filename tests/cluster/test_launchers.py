@@ -9,7 +9,10 @@ What cannot be started here is skipped, loudly.
 """
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import h5py
 import numpy as np
@@ -84,6 +87,42 @@ def test_mpi_rank_that_fails(case):
     print("mpi: a rank failed, the others finished, --resume made the rest: byte-identical")
 
 
+def processes_of(store):
+    """Those of zarrbits-mpi that write this store: ranks, and the children that read for them."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == MPI.encode() and store.encode() in words:
+            found.append(int(pid))
+    return found
+
+
+def test_mpi_that_is_ended(case):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        job = subprocess.Popen([*MPIRUN, "-n", "2", MPI, "convert", case.source, case.out, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while job.poll() is None and not os.path.exists(os.path.join(case.out, "deflate", "c")):
+            time.sleep(0.001)
+        if signal_number == signal.SIGKILL:  # a rank, as the system does where memory is short: mpirun ends the others
+            os.kill(processes_of(case.out)[0], signal_number)
+        else:
+            job.send_signal(signal_number)
+        assert job.wait(timeout=60) != 0
+        for _ in range(100):
+            if not processes_of(case.out):
+                break
+            time.sleep(0.1)
+        assert not processes_of(case.out), "a process is left"
+        assert not os.path.exists(os.path.join(case.out, "zarr.json"))
+        run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--resume", "--report", case.out_report)
+        case.matches()
+        case.clear()
+    print("mpi: SIGTERM to mpirun, SIGKILL to a rank: no process is left, --resume made the rest: byte-identical")
+
+
 def test_mpirun_of_the_plain_command(case):
     text = run(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out)
     assert text.count("Open MPI") == 3, text
@@ -138,6 +177,7 @@ def main():
         test_mpi(Case(with_shards, example, "--shard", "40k"))
         test_what_mpi_refuses(case)
         test_mpi_rank_that_fails(case)
+        test_mpi_that_is_ended(case)
         test_mpirun_of_the_plain_command(case)
     test_slurm(case, folder)
 

@@ -58,6 +58,9 @@ MATCHES(plist_nfilters, H5Pget_nfilters);
 MATCHES(plist_filter, H5Pget_filter2);
 MATCHES(plist_filter_by_id, H5Pget_filter_by_id2);
 MATCHES(plist_modify_filter, H5Pmodify_filter);
+MATCHES(plist_fill_value, H5Pget_fill_value);
+static_assert(f::fill_value_user_defined == H5D_FILL_VALUE_USER_DEFINED);
+static_assert(std::is_same_v<decltype(H5Pfill_value_defined), herr_t(hid_t, H5D_fill_value_t*)> && sizeof(H5D_fill_value_t) == sizeof(int));
 MATCHES(space_class, H5Sget_simple_extent_type);
 MATCHES(space_rank, H5Sget_simple_extent_ndims);
 MATCHES(space_dims, H5Sget_simple_extent_dims);
@@ -76,6 +79,7 @@ MATCHES(type_member_offset, H5Tget_member_offset);
 MATCHES(type_member_name, H5Tget_member_name);
 MATCHES(type_equal, H5Tequal);
 MATCHES(type_close, H5Tclose);
+MATCHES(resize_memory, H5resize_memory);
 MATCHES(free_memory, H5free_memory);
 // hbool_t is passed in a register of its own: narrower than our int, but the value 0 is the same
 static_assert(std::is_same_v<decltype(H5allocate_memory), void*(std::size_t, hbool_t)>);

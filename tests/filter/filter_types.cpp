@@ -137,8 +137,8 @@ BOOST_FIXTURE_TEST_CASE(bitfields_and_integers_of_reduced_precision_say_it_thems
   packs("u12 at bit 2", reduced(H5T_STD_U16LE, 12, 2), {}, {0xFC, 0x3F, 0x00, 0x20}, packed);
   packs("its own values repeated", reduced(H5T_STD_U16LE, 12, 2), {12, 0, 2, 0}, {0xFC, 0x3F, 0x00, 0x20}, packed);
   packs("enumeration over 4 bits", enum_of(reduced(H5T_STD_U8LE, 4), {0, 9}), {}, {9, 2}, {0x29});
-  stores_raw("set bits above", reduced(H5T_STD_U16LE, 12), {}, {0xFF, 0x1F});
-  stores_raw("set bits below", reduced(H5T_STD_U16LE, 12, 2), {}, {0xFD, 0x3F});
+  stores_raw("set bits above", reduced(H5T_STD_U16LE, 12), {}, {0xFF, 0x1F, 1, 0, 2, 0, 3, 0});
+  stores_raw("set bits below", reduced(H5T_STD_U16LE, 12, 2), {}, {0xFD, 0x3F, 4, 0, 8, 0, 12, 0});
 }
 
 BOOST_FIXTURE_TEST_CASE(integers_floats_complex_numbers_and_arrays_take_bits, fixture) {
@@ -251,7 +251,7 @@ BOOST_FIXTURE_TEST_CASE(a_mandatory_filter_fails_the_write_and_says_why, fixture
     H5Pclose(dapl);
     H5Sclose(space);
   }
-  stores_raw("reported and stored", H5T_STD_U16LE, {12, ZARRBITS_HDF5_RANGE_REPORT}, {0, 0x10});
+  stores_raw("reported and stored", H5T_STD_U16LE, {12, ZARRBITS_HDF5_RANGE_REPORT}, {0, 0x10, 1, 0, 2, 0, 3, 0});
 }
 
 BOOST_FIXTURE_TEST_CASE(filters_after_ours_are_welcome_and_before_it_are_not, fixture) {

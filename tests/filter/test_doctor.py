@@ -68,7 +68,7 @@ def hdf5_finds(path):
 
 def follows(line):
     """HDF5 and doctor agree that the export line helps."""
-    value = subprocess.run(["sh", "-c", line + '; printf %s "$HDF5_PLUGIN_PATH"'], capture_output=True, text=True).stdout
+    value = subprocess.run(["bash", "-c", line + '; printf %s "$HDF5_PLUGIN_PATH"'], capture_output=True, text=True).stdout
     assert hdf5_finds(value), line
     again = json.loads(subprocess.run(
         [COMMAND, "doctor", "--json"], env={**os.environ, "HDF5_PLUGIN_PATH": value}, capture_output=True, text=True).stdout)["plugins"]
@@ -219,6 +219,54 @@ def what_the_filters_did_in_a_file():
     # the same where the plugins are not found: nothing of it needs them but the faults
     report = json.loads(run("doctor", packed, "--json", path=here, status=1))["file"]
     assert [d for d in report["filtered"] if d["path"] == "/camera"][0]["raw"] == camera["raw"]
+
+
+def of_an_earlier_plugin(path):
+    """Datasets as the plugin of 0.1.0 made them, whose sizes packed and raw could be the same. Without the plugin, HDF5 takes them as they are given."""
+    program = f"""if 1:
+        import h5py, numpy as np
+        with h5py.File({str(path)!r}, "w") as f:
+            def make(name, chunk, raw, after=lambda p: None, options=0, compress=lambda b: b):
+                dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                dcpl.set_chunk((chunk,))
+                packed = (chunk * 12 + 7) // 8
+                dcpl.set_filter({PACKBITS}, h5py.h5z.FLAG_OPTIONAL, (12, options, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, chunk, 0, packed, 0x100))
+                after(dcpl)
+                d = h5py.h5d.create(f.id, name, h5py.h5t.STD_U16LE, h5py.h5s.create_simple((chunk,)), dcpl)
+                values = np.full(chunk, 5000 if raw else 0, "<u2").tobytes()
+                d.write_direct_chunk((0,), compress(values if raw else bytes(packed)), filter_mask=int(raw))
+            import zlib
+            deflate = dict(after=lambda p: p.set_deflate(1), compress=zlib.compress)
+            make(b"alone", 64, True)
+            make(b"one", 1, True)
+            make(b"deflate", 64, False, **deflate)
+            make(b"deflate_raw", 64, True, **deflate)
+            make(b"cut", 64, False, options=4, **deflate)
+            make(b"collective", 64, True)
+            f["collective"].id.write_direct_chunk((0,), np.full(64, 5000, "<u2").tobytes(), filter_mask=0)
+        """
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "HDF5_PLUGIN_PATH": str(here)}, check=True, timeout=120)
+
+
+@test
+def what_an_earlier_plugin_left_at_risk():
+    old, new = here / "old.h5", here / "new.h5"
+    of_an_earlier_plugin(old)
+    values = {"alone": 5000, "one": 5000, "deflate": 0, "deflate_raw": 5000, "cut": 0, "collective": 5000}
+    with h5py.File(old, "r") as f:
+        for name, value in values.items():
+            assert (f[name][:] == value).all(), (name, f[name][:])
+    found = {d["path"]: d for d in json.loads(run("doctor", old, "--json", status=1))["file"]["filtered"]}
+    at_risk = {name: d["problem"] for name, d in found.items() if d["problem"].startswith("AT RISK")}
+    assert set(at_risk) == {"/one", "/deflate", "/deflate_raw"}, at_risk
+    assert found["/collective"]["raw_chunks"] == found["/alone"]["raw_chunks"] == 1
+    # what it says to do, in one command
+    advice = [at_risk[name].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name[1:]).split() for name in ("/one", "/deflate", "/deflate_raw")]
+    subprocess.run(["h5repack", *sum(advice, []), old, new], check=True, timeout=120)
+    assert all(not d["problem"] for d in json.loads(run("doctor", new, "--json"))["file"]["filtered"])
+    with h5py.File(new, "r") as f:
+        for name, value in values.items():
+            assert (f[name][:] == value).all(), (name, f[name][:])
 
 
 @test

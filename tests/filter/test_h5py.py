@@ -63,12 +63,12 @@ def stored(d, origin=0):
     return d.read_direct_chunk((origin,))
 
 
-def reread(file, tid, like):
+def reread(file, tid, like, name="x"):
     """What another opening of the file sees."""
     file.flush()
     with h5py.File(path, "r") as again:
         back = np.empty_like(like)
-        again["x"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, back, mtype=tid)
+        again[name].id.read(h5py.h5s.ALL, h5py.h5s.ALL, back, mtype=tid)
     return back
 
 
@@ -80,9 +80,9 @@ def packs(file, tid, values, wanted, cd=(), back=None):
     del file["x"]
 
 
-def refuses(file, words, dtype="u2", filter_id=PACKBITS, **kw):
+def refuses(file, words, dtype="u2", filter_id=PACKBITS, chunks=(10,), **kw):
     try:
-        file.create_dataset("refused", shape=(10,), dtype=dtype, chunks=(10,), compression=filter_id, **kw)
+        file.create_dataset("refused", shape=(10,), dtype=dtype, chunks=chunks, compression=filter_id, **kw)
     except Exception as e:
         assert "zarrbits: " in str(e) and words in str(e), str(e)
         return
@@ -196,6 +196,81 @@ def values_that_do_not_fit_are_stored_raw(file):
     file.close()
     with h5py.File(path, "r") as again:
         assert np.array_equal(again["quiet"][:], v) and np.array_equal(again["reported"][:], v)
+
+
+@test
+def a_rewritten_chunk_is_what_was_written_last(file):
+    # 12 bits of one 16-bit value take both bytes: HDF5 would leave the filter mask of a chunk that fits no longer
+    refuses(file, "as many unpacked", chunks=(1,), compression_opts=(12,))
+    refuses(file, "as many unpacked", chunks=(1,), compression_opts=(12, REPORT))
+    refuses(file, "or no count byte", "u1", chunks=(8,), compression_opts=(7, FIRST))
+    refuses(file, "as many unpacked", bool, chunks=(1,))
+    refuses(file, "as many unpacked", fletcher32=True, chunks=(1,), compression_opts=(12,))
+    d = file.create_dataset("d", (4,), "u2", chunks=(2,), compression=PACKBITS, compression_opts=(12,))
+    for value in (5, 5000, 6):
+        d[:] = value
+        file.flush()
+        assert (reread(file, h5py.h5t.NATIVE_UINT16, np.empty(4, "u2"), "d") == value).all()
+
+
+@test
+def before_a_compressor_a_misfit_is_an_error_and_nothing_changes(file):
+    """In a process of its own, since libhdf5 ends it when a chunk in its cache cannot be written; without that cache it does not."""
+    program = """if 1:
+        import h5py, sys
+        import numpy as np
+        f = h5py.File(sys.argv[1], "w", rdcc_nbytes=int(sys.argv[3]))
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((64,)); dcpl.set_filter(int(sys.argv[2]), h5py.h5z.FLAG_OPTIONAL, (12,)); dcpl.set_deflate(4)
+        d = h5py.Dataset(h5py.h5d.create(f.id, b"x", h5py.h5t.STD_U16LE, h5py.h5s.create_simple((128,)), dcpl))
+        d[:] = 7
+        f.flush()
+        try:
+            d[3] = 5000
+            f.flush()
+        except (OSError, RuntimeError) as e:
+            print("error:", e)
+        if sys.argv[3] != "0": d[3] = 7  # what is in the cache can be mended
+        f.close()
+        print("closed")
+        """
+    other = os.path.join(folder.name, "other.h5")
+    for cache in ("0", "1000000"):
+        run = subprocess.run([sys.executable, "-c", program, other, str(PACKBITS), cache], capture_output=True, text=True)
+        assert run.returncode == 0 and "error:" in run.stdout and "closed" in run.stdout, (cache, run)
+        assert "element 3 of a chunk holds 0x1388" in run.stdout + run.stderr and "have no filter but fletcher32" in run.stdout + run.stderr, run
+        with h5py.File(other, "r") as f:
+            assert (f["x"][:] == 7).all(), cache
+            assert f["x"].id.get_create_plist().get_filter(0)[1] == MANDATORY
+
+
+@test
+def reports_and_warnings_are_lines_on_standard_error(file):
+    program = """if 1:
+        import h5py, sys
+        import numpy as np
+        with h5py.File(sys.argv[1], "w") as f:
+            make = lambda name, dtype, *cd: f.create_dataset(name, (4,), dtype, chunks=(4,), compression=int(sys.argv[2]), compression_opts=cd)
+            make("a", "u2", 12, int(sys.argv[3]))[:] = [0, 0, 5000, 0]
+            f.flush()
+            for name in "bcd": make(name, "i1", 1)[:] = 1
+            for fill in (4000, 5000, 6000):
+                dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                dcpl.set_chunk((4,)); dcpl.set_filter(int(sys.argv[2]), h5py.h5z.FLAG_OPTIONAL, (12,)); dcpl.set_deflate(4)
+                dcpl.set_fill_value(np.array(fill, "u2"))
+                h5py.h5d.create(f.id, b"%d" % fill, h5py.h5t.STD_U16LE, h5py.h5s.create_simple((10,)), dcpl)
+        """
+    for log, policy, reports, warnings in ((None, REPORT, 1, 1), (None, 0, 0, 1), ("0", REPORT, 0, 0)):
+        env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}
+        if log:
+            env["ZARRBITS_HDF5_LOG"] = log
+        run = subprocess.run([sys.executable, "-c", program, os.path.join(folder.name, "log.h5"), str(PACKBITS), str(policy)], env=env, capture_output=True,
+                             text=True)
+        assert run.returncode == 0, run
+        assert run.stderr.count("element 2 of a chunk holds 0x1388") == reports and "set the filter as optional" not in run.stderr, run.stderr
+        assert run.stderr.count("the chunk is stored as it is; keep more bits") == reports, run.stderr
+        assert run.stderr.count("one bit of a signed integer holds 0 and -1") == warnings, run.stderr
+        assert run.stderr.count("the fill value does not fit") == warnings, run.stderr
 
 
 @test

@@ -37,6 +37,7 @@ with tempfile.TemporaryDirectory() as folder, h5py.File(os.path.join(folder, "x.
     cases = {
         "mask": (mask, zarrbits.packbits(), np.packbits(mask, bitorder="little").tobytes()),
         "camera": (camera, zarrbits.packbits(bits=12), bits_of(camera, 0, 12)),
+        "numpy": (camera, zarrbits.packbits(bits=np.uint8(12), first_bit=np.int64(0)), bits_of(camera, 0, 12)),
         "shifted": (camera << 4, zarrbits.packbits(bits=12, first_bit=4), bits_of(camera << 4, 4, 12)),
         "counted": (camera[:99], zarrbits.packbits(bits=3, out_of_range="truncate", padding_encoding="last_byte"), bits_of(camera[:99], 0, 3) + b"\x07"),
         "numcodecs": (mask, zarrbits.packbits(padding_encoding="first_byte", msb_first=True), b"\x04" + np.packbits(mask).tobytes()),
@@ -47,7 +48,8 @@ with tempfile.TemporaryDirectory() as folder, h5py.File(os.path.join(folder, "x.
         f.flush()
         found = d.id.read_direct_chunk((0,))
         assert found == (int(name == "wide"), chunk), (name, found)
-    for arguments, words in (({"bits": -1}, "bits is -1"), ({"bits": 65}, "bits is 65"), ({"bits": "12"}, "bits is '12'"), ({"first_bit": 1.5}, "first_bit"),
+    for arguments, words in (({"bits": -1}, "bits is -1"), ({"bits": 65}, "bits is 65"), ({"bits": "12"}, "bits is '12'"), ({"first_bit": 1.5}, "first_bit"), ({"bits": np.float64(12)}, "bits"), ({"bits": np.True_}, "bits"), ({"bits": True}, "bits"),
+                             ({"bits": np.int64(-1)}, "0 to 64"),
                              ({"padding_encoding": "start"}, "none, first_byte, last_byte"), ({"out_of_range": "drop"}, "raw, truncate, report")):
         try:
             zarrbits.packbits(**arguments)

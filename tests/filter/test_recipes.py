@@ -14,7 +14,7 @@ if ids != ["45429", "45438"]:
     sys.exit(0)
 env = {**os.environ, "HDF5_PLUGIN_PATH": PLUGINS, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
 recipes = re.findall(r"<!-- recipe: (\S+) -->\n```\w+\n(.*?)```", (ROOT / "docs/hdf5.md").read_text(), re.S)
-assert [name for name, _ in recipes] == ["helper.py", "plain.py", "h5repack.sh", "program.c", "netcdf.sh"], recipes
+assert [name for name, _ in recipes] == ["helper.py", "plain.py", "h5repack.sh", "program.c", "netcdf.sh", "mask.c"], recipes
 
 CHECK = """
 import h5py
@@ -45,7 +45,8 @@ with tempfile.TemporaryDirectory() as folder:
         elif name.endswith(".sh"):
             run("bash", "-euo", "pipefail", name)
         else:
-            flags = subprocess.run(["pkg-config", "--cflags", "--libs", "hdf5"], capture_output=True, text=True).stdout.split()
+            flags = subprocess.run(["sh", "-c", "pkg-config --cflags --libs hdf5-serial || pkg-config --cflags --libs hdf5"], capture_output=True,
+                                   text=True).stdout.split()
             run("cc", "-Wall", "-Werror", f"-I{ROOT}/include", "-o", "program", name, *flags)
             run("./program")
     run(sys.executable, "-c", CHECK)

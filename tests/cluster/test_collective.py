@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""packbits behind parallel HDF5, in collective writes of one to three ranks: what HDF5 says was written is read back by everyone.
+
+    test_collective.py FOLDER PLUGIN_DIR PACKBITS_ID [PARALLEL_HDF5...]      (scripts/cluster does that)
+
+Each PARALLEL_HDF5 is a build folder of HDF5 with MPI; Debian's libhdf5-openmpi-dev is always tried. A hang is a time-out, and a fault.
+"""
+import glob
+import os
+import subprocess
+import sys
+
+if os.environ.get("HDF5_PLUGIN_PATH") != sys.argv[2]:
+    os.environ["HDF5_PLUGIN_PATH"] = sys.argv[2]
+    os.execv(sys.executable, [sys.executable] + sys.argv)
+
+import h5py
+import numpy as np
+
+FOLDER, PACKBITS = os.path.abspath(sys.argv[1]), sys.argv[3]
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "collective.c")
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+SECONDS = 60
+
+
+def builds():
+    """(name, options of the compiler)"""
+    for header in glob.glob("/usr/include/hdf5/openmpi") + glob.glob("/usr/include/hdf5/mpich"):
+        library = glob.glob(f"/usr/lib/*/libhdf5_{os.path.basename(header)}.so")
+        if library:
+            yield f"Debian's {os.path.basename(header)}", ["-I" + header, library[0]]
+    for place in sys.argv[4:]:
+        source = [line.split("=", 1)[1].strip() for line in open(os.path.join(place, "CMakeCache.txt")) if line.startswith("CMAKE_HOME_DIRECTORY:")]
+        library = os.path.realpath((glob.glob(place + "/bin/libhdf5.so") + glob.glob(place + "/bin/libhdf5_debug.so"))[0])
+        headers = [os.path.join(source[0], "src"), os.path.join(source[0], "src", "H5FDsubfiling"), place, os.path.join(place, "src")]
+        yield os.path.basename(place.rstrip("/")), [*("-I" + h for h in headers), library, "-Wl,-rpath," + os.path.dirname(library)]
+
+
+def mpirun(ranks, *command):
+    try:
+        return subprocess.run([*MPIRUN, "-n", str(ranks), *command], capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired as e:
+        raise AssertionError(f"{ranks} ranks: still running after {SECONDS} s: {' '.join(command)}") from e
+
+
+def wanted(name):
+    at, last = np.arange(60), 2
+    values = at + last
+    if "deflate" not in name:
+        values[((at // 20 + last) % 2 == 0) & (at % 20 == 5)] = 5000
+    return values
+
+
+def main():
+    os.makedirs(FOLDER, exist_ok=True)
+    ran = 0
+    for name, options in builds():
+        program, file = os.path.join(FOLDER, "collective"), os.path.join(FOLDER, "collective.h5")
+        subprocess.run(["mpicc", "-std=c99", "-DH5_USE_110_API", PROGRAM, "-o", program, *options], check=True)
+        for ranks in (1, 2, 3):
+            done = mpirun(ranks, program, file, PACKBITS)
+            assert done.returncode == 0, (name, ranks, done.stdout + done.stderr)
+            with h5py.File(file, "r") as f:
+                assert len(f) == 6
+                for d in f:
+                    found = f[d][:]
+                    assert np.array_equal(found, wanted(d)), (name, ranks, d, found)
+                masks = {f[d].id.read_direct_chunk((0,))[0] for d in f}
+            assert done.stderr.count("this is parallel HDF5") == ranks, done.stderr  # once in each process
+            done = mpirun(ranks, program, file, PACKBITS, "misfit")
+            assert done.returncode != 0 and "element 5 of a chunk holds 0x1388" in done.stdout + done.stderr, (name, ranks, done.stdout + done.stderr)
+            print(f"collective: {name}, {ranks} ranks: 6 datasets right (filter masks {sorted(masks)}), a misfit before deflate is an error", flush=True)
+        ran += 1
+    if not ran:
+        print("SKIPPED: collective: there is no parallel HDF5")
+
+
+if __name__ == "__main__":
+    main()
