@@ -12,9 +12,12 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <iterator>
 #include <new>
+#include <optional>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -31,13 +34,20 @@ struct board {
   char at[4096];
 };
 
+double seconds_from_environment(const char* name, double otherwise) {
+  const char* given = std::getenv(name);
+  const double seconds = given ? std::strtod(given, nullptr) : 0;
+  return seconds > 0 ? seconds : otherwise;
+}
+
 // Seconds of processor time in which a step has to come; the environment may say another number, for chunks of many gigabytes on slow machines.
 double patience(bool started) {
-  const char* given = std::getenv("ZARRBITS_STALLED_AFTER");
-  const double seconds = given ? std::strtod(given, nullptr) : 0;
-  if (seconds > 0) return seconds;
-  return started ? 100 : 1000;  // the names of a million objects are listed before the first step
+  return seconds_from_environment("ZARRBITS_STALLED_AFTER", started ? 100 : 1000);  // the names of a million objects are listed before the first step
 }
+
+// Seconds in which something has to happen at all. What waits for a file that never comes takes no processor time; but tapes and
+// servers that are started again take long, too.
+double longest_silence() { return seconds_from_environment("ZARRBITS_SILENT_AFTER", 3600); }
 
 double processor_seconds(pid_t process) {
   clockid_t clock{};
@@ -46,41 +56,138 @@ double processor_seconds(pid_t process) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses for ever: true where
-// the child had to be killed for that.
-bool watch(pid_t child, int pipe, const board* shared) {
-  std::uint64_t steps = 0;
-  double since = 0;
-  for (;;) {
-    pollfd end{pipe, POLLIN, 0};
-    const int n = ::poll(&end, 1, 1000);
-    if (n > 0 || (n < 0 && errno != EINTR)) return false;
-    const double now = processor_seconds(child);
-    if (!shared || shared->steps != steps) {
-      steps = shared ? shared->steps.load() : 0;
-      since = now;
-    } else if (now - since > patience(steps > 0)) {
-      ::kill(child, SIGKILL);
-      return true;
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+volatile std::sig_atomic_t caught = 0;
+
+extern "C" void note_signal(int signal) {
+  if (!caught) caught = signal;
+}
+
+bool ends_us(int signal) { return std::find(std::begin(ending_signals), std::end(ending_signals), signal) != std::end(ending_signals); }
+
+// From its making on the signals that end us are kept back; they are noted while poll() waits, and never in between.
+class signals_kept_back {
+ public:
+  signals_kept_back() {
+    caught = 0;
+    sigset_t ours;
+    ::sigemptyset(&ours);
+    struct sigaction note = {};
+    note.sa_handler = note_signal;
+    for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+      ::sigaction(ending_signals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) continue;  // nohup
+      ::sigaddset(&ours, ending_signals[i]);
+      ::sigaction(ending_signals[i], &note, nullptr);
     }
+    ::sigprocmask(SIG_BLOCK, &ours, &mask_);
+  }
+  ~signals_kept_back() { restore(); }
+  signals_kept_back(const signals_kept_back&) = delete;
+  signals_kept_back& operator=(const signals_kept_back&) = delete;
+
+  // As it was before; for the child, too.
+  void restore() {
+    for (std::size_t i = 0; i < std::size(ending_signals); ++i) ::sigaction(ending_signals[i], &before_[i], nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  // What poll() returns, or -1 after a signal.
+  int poll(int descriptor, long seconds) const {
+    pollfd p{descriptor, POLLIN, 0};
+    const timespec t{seconds, 0};
+    return ::ppoll(&p, 1, &t, &mask_);
+  }
+  // Ends this process with the status that shells know.
+  [[noreturn]] void die_of(int signal) {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);  // SIGQUIT: nothing of interest is in this process
+    std::signal(signal, SIG_DFL);
+    sigset_t only;
+    ::sigemptyset(&only);
+    ::sigaddset(&only, signal);
+    ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    ::raise(signal);
+    ::_exit(128 + signal);  // the first process of a container does not die of signals
+  }
+
+ private:
+  struct sigaction before_[std::size(ending_signals)] = {};
+  sigset_t mask_ = {};
+};
+
+enum class ending { own, stalled, silent, interrupted };
+
+// Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses for ever, and a file
+// that is not there may never answer: then, and after a signal, the child is killed.
+ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back& signals) {
+  std::uint64_t steps = 0;
+  double since = 0, before = 0, silence = 0;
+  for (;;) {
+    const int n = signals.poll(pipe, 1);
+    ending end = ending::own;
+    if (caught) {
+      end = ending::interrupted;
+    } else if (n > 0 || (n < 0 && errno != EINTR)) {
+      return end;
+    } else if (n < 0) {
+      continue;
+    } else {
+      // seconds are counted here, and not read from a clock: those in which all was stopped (Ctrl-Z, a laptop asleep) are none
+      const double now = processor_seconds(child);
+      silence = now - before < 1e-3 ? silence + 1 : 0;
+      before = now;
+      if (!shared || shared->steps != steps) {
+        steps = shared ? shared->steps.load() : 0;
+        since = now;
+        silence = 0;
+      }
+      if (steps > 0 && !*shared->at) continue;
+      if (now - since > patience(steps > 0)) end = ending::stalled;
+      else if (silence >= longest_silence()) end = ending::silent;
+      else continue;
+    }
+    ::kill(child, SIGKILL);
+    return end;
   }
 }
 
+// The status of a child that is about to end. Nothing where it does not: what waits for a dead disk cannot be killed.
+std::optional<int> status_of(pid_t child, bool killed) {
+  int status = 0;
+  for (int tries = 0; killed && tries < 100; ++tries) {
+    if (::waitpid(child, &status, WNOHANG) == child) return status;
+    ::poll(nullptr, 0, 100);
+  }
+  if (killed) return {};
+  pid_t ended = 0;
+  do ended = ::waitpid(child, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  if (ended == child) return status;
+  return {};
+}
+
 }  // namespace
+
+void end_with(int parent) {
+#ifdef __linux__
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  if (::getppid() != parent) ::_exit(exit_failure);  // it was faster
+}
 
 int in_child(const std::string& file, const std::function<int(const std::function<void(const std::string&)>&)>& run,
              const std::function<void()>& clean_up) {
   void* mapped = ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   board* shared = mapped == MAP_FAILED ? nullptr : new (mapped) board{};
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) ends[0] = ends[1] = -1;
-  const pid_t child = ::fork();
-  if (child < 0) return run([](const std::string&) {});
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw command_error("cannot make a pipe: " + std::string(std::strerror(errno)));
+  signals_kept_back signals;
+  const pid_t self = ::getpid(), child = ::fork();
+  if (child < 0) throw command_error("cannot start the process that reads " + quote(file) + ": " + std::strerror(errno));
   if (child == 0) {
-    if (ends[0] >= 0) ::close(ends[0]);  // the other end stays open until the child is gone
-#ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
+    end_with(self);
+    signals.restore();
+    ::close(ends[0]);  // the other end stays open until the child is gone
     return run([shared](const std::string& what) {
       if (!shared) return;
       const std::size_t n = std::min(what.size(), sizeof shared->at - 1);
@@ -89,29 +196,28 @@ int in_child(const std::string& file, const std::function<int(const std::functio
       ++shared->steps;
     });
   }
-  // an interrupt from the terminal reaches both; the child's end decides
-  std::signal(SIGINT, SIG_IGN);
-  bool stalled = false;
-  if (ends[0] >= 0) {
-    ::close(ends[1]);
-    stalled = watch(child, ends[0], shared);
-    ::close(ends[0]);
-  }
-  int status = 0;
-  pid_t ended = 0;
-  do ended = ::waitpid(child, &status, 0);
-  while (ended < 0 && errno == EINTR);
-  if (ended == child && WIFEXITED(status)) return WEXITSTATUS(status);
-  if (clean_up) clean_up();
-  const int signal = WTERMSIG(status);
-  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGPIPE) {
-    std::signal(signal, SIG_DFL);
-    ::raise(signal);
-  }
+  ::close(ends[1]);
+  const ending how = watch(child, ends[0], shared, signals);
+  ::close(ends[0]);
+  const std::optional<int> status = status_of(child, how != ending::own);
+  if (status && WIFEXITED(*status)) return WEXITSTATUS(*status);
+  // a child that waits for a dead disk stands in the way of removing what it has open there
+  if (status && clean_up) clean_up();
+  const int signal = status ? WTERMSIG(*status) : SIGKILL;
+  if (how == ending::interrupted) signals.die_of(caught);
+  if (how == ending::own && ends_us(signal)) signals.die_of(signal);
   const std::string where = shared && *shared->at ? " at object " + quote(shared->at) : "";
-  if (stalled) {
+  if (how == ending::stalled) {
     throw command_error("libhdf5 does not come to an end" + where + " of " + quote(file) +
                         "; the file is damaged there, or ZARRBITS_STALLED_AFTER has to allow more seconds of processor time without progress");
+  }
+  if (how == ending::silent) {
+    throw command_error("nothing happens any more" + where + " of " + quote(file) + "; a disk, a server or a pipe that it waits for does not answer, or "
+                        "ZARRBITS_SILENT_AFTER has to allow more seconds of waiting");
+  }
+  if (signal == SIGKILL || signal == SIGXCPU) {
+    throw command_error("the process that reads the file was ended from outside (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(file) +
+                        "; by the system where memory or a limit came to its end, or by somebody");
   }
   throw command_error("libhdf5 or zarrbits crashed (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(file) +
                       "; the file is damaged there, or this libhdf5 cannot read it: try a newer one");

@@ -53,6 +53,14 @@ void watch_temporary(const std::string& path) {
   }
 }
 
+// Beside the target, and as much of its name as leaves room for the rest: file systems take 255 bytes.
+std::string temporary_name(const std::string& target) {
+  const std::size_t begin = target.rfind('/') + 1;  // 0 where there is none
+  std::size_t keep = std::min<std::size_t>(target.size() - begin, 200);
+  while (keep > 0 && begin + keep < target.size() && (static_cast<unsigned char>(target[begin + keep]) & 0xC0) == 0x80) --keep;
+  return target.substr(0, begin + keep) + ".XXXXXX.partial";
+}
+
 void wait_for(int descriptor, short events) {
   pollfd p = {descriptor, events, 0};
   while (::poll(&p, 1, -1) < 0 && errno == EINTR) {
@@ -60,22 +68,6 @@ void wait_for(int descriptor, short events) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  static const char digits[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string quote(std::string_view name) { return '"' + printable(name) + '"'; }
 
 void print_error(std::string_view sentence) noexcept {
   try {
@@ -119,6 +111,11 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 }
 
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {  // `--output=$EMPTY in` would take `in` for the output
+    const std::string_view argument = argv[i];
+    if (argument.substr(0, 2) == "--" && argument.size() > 3 && argument.find('=') == argument.size() - 1)
+      throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + quote(argument) + " has no value behind the =; give one, or leave the option out");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -128,6 +125,12 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
     throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + e.what() + "; see \"" + app.get_name() + " --help\"");
   }
   return std::nullopt;
+}
+
+void add_external_option(CLI::App& app, std::vector<std::string>& external) {
+  app.add_option("--external", external, "Other files that the source consists of (external storage, sources of virtual datasets) are read in its own folder and below; with this in "
+                                         "that folder as well, or, with all, anywhere. May be given again")
+      ->type_name("DIR|all")->allow_extra_args(false);
 }
 
 std::uint64_t parse_count(const std::string& option, const std::string& text) {
@@ -173,7 +176,8 @@ void write_all(int descriptor, const char* data, std::size_t size, const std::st
 }
 
 input_file::input_file(const std::string& path) {
-  if (path.empty() || path == "-") {
+  if (path.empty()) throw usage_error("the name of the input file is empty; give a file, or - for standard input");
+  if (path == "-") {
     descriptor_ = STDIN_FILENO;
     name_ = "standard input";
     return;
@@ -203,7 +207,8 @@ std::optional<std::uint64_t> input_file::remaining() const noexcept {
 }
 
 output_file::output_file(const std::string& path) {
-  if (path.empty() || path == "-") {
+  if (path.empty()) throw usage_error("the name of the output file is empty; give a file, or - for standard output");
+  if (path == "-") {
     descriptor_ = STDOUT_FILENO;
     name_ = "standard output";
     return;
@@ -227,7 +232,7 @@ output_file::output_file(const std::string& path) {
     ::umask(mask);
     mode = 0666 & ~mask;
   }
-  std::string name = target_ + ".XXXXXX.partial";
+  std::string name = temporary_name(target_);
   // no signal between the file's creation and the moment when it is known to the handler
   sigset_t all, before;
   ::sigfillset(&all);

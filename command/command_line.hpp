@@ -9,12 +9,15 @@
 #ifndef ZARRBITS_COMMAND_COMMAND_LINE_HPP
 #define ZARRBITS_COMMAND_COMMAND_LINE_HPP
 
+#include "command/printable.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -44,13 +47,6 @@ struct broken_pipe : std::runtime_error {
   broken_pipe() : std::runtime_error("the reader of the output is gone") {}
 };
 
-// A text as it can be printed: control characters as \x0a. As they are, they would let a file's name or a file's contents write anything to
-// the terminal, and break the one line.
-std::string printable(std::string_view text);
-
-// A name in quotes, printable.
-std::string quote(std::string_view name);
-
 // Prints "zarrbits: <sentence>" on standard error, always as one line.
 void print_error(std::string_view sentence) noexcept;
 
@@ -61,6 +57,9 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 // Parses argv. A value means that the command is over (its help was printed) with this exit status. Throws usage_error.
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 
+// --external, of all commands that read values of an HDF5 file.
+void add_external_option(CLI::App& app, std::vector<std::string>& external);
+
 // A count in decimal digits ("--elements 1000"): no sign, no base, no exponent. Throws usage_error that names `option`.
 std::uint64_t parse_count(const std::string& option, const std::string& text);
 
@@ -69,7 +68,7 @@ std::uint64_t parse_count(const std::string& option, const std::string& text);
 std::size_t read_some(int descriptor, char* data, std::size_t size, const std::string& name);
 void write_all(int descriptor, const char* data, std::size_t size, const std::string& name);
 
-// A file opened for reading, or standard input for "" and "-".
+// A file opened for reading, or standard input for "-".
 class input_file {
  public:
   explicit input_file(const std::string& path);
@@ -88,7 +87,7 @@ class input_file {
   std::string name_;
 };
 
-// A file that appears under its name when it is complete. "" and "-" are standard output; what exists and is no regular file (a
+// A file that appears under its name when it is complete. "-" is standard output; what exists and is no regular file (a
 // pipe, a device) is written directly.
 class output_file {
  public:

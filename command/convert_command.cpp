@@ -11,7 +11,10 @@
 #include "command/summary.hpp"
 #include "convert/grid_options.hpp"
 #include "convert/names.hpp"
+#include "convert/selection.hpp"
+#include "convert/store/files.hpp"
 #include "convert/store/sink.hpp"
+#include "convert/store/zip.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -22,6 +25,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #ifdef __GLIBC__
@@ -36,6 +40,23 @@ namespace zarrbits::cli {
 
 namespace {
 
+// The report takes the place of what is there: never of the source or the store, whatever their names.
+void require_place_of_its_own(const std::string& report, const convert_options& options) {
+  namespace fs = std::filesystem;
+  std::error_code e;
+  const auto is = [&](const std::string& other) {
+    return fs::equivalent(report, other, e) || fs::weakly_canonical(report, e) == fs::weakly_canonical(other, e);
+  };
+  const auto refuse = [&](const std::string& what) {
+    throw convert_error("the report " + quote(report) + " " + what + "; give --report another place");
+  };
+  if (const std::string source = conversion::split_source(options.source).file; !conversion::is_s3(source) && is(source)) refuse("is the source");
+  if (conversion::is_s3(options.store)) return;
+  if (is(options.store) || is(conversion::unfinished_zip(options.store))) refuse("is the store");
+  const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
+  if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
+}
+
 // A report that cannot be written is found before the conversion, not after it.
 void try_report(const std::string& path) {
   struct stat info {};
@@ -44,7 +65,7 @@ void try_report(const std::string& path) {
   int error = there && S_ISDIR(info.st_mode) ? EISDIR : 0;
   const std::string beside = path + ".zarrbits-" + std::to_string(::getpid()) + ".try";
   if (!error) {
-    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) error = errno;
     else ::close(fd), ::unlink(beside.c_str());
   }
@@ -100,8 +121,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option("--include", options.include, "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
       ->type_name("PATTERN")->allow_extra_args(false);
   app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")->type_name("PATTERN")->allow_extra_args(false);
+  add_external_option(app, options.external);
   app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
+  app.add_flag("--allow-expansion", options.allow_expansion, "Decode chunks that become more than 1,000 times larger, beyond --memory");
   app.add_option("--codec", options.codec, "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but chunks that the packbits "
                                              "filter made are copied as packbits")
       ->type_name("bytes|packbits");
@@ -156,14 +179,18 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                       (options.resume ? "--resume" : origin == "--partition" ? origin : "give --partition 0/1, for " + origin + " makes this a share"));
   }
   if (options.share && (!report.empty() || print_json)) throw usage_error("a share has no report; zarrbits finalize writes it");
-  if (!report.empty()) try_report(report);
+  if (!report.empty()) {
+    require_place_of_its_own(report, options);
+    try_report(report);
+    // before the store counts as whole: who finds one may rely on its report
+    options.before_done = [report](const convert_result& result) { conversion::write_whole_file(report, result.report_json()); };
+  }
   return {};
 }
 
 int tell_result(const convert_arguments& arguments, const convert_result& result) {
   print_losses(result);
-  if (!arguments.report.empty()) conversion::write_whole_file(arguments.report, result.report_json());
-  if (arguments.print_json) std::cout << result.report_json() << std::flush;
+  if (arguments.print_json) std::cout << printable_json(result.report_json()) << std::flush;
   if (!arguments.quiet) print_summary(result);
   return result.exit_status;
 }
@@ -175,17 +202,19 @@ int run(convert_kind kind, int argc, char** argv) {
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
+  options.run = conversion::unique_token();
   return in_child(options.source, [&](const std::function<void(const std::string&)>& at_hand) {
     convert_result result;
     {
       progress line(arguments.quiet);
       options.measure_first = line.shown();
       options.progress = [&](const convert_progress& p) {
-        at_hand(p.path);
+        at_hand(p.path.empty() ? "/" : p.path);
         line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, p.path});
       };
       result = finalizing ? finalize(options) : convert(options);
     }
+    at_hand("");
     if (options.share) {
       if (!arguments.quiet) {
         std::fprintf(stderr, "share %u of %u (%s) is done: %llu files, %s, %.2f s; when all are, run: zarrbits finalize\n", options.share->index,
@@ -196,7 +225,7 @@ int run(convert_kind kind, int argc, char** argv) {
     }
     return tell_result(arguments, result);
   }, [&] {
-    if (!keep) remove_unfinished_store(options.store, options.endpoint);
+    if (!keep) remove_unfinished_store(options.store, options.endpoint, options.run);
   });
 }
 

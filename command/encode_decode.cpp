@@ -58,8 +58,8 @@ struct options {
   std::string data_type;
   std::string codec;
   std::string elements;
-  std::string output;
-  std::string input;
+  std::string output = "-";
+  std::string input = "-";
   codec_policy policy;
 };
 

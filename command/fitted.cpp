@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/fitted.hpp"
 
+#include "command/printable.hpp"
 #include "command/terminal.hpp"
 
 #include <algorithm>
@@ -39,6 +40,6 @@ std::string fitted(const std::string& line) {
 
 }  // namespace
 
-void say(const std::string& line) { std::cout << fitted(line) << '\n'; }
+void say(const std::string& line) { std::cout << fitted(printable(line)) << '\n'; }
 
 }  // namespace zarrbits::cli

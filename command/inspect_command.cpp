@@ -9,6 +9,7 @@
 #include "command/terminal.hpp"
 #include "convert/json_text.hpp"
 #include "convert/names.hpp"
+#include "convert/store/s3_access.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -65,10 +66,10 @@ cells cells_of(const node& n) {
 
 // "/a/b" below "/": two spaces for each group above, and the last name.
 std::string indented(const std::string& path, const std::string& top) {
-  if (path == top) return printable(top);
+  if (path == top) return top;
   const std::string below = top == "/" ? path : path.substr(top.size());
   const auto depth = static_cast<std::size_t>(std::count(below.begin(), below.end(), '/'));
-  return std::string(2 * depth, ' ') + printable(below.substr(below.rfind('/') + 1));
+  return std::string(2 * depth, ' ') + below.substr(below.rfind('/') + 1);
 }
 
 text_table::column name_column() { return {"name", text_table::left, 12, true, colour::plain}; }
@@ -91,15 +92,15 @@ void print_one(const tree& t, const terminal& screen) {
                     {"stored", text_table::right}, {zarr ? "files" : "chunks", text_table::right}});
   for (const node& n : t.nodes) {
     const cells c = cells_of(n);
-    table.add({indented(n.path, t.top), printable(c.shape), printable(c.type), printable(c.chunks), printable(c.codecs), c.stored, c.count}, paint_of(n));
+    table.add({indented(n.path, t.top), c.shape, c.type, c.chunks, c.codecs, c.stored, c.count}, paint_of(n));
   }
   print_heading(t, screen);
   std::cout << table.text(screen);
 }
 
 std::string both(const std::string& a, const std::string& b) {
-  if (a == b) return printable(a);
-  return printable(a.empty() ? "-" : a) + " → " + printable(b.empty() ? "-" : b);
+  if (a == b) return a;
+  return (a.empty() ? "-" : a) + " → " + (b.empty() ? "-" : b);
 }
 
 void print_both(const tree& a, const tree& b, const terminal& screen) {
@@ -121,7 +122,7 @@ void print_both(const tree& a, const tree& b, const terminal& screen) {
     const bool found = !x.kind.empty() && !y.kind.empty();
     const auto cell = [&](const std::string& l, const std::string& r) { return found || !(l.empty() && r.empty()) ? both(l, r) : std::string(); };
     std::string as = cell(p.codecs, q.codecs);
-    if (!found && x.kind != "array" && y.kind != "array") as = x.kind.empty() ? "- → " + y.kind : printable(p.codecs.empty() ? x.kind : p.codecs) + " → -";
+    if (!found && x.kind != "array" && y.kind != "array") as = x.kind.empty() ? "- → " + y.kind : (p.codecs.empty() ? x.kind : p.codecs) + " → -";
     table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.type, q.type), cell(p.chunks, q.chunks), as, cell(p.stored, q.stored), ratio},
               !found && x.kind != "link" && y.kind != "link" ? colour::yellow : paint_of(found ? y : x.kind.empty() ? y : x));
   };
@@ -186,13 +187,17 @@ int inspect_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(first, [&](const inspect::told& at_hand) {
+    for (const std::string& name : {first, second}) {
+      conversion::prepare_s3("", name, endpoint, [](const std::string& sentence) { print_error("warning: " + sentence); });
+    }
     std::vector<tree> trees;
     trees.push_back(inspect::read(first, endpoint, at_hand));
     if (!second.empty()) trees.push_back(inspect::read(second, endpoint, at_hand));
+    at_hand("");
     if (as_json) {
       json j = {{"version", 1}, {"trees", json::array()}};
       for (const tree& t : trees) j["trees"].push_back(to_json(t));
-      std::cout << conversion::json_text(j, 1) << '\n';
+      std::cout << printable_json(conversion::json_text(j, 1)) << '\n';
     } else {
       const terminal screen = describe_terminal(STDOUT_FILENO);
       if (trees.size() == 1) print_one(trees[0], screen);

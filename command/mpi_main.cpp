@@ -7,6 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/mpi_worker.hpp"
+#include "convert/store/s3_access.hpp"
 
 #include <zarrbits/version.hpp>
 
@@ -164,6 +165,7 @@ int main(int argc, char** argv) {
                                       "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help tells the options.\n";
     return help ? 0 : static_cast<int>(exit_usage);
   }
+  zarrbits::conversion::take_s3_keys();  // before there is a child
   std::signal(SIGPIPE, SIG_IGN);  // a child that is gone shows in its answer
   mpi_worker own(argc - 1, argv + 1);  // before MPI
   MPI_Init(&argc, &argv);

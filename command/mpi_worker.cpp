@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/mpi_worker.hpp"
 
+#include "command/child_process.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "convert/conversion.hpp"
@@ -20,9 +21,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 namespace zarrbits::cli {
 
@@ -55,11 +53,10 @@ unit_line parse_unit(const std::string& line) {
 mpi_worker::mpi_worker(int argc, char** argv) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw command_error("cannot make a pipe");
+  const pid_t self = ::getpid();
   child_ = ::fork();
   if (child_ == 0) {
-#ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
+    end_with(self);  // mpirun ends the ranks
     ::close(ends[0]);
     fd_ = ends[1];
     serve(argc, argv);
@@ -185,7 +182,7 @@ void mpi_worker::serve(int argc, char** argv) {
     if (o.share->index == 0 && !o.resume) {
       using existing = conversion::sink_options::existing;
       const std::string file = conversion::split_source(o.source).file;
-      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse, .source = file, .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
+      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse, .source = file, .warning = o.warning, .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
     }
     o.overwrite = false;
     work = std::make_unique<conversion::conversion_run>(o, conversion::conversion_run::mode::join);

@@ -32,11 +32,13 @@ void print(const convert_plan& p) {
     store += d.store_bytes;
     const bool estimate = d.outcome != outcome::raw && d.store_bytes > 0;
     bound = bound || estimate;
-    const std::string path = quote(d.path);
-    table.add({path.substr(1, path.size() - 2), to_string(d.outcome), std::to_string(d.objects), human_bytes(d.source_bytes),
+    table.add({d.path, to_string(d.outcome), std::to_string(d.objects), human_bytes(d.source_bytes),
                (estimate ? "<= " : "") + human_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
   }
-  std::cout << table.text(describe_terminal(STDOUT_FILENO)) << objects << " files or objects at most, " << human_bytes(source) << " to "
+  std::cout << table.text(describe_terminal(STDOUT_FILENO));
+  for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
+  for (const auto& refused : p.refused_files) std::cout << "does not read " << printable(refused.reason) << '\n';
+  std::cout << objects << " files or objects at most, " << human_bytes(source) << " to "
             << (bound ? "at most " : "") << human_bytes(store) << '\n';
 }
 
@@ -46,13 +48,14 @@ int plan_main(int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
   return in_child(arguments.options.source, [&](const auto& at) {
-    arguments.options.progress = [&](const convert_progress& p) { at(p.path); };
+    arguments.options.progress = [&](const convert_progress& p) { at(p.path.empty() ? "/" : p.path); };
     const convert_plan p = plan(arguments.options);
-    if (arguments.print_json) std::cout << p.json();
+    at("");
+    if (arguments.print_json) std::cout << printable_json(p.json());
     else print(p);
     std::cout.flush();
     const bool all = std::none_of(p.datasets.begin(), p.datasets.end(), [](const planned_dataset& d) { return d.outcome == outcome::skipped; });
-    return static_cast<int>(all || arguments.options.allow_lossy ? exit_success : exit_loss);
+    return static_cast<int>((all && p.refused_files.empty()) || arguments.options.allow_lossy ? exit_success : exit_loss);
   });
 }
 

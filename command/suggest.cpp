@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/suggest.hpp"
 
-#include "convert/hdf5/chunk_index.hpp"
 #include "command/doctor_plugins.hpp"
+#include "command/printable.hpp"
+#include "convert/hdf5/chunk_index.hpp"
 #include "convert/names.hpp"
 #include "convert/hdf5/source.hpp"
 
@@ -211,9 +212,17 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
   return names;
 }
 
-// h5repack splits names at commas, whatever is done.
+// The name as it is in the file; its path is as it is shown.
+std::string name_in_file(const conversion::source_file& file, const source_object& o) {
+  std::string name;
+  for (const source_object* at = &o; at->parent != conversion::no_object; at = &file.objects()[at->parent]) name = "/" + at->link_name + name;
+  return name;
+}
+
+// h5repack splits what it is given at the first colon, and names at commas, whatever is done.
 std::string repack_options(const suggestion& s, const std::string& name) {
-  if (name.find(',') != std::string::npos || name.size() > 250) return {};
+  using cli::shell_quoted;
+  if (name.find_first_of(",:") != std::string::npos || name.size() > 250) return {};
   std::string options;
   if (s.chunk_is_new) {
     std::string chunk;
@@ -228,6 +237,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   suggestion s;
   s.path = o.path;
   h5::handle dataset = file.open(o);
+  file.require_values(dataset);
   const h5::handle type(H5Dget_type(dataset), "tell the datatype"), dcpl(H5Dget_create_plist(dataset), "tell the dataset's properties");
   const number t = describe(type);
   const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
@@ -253,8 +263,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     // the cache must hold a chunk, or it is decoded again for every piece
     const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "make a property list");
     h5::check(H5Pset_chunk_cache(access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1), "set the cache");
-    dataset = h5::handle(H5Dopen2(file.file(), o.path.c_str(), access));
-    if (!dataset) dataset = file.open(o);  // a name that is not shown as it is
+    dataset = h5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
     reader read(dataset, type, t, advance);
     bool partial = false;
     conversion::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& at, hsize_t) {
@@ -305,7 +314,9 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   if (s.obstacle.empty() && !unfound.empty()) s.obstacle = "HDF5 does not find its filter " + unfound + ", which h5repack needs";
   if (s.obstacle.empty()) {
     s.h5repack = repack_options(s, name);
-    if (s.h5repack.empty()) s.obstacle = "h5repack cannot be given this name; write the dataset anew";
+    if (s.h5repack.empty()) s.obstacle = "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it anew";
+    // a sign that is never negative, an exponent of which half is used: the next value may need it
+    else if (t.what == number::real && (s.before - s.after) * 20 < s.before) s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";
   }
   return s;
 }
@@ -321,16 +332,9 @@ void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsig
   if (first_bit > last_bit) first_bit = last_bit;
 }
 
-std::string shell_quoted(const std::string& text) {
-  if (text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,/:@%") == std::string::npos) return text;
-  std::string q = "'";
-  for (const char c : text) q += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return q + "'";
-}
-
-result examine(const std::string& path, const std::function<void(const progress&)>& at) {
+result examine(const std::string& path, const std::function<void(const progress&)>& at, const std::vector<std::string>& external) {
   const h5::silence quiet;
-  conversion::source_file file(path);
+  conversion::source_file file(path, 0, {}, external);
   file.walk(true);
   result r;
   progress p;
@@ -339,6 +343,7 @@ result examine(const std::string& path, const std::function<void(const progress&
     if (o.kind != source_object::kind_type::dataset) continue;
     try {
       const h5::handle dataset = file.open(o);
+      file.require_values(dataset);
       const h5::handle type(H5Dget_type(dataset), "tell the datatype"), space(H5Dget_space(dataset), "tell the dataspace");
       const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
       H5O_info_t info;
@@ -359,7 +364,7 @@ result examine(const std::string& path, const std::function<void(const progress&
     at(p);
     try {
       const auto first = first_names.find(o.address);
-      r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? o.path : first->second, [&](std::uint64_t bytes) {
+      r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? name_in_file(file, o) : first->second, [&](std::uint64_t bytes) {
         p.bytes = bytes;
         at(p);
       }));

@@ -33,7 +33,7 @@ struct suggestion {
   std::uint64_t after = 0;       // ... with packbits
   std::string parameters;        // for h5repack: "1,12"; "0" where the datatype says it all
   std::string obstacle;          // why packbits is of no use here, or ""
-  std::string h5repack;          // options, where it is of use
+  std::string h5repack;          // options for a shell, where it is of use, and where it is but of little
 };
 
 struct omission {
@@ -52,10 +52,7 @@ struct progress {
 };
 
 // Reads every value of the datasets that hold integers, booleans, enumerations and floats; a few MiB at a time.
-result examine(const std::string& path, const std::function<void(const progress&)>& at);
-
-// One argument of a command line for a shell.
-std::string shell_quoted(const std::string& text);
+result examine(const std::string& path, const std::function<void(const progress&)>& at, const std::vector<std::string>& external = {});
 
 }  // namespace zarrbits::suggest
 

@@ -49,17 +49,18 @@ std::string gain(std::uint64_t before, std::uint64_t after) {
 void print_text(const suggest::result& r, const std::string& path, bool all) {
   std::uint64_t useful = 0, before = 0, after = 0;
   std::string options;
-  const std::string files = suggest::shell_quoted(path) + " packed.h5\n";
+  const std::string files = shell_quoted(path[0] == '-' ? "./" + path : path) + " packed.h5\n";
   const auto worthwhile = [](const suggest::suggestion& s) { return s.obstacle.empty(); };
   if (all ? !r.datasets.empty() : std::any_of(r.datasets.begin(), r.datasets.end(), worthwhile))
     say(quote(path) + ": the bits that hold every value, and what packbits would make of the size");
   for (const suggest::suggestion& s : r.datasets) {
     const bool of_use = worthwhile(s);
     if (!of_use && !all) continue;
-    say(printable(s.path));
+    say(s.path);
     const std::string what = "  " + s.type + ": " + bits_in_words(s) + "; ";
     if (!of_use) {
-      say(what + conversion::human_bytes(s.before) + " -> " + conversion::human_bytes(s.after) + ": " + printable(s.obstacle));
+      say(what + conversion::human_bytes(s.before) + " -> " + conversion::human_bytes(s.after) + ": " + s.obstacle);
+      if (!s.h5repack.empty()) std::cout << "  h5repack " << s.h5repack << ' ' << files;
       continue;
     }
     say(what + gain(s.before, s.after));
@@ -71,8 +72,8 @@ void print_text(const suggest::result& r, const std::string& path, bool all) {
   }
   if (all) {
     for (const suggest::omission& l : r.left_out) {
-      say(printable(l.path));
-      say("  left out: " + printable(l.reason));
+      say(l.path);
+      say("  left out: " + l.reason);
     }
   }
   if (useful > 1) std::cout << "\nAll at once: " << gain(before, after) << "\n  h5repack " << options << files;
@@ -80,7 +81,7 @@ void print_text(const suggest::result& r, const std::string& path, bool all) {
     std::cout << '\n';
     say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " + conversion::counted(r.unfound.size(), "dataset") +
         ": it will fail, or leave these out without an error");
-    for (const suggest::omission& u : r.unfound) say("  " + printable(u.path) + ": " + printable(u.reason));
+    for (const suggest::omission& u : r.unfound) say("  " + u.path + ": " + u.reason);
   }
   const std::uint64_t rest = r.datasets.size() - useful;
   if (useful > 0) std::cout << '\n';
@@ -110,7 +111,9 @@ int suggest_main(int argc, char** argv) {
   bool as_json = false, all = false;
   app.add_option("FILE", path, "The HDF5 file")->required()->type_name("in.h5");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_flag("--all", all, "Tell the datasets that would not gain as well, and why");
+  app.add_flag("--all", all, "Tell the datasets that would not gain, or hardly, as well, and why");
+  std::vector<std::string> external;
+  add_external_option(app, external);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(path, [&](const auto& at) {
@@ -122,9 +125,10 @@ int suggest_main(int argc, char** argv) {
         at(p.path);
         done += p.bytes;
         line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
-      });
+      }, external);
     }
-    if (as_json) std::cout << conversion::json_text(to_json(r, path), 1) << '\n';
+    at("");
+    if (as_json) std::cout << printable_json(conversion::json_text(to_json(r, path), 1)) << '\n';
     else print_text(r, path, all);
     std::cout.flush();
     return static_cast<int>(exit_success);

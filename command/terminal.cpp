@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/terminal.hpp"
 
+#include "command/printable.hpp"
+
 #include <algorithm>
 #include <clocale>
 #include <cstdlib>
@@ -98,6 +100,7 @@ std::string shorten(std::string_view text, std::size_t width, bool middle) {
 
 void text_table::add(std::vector<std::string> cells, colour paint) {
   cells.resize(columns_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back({std::move(cells), paint});
 }
 

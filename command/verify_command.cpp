@@ -2,13 +2,17 @@
 //
 // `zarrbits verify`: prints what verify.hpp found.
 //
+#include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "convert/json_text.hpp"
 #include "convert/selection.hpp"
+#include "convert/store/s3_access.hpp"
 #include "convert/verify/verify.hpp"
 #include "convert/verify/source.hpp"
 #include "convert/verify/zarr_reader.hpp"
+
+#include <zarrbits/convert.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -28,13 +32,14 @@ const char verify_footer[] =
     "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, not compared.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
     "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
+    "What the store says of itself excuses nothing: of one made with --include, --exclude or of in.h5:/a/b, say the same here.\n"
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
     "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n"
     "  zarrbits verify in.h5 out.zip\n\n"
     "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but something\n"
-    "could not be compared.";
+    "could not be compared, or is in the store alone.";
 
 void print_text(const verify::result& r) {
   for (const verify::finding& f : r.findings) std::cout << name_of(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
@@ -77,7 +82,7 @@ void print_json(const verify::result& r, const std::string& source, const std::s
     }
     j["findings"].push_back(std::move(entry));
   }
-  std::cout << conversion::json_text(j, 1) << '\n';
+  std::cout << printable_json(conversion::json_text(j, 1)) << '\n';
 }
 
 }  // namespace
@@ -87,23 +92,36 @@ int verify_main(int argc, char** argv) {
   app.footer(verify_footer);
   std::string source;
   std::string store, endpoint;
+  verify::scope wanted;
   bool as_json = false;
-  app.add_option("SOURCE", source, "The HDF5 file")->required()->type_name("in.h5");
+  app.add_option("SOURCE", source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")->required()->type_name("in.h5[:/PATH]");
   app.add_option("STORE", store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")->required()->type_name("out.zarr");
+  app.add_option("--include", wanted.include, "What convert was given: only this is to be in the store; may be given again")->type_name("PATTERN")->allow_extra_args(false);
+  app.add_option("--exclude", wanted.exclude, "What convert was given: this need not be in the store; may be given again")->type_name("PATTERN")->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
   app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
+  add_external_option(app, wanted.external);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
-
-  const std::string file = conversion::split_source(source).file;  // which object the store was made of, its attributes tell
-  if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
-  const verify::result r = verify::compare_file(file, verify::open_store(store, endpoint));
-  const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
-  if (as_json) {
-    print_json(r, source, store, status);
-  } else {
-    print_text(r);
+  try {
+    conversion::selection(wanted.include, wanted.exclude);
+  } catch (const convert_error& e) {
+    throw usage_error(e.what());
   }
-  return status;
+  const auto [file, object] = conversion::split_source(source);
+  wanted.object = object;
+  if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
+  return in_child(file, [&, &file = file](const auto& at) {
+    conversion::prepare_s3(file, store, endpoint, [](const std::string& sentence) { print_error("warning: " + sentence); });
+    const verify::result r = verify::compare_file(file, verify::open_store(store, endpoint), wanted, at);
+    at("");
+    const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
+    if (as_json) {
+      print_json(r, source, store, status);
+    } else {
+      print_text(r);
+    }
+    return status;
+  });
 }
 
 }  // namespace zarrbits::cli

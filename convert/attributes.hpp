@@ -21,7 +21,7 @@ constexpr const char* own_key = "zarrbits";
 // All attributes of an object as one JSON object. Each gets an entry in the report. Those that are HDF5's own business (dimension scales,
 // netCDF's bookkeeping) are left out. `array_type`: the element type, where the object becomes an array ("_FillValue" follows it).
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
-                        std::vector<converted_object>& report);
+                        std::uint64_t memory, std::vector<converted_object>& report);
 
 // The strings of an attribute; empty where it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);

@@ -74,9 +74,10 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
   const std::size_t elements = static_cast<std::size_t>(data_.grid.chunk_elements());
   const std::size_t plain_size = elements * data_.element_size;
   const pipeline& p = data_.filters;
+  if (plan_.way != strategy::copy_blosc) data_.require_sensible(stored.size());
   switch (plan_.way) {
     case strategy::packed:
-      if (!applied(mask, 0)) break;
+      if (!applied(mask, 0) || stored.size() == plain_size) break;  // values as they are: see undo()
       throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
                           std::to_string(plan_.packed->encoded_size(elements * plan_.view.per_element())));
     case strategy::copy:
@@ -169,7 +170,7 @@ buffer chunk_maker::to_memory(buffer stored) const {
   return stored;
 }
 
-buffer chunk_maker::read_values(const std::vector<hsize_t>& at) const {
+buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory* strings) const {
   const chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
   buffer values(elements * size);
@@ -177,7 +178,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at) const {
   if (!holds_references(plan_.leaf) && !plan_.packed) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
-  data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values);
+  data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values, strings);
   return values;
 }
 
@@ -220,11 +221,6 @@ bool chunk_maker::all_fill(const buffer& values) const {
 made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) const {
   made_chunk chunk{{}, outcome::recoded};
   if (plan_.text) {
-    struct guard {  // HDF5 allocated the strings
-      const value_view& view;
-      buffer& values;
-      ~guard() { release(view, values); }
-    } free_strings{plan_.view, values};
     encode_text(chunk, values);
     chunk.bytes = compress(std::move(chunk.bytes));
     return chunk;
@@ -240,6 +236,8 @@ made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) c
 
 void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
   const type_tree& leaf = plan_.leaf;
+  constexpr std::uint64_t most_text = 256U << 20;
+  std::uint64_t regions = 0;
   text_chunk strings;
   for (std::size_t i = 0; i + leaf.size <= values.size(); i += leaf.size) {
     const std::byte* p = values.data() + i;
@@ -252,7 +250,9 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
     const h5::lock one_thread;
     const json target = leaf.kind == type_class::object_reference ? data_.file.object(p) : data_.file.region(p);
     if (target.is_null()) chunk.dangling = true;
-    strings.add(target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target));
+    const std::string text = target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target);
+    if ((regions += text.size()) > most_text) throw skip_dataset("the regions of a chunk take more than " + human_bytes(most_text) + " as text");
+    strings.add(text);
   }
   chunk.bytes = strings.take();
 }

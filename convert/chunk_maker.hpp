@@ -26,11 +26,12 @@ class chunk_maker {
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // True where so many stored bytes are the chunk of the store as they are, and need not be looked at.
   bool is_copied(std::uint64_t stored, unsigned mask) const { return !plan_.checksum && needs_no_look(stored, mask); }
-  // From values in memory, of the whole chunk. Releases what they point to.
+  // From values in memory, of the whole chunk.
   made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
 
-  // Values of the chunk through libhdf5. Throws h5::failure.
-  buffer read_values(const std::vector<hsize_t>& at) const;
+  // Values of the chunk through libhdf5, with what is of variable length in `strings`. Throws h5::failure.
+  bool has_strings() const { return holds_variable(plan_.leaf); }
+  buffer read_values(const std::vector<hsize_t>& at, variable_memory* strings) const;
   bool all_fill(const buffer& values) const;
 
   // Bytes of memory that making a chunk takes, about, its own included: from `stored` ones, and where libhdf5 reads it.

@@ -5,19 +5,34 @@
 #include "convert/names.hpp"
 #include "convert/selection.hpp"
 #include "convert/store/consolidate.hpp"
+#include "convert/store/s3_access.hpp"
 
 #include <algorithm>
 #include <vector>
 
 namespace zarrbits::conversion {
 
+namespace {
+
+// Of the longest name that the place of the store takes, what is left for the paths of objects.
+std::size_t room_for_paths(const std::string& store) {
+  constexpr std::size_t key_of_a_chunk = 500, key_in_s3 = 1024, path = 4095;
+  const std::size_t taken = store.size() + (is_s3(store) ? 100 : key_of_a_chunk), all = is_s3(store) ? key_in_s3 : path;
+  return all > taken ? all - taken : 0;
+}
+
+}  // namespace
+
 conversion_run::conversion_run(const convert_options& options, mode how) : options_(options) {
+  prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
   // the source is opened, and what is wanted of it found, before anything is written or removed
   const source_name name = split_source(options.source);
   selection wanted(options.include, options.exclude);
   const auto listed = [&](bool tells_case_apart) {
     // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
-    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint);
+    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint, options.external);
+    file->limit_paths(room_for_paths(options.store));
+    file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
       if (options.progress) options.progress({group, 0, 0, 0, 0});
     });
@@ -27,9 +42,10 @@ conversion_run::conversion_run(const convert_options& options, mode how) : optio
   source_ = listed(true);
   if (how == mode::look) return;
   using existing = sink_options::existing;
-  const bool join = how == mode::join;
-  out_ = make_sink(options.store, {.target = join ? existing::join : options.overwrite ? existing::replace : existing::refuse,
-                                   .source = name.file, .sync = options.sync, .endpoint = is_s3(options.store) ? options.endpoint : ""});
+  const bool join = how != mode::all;
+  out_ = make_sink(options.store, {.target = join ? existing::join : options.overwrite ? existing::replace : existing::refuse, .shared = how == mode::join,
+                                   .run = options.run, .source = name.file, .sync = options.sync, .warning = options.warning,
+                                   .endpoint = is_s3(options.store) ? options.endpoint : ""});
   if (options.consolidate) out_ = consolidating(std::move(out_));
   if (!out_->tells_case_apart()) source_ = listed(false);
   if (!out_->keeps_unfinished()) {
@@ -37,7 +53,58 @@ conversion_run::conversion_run(const convert_options& options, mode how) : optio
     return;
   }
   journal_ = std::make_unique<journal>(*out_, options, *source_, join);
-  if (join) results_ = journal_->read();
+  if (!join) return;
+  results_ = journal_->read();
+  // a share leaves that to who writes the metadata: each would look at all that the others have made
+  if (!options.share) doubt_journal(how);
+}
+
+// The journal may speak of more than there is: after a crash of the machine, or where somebody has touched the store.
+void conversion_run::doubt_journal(mode how) {
+  std::vector<std::size_t> wrong;
+  for (auto at = results_.begin(); at != results_.end();) {
+    const std::size_t index = at->first.dataset;
+    std::map<std::uint64_t, std::uint64_t> bytes;  // of each unit's chunks
+    bool skipped = false;
+    for (; at != results_.end() && at->first.dataset == index; ++at) {
+      skipped = skipped || !at->second.skipped.empty();
+      std::uint64_t& sum = bytes[at->first.number];
+      for (const array_result& a : at->second.arrays) sum += a.store_bytes;
+    }
+    if (index < source_->objects().size() && !skipped && !is_as_journalled(index, bytes)) wrong.push_back(index);
+  }
+  for (const std::size_t index : wrong) {
+    const source_object& o = source_->objects()[index];
+    const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store + "\", or have another size than its journal says";
+    if (how == mode::join) throw convert_error(what + "; make them again with convert --resume");
+    if (options_.warning) options_.warning(what + "; the dataset is made anew");
+    if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
+    results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));
+  }
+}
+
+bool conversion_run::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std::uint64_t>& bytes) {
+  const std::string node = source_->objects()[index].store_path.substr(1);
+  const auto is_metadata = [](std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); };
+  std::uint64_t journalled = 0, there = 0;
+  for (const auto& unit : bytes) journalled += unit.second;
+  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_metadata(key) ? 0 : size; });
+  if (there == journalled) return true;
+  // some of it may be of units that are not in the journal
+  bool divisible = false;
+  std::map<std::uint64_t, std::uint64_t> found;
+  const auto why = reason_to_skip([&] {
+    dataset_plan dataset(*source_, source_->objects()[index], options_);
+    dataset.prepare();
+    divisible = dataset.divisible();
+    if (!divisible) return;
+    const std::size_t above = node.empty() ? 2 : node.size() + 3;  // "a/b/c/"
+    out_->each(node.empty() ? "c" : node + "/c", [&](std::string_view key, std::uint64_t size) {
+      if (const auto unit = dataset.unit_of(key.substr(std::min(above, key.size())))) found[*unit] += size;
+    });
+  });
+  H5Eclear2(H5E_DEFAULT);
+  return !why && divisible && std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return found[unit.first] == unit.second; });
 }
 
 namespace {
@@ -114,6 +181,7 @@ void conversion_run::at_hand(const std::string& path) {
 }
 
 void conversion_run::unit_done(const unit_id& id, unit_result&& result) {
+  source_->require_unchanged();  // the journal is believed
   const std::lock_guard held(mutex_);
   if (journal_) journal_->add(id, result);
   results_.insert_or_assign(id, std::move(result));
@@ -136,16 +204,25 @@ std::vector<planned_unit> conversion_run::units() {
   return all;
 }
 
-std::vector<planned_unit> conversion_run::share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count) {
+std::vector<unsigned> conversion_run::shares_of(const std::vector<planned_unit>& units, unsigned count) {
   // opening a dataset and making an object cost about as much as copying this
   const auto work = [](const planned_unit& u) { return static_cast<double>(u.range.bytes + (u.range.count + 1) * 65536); };
   double all = 0, before = 0;
   for (const planned_unit& u : units) all += work(u);
-  std::vector<planned_unit> mine;
+  std::vector<unsigned> shares;
   for (const planned_unit& u : units) {
     const double middle = before + work(u) / 2;
     before += work(u);
-    if (std::min(count - 1, static_cast<unsigned>(middle / all * count)) == index) mine.push_back(u);
+    shares.push_back(std::min(count - 1, static_cast<unsigned>(middle / all * count)));
+  }
+  return shares;
+}
+
+std::vector<planned_unit> conversion_run::share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count) {
+  const std::vector<unsigned> shares = shares_of(units, count);
+  std::vector<planned_unit> mine;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (shares[i] == index) mine.push_back(units[i]);
   }
   return mine;
 }

@@ -29,7 +29,8 @@ class conversion_run {
  public:
   enum class mode {
     all,     // from the first unit to the metadata; without finish() nothing is left
-    join,    // goes on with what is there; what is done stays
+    resume,  // goes on with what is there, alone; what is done stays
+    join,    // the same, and other processes may do so at the same time
     look,    // writes nothing: there is no store
   };
   // Opens the source and the store. Throws convert_error.
@@ -45,6 +46,8 @@ class conversion_run {
   convert_plan plan();
   // The units of a share: contiguous, of about equal work.
   static std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count);
+  // The share of each.
+  static std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
 
   // Makes what the journal lacks of all units, or of these.
   void run();
@@ -59,6 +62,8 @@ class conversion_run {
   void object_done() { ++objects_done_; }
 
  private:
+  void doubt_journal(mode how);
+  bool is_as_journalled(std::size_t dataset, const std::map<std::uint64_t, std::uint64_t>& bytes);
   void prepare_queue();
   void run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers);
   void unit_done(const unit_id& id, unit_result&& result);

@@ -9,11 +9,13 @@
 #include "convert/conversion.hpp"
 #include "convert/dimensions.hpp"
 #include "convert/grid_options.hpp"
-#include "convert/selection.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
+#include "convert/selection.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 namespace zarrbits {
@@ -64,6 +66,8 @@ class finisher {
   }
 
  private:
+  std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
+
   void dataset(std::size_t index) {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
@@ -73,12 +77,13 @@ class finisher {
       dataset_plan dataset(source_, o, options_);
       e.source_bytes = dataset.data.stored_bytes;
       if (unsupported_reason(dataset.data.type).empty()) {
-        user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), attributes);
+        user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), memory(), attributes);
         if (json own = dataset.own_attributes(); !own.empty()) user[own_key] = std::move(own);
       }
       dataset.prepare();
       const unit_result made = all_.take(index);
       if (!made.skipped.empty()) throw skip_dataset(made.skipped);
+      if (index == 0) source_.require_unchanged();
       dataset.finish(out_, dimensions_, user, made, e);
     });
     if (why) skip(index, e, attributes, std::move(user), *why);
@@ -102,7 +107,7 @@ class finisher {
     e.lost_chunks.clear();
     const source_object& o = source_.objects()[index];
     const bool kept = user.is_object() && !user.empty();
-    if (kept) skipped_datasets_[o.parent][shown(o.link_name)] = {{"reason", reason}, {"attributes", std::move(user)}};
+    if (kept) skipped_datasets_[o.parent].add(shown(o.link_name), {{"reason", reason}, {"attributes", std::move(user)}});
     for (converted_object& a : attributes) {
       a.outcome = outcome::skipped;
       a.lossy = false;
@@ -119,8 +124,8 @@ class finisher {
     try {
       const h5::handle type = source_.open(o);
       const json description = type_description(describe_type(type));
-      named_types_[o.parent][shown(o.link_name)] = description;
-      json user = convert_attributes(type, o.path, source_, nullptr, attributes);
+      named_types_[o.parent].add(shown(o.link_name), description);
+      json user = convert_attributes(type, o.path, source_, nullptr, memory(), attributes);
       if (!user.empty()) {
         user[own_key] = {{"datatype", description}};
         out_.put(metadata_key(o.store_path), group_text(user));
@@ -143,7 +148,7 @@ class finisher {
     json user = json::object();
     e.outcome = outcome::mapped;
     try {
-      user = convert_attributes(source_.open(o), o.path, source_, nullptr, attributes);
+      user = convert_attributes(source_.open(o), o.path, source_, nullptr, memory(), attributes);
     } catch (const h5::failure& reason) {
       e.lossy = true;
       e.reason = std::string("its attributes cannot be read: ") + reason.what();
@@ -153,7 +158,7 @@ class finisher {
       e.reason = "not everything in it can be listed: " + o.listing_error;
     }
     json own = json::object();
-    json recorded = json::object();
+    object_builder recorded, names;
     if (index == 0 && !source_.selection_note().empty()) own["selection"] = source_.selection_note();
     for (const extra_link& link : o.links) {
       if (link.selected) {
@@ -167,24 +172,24 @@ class finisher {
       l.target = link.target;
       links.push_back(not_selected(std::move(l)));
     }
-    if (!recorded.empty()) own["links"] = std::move(recorded);
-    if (const auto types = named_types_.find(index); types != named_types_.end()) own["named_types"] = types->second;
-    if (const auto lost = skipped_datasets_.find(index); lost != skipped_datasets_.end()) own["skipped"] = lost->second;
-    json names = json::object();
+    if (!recorded.empty()) own["links"] = recorded.take();
+    if (const auto types = named_types_.find(index); types != named_types_.end()) own["named_types"] = types->second.take();
+    if (const auto lost = skipped_datasets_.find(index); lost != skipped_datasets_.end()) own["skipped"] = lost->second.take();
     for (const std::size_t child : o.children) {
       const source_object& c = source_.objects()[child];
       const std::string leaf = c.store_path.substr(c.store_path.rfind('/') + 1);
-      if (leaf != c.link_name && !skipped_[child]) names[leaf] = is_utf8(c.link_name) ? json(c.link_name) : json{{"base64", base64(c.link_name)}};
+      if (leaf != c.link_name && !skipped_[child]) names.add(leaf, text_or_base64(c.link_name));
     }
-    if (!names.empty()) own["names"] = std::move(names);  // of children that are stored under another
+    if (!names.empty()) own["names"] = names.take();  // of children that are stored under another
     if (!own.empty()) user[own_key] = std::move(own);
+    if (index == 0) source_.require_unchanged();  // from here on the store counts as whole
     out_.put(metadata_key(o.store_path), group_text(user));
     report_.push_back(std::move(e));
     append(report_, attributes);
     append(report_, links);
   }
 
-  converted_object record(const source_object& o, const extra_link& link, json& recorded) {
+  converted_object record(const source_object& o, const extra_link& link, object_builder& recorded) {
     converted_object e;
     e.path = join_path(o.path, shown(link.name));
     e.kind = "link";
@@ -211,7 +216,10 @@ class finisher {
       e.lossy = true;  // the name is kept; what it leads to nobody can open
       note["reason"] = link.detail;
     }
-    recorded[shown(link.name)] = std::move(note);
+    if (!recorded.add(shown(link.name), std::move(note))) {  // only a damaged file has that
+      e.outcome = outcome::skipped;
+      e.reason = "its group has another link of this name";
+    }
     return e;
   }
 
@@ -221,8 +229,8 @@ class finisher {
   sink& out_;
   dimension_namer dimensions_;
   std::vector<converted_object> report_;
-  std::map<std::size_t, json> named_types_;  // by the group that they are in
-  std::map<std::size_t, json> skipped_datasets_;  // by the group above: reason and attributes of each
+  std::map<std::size_t, object_builder> named_types_;  // by the group that they are in
+  std::map<std::size_t, object_builder> skipped_datasets_;  // by the group above: reason and attributes of each
   std::vector<bool> skipped_;
 };
 
@@ -283,9 +291,12 @@ void count(convert_result& result, conversion_run& all, clock::time_point starte
 convert_result finished(conversion_run& all, clock::time_point started) {
   convert_result result = result_for(all.options());
   result.objects = finisher(all).run();
-  all.out().finish();
+  list_other_files(all.source().others(), result.other_files, result.refused_files);
   result.exit_status = result.lost() && !all.options().allow_lossy ? 3 : 0;
   count(result, all, started);
+  if (all.options().before_done) all.options().before_done(result);
+  all.out().finish();
+  result.seconds = std::chrono::duration<double>(clock::now() - started).count();
   return result;
 }
 
@@ -296,7 +307,7 @@ convert_result convert(const convert_options& options) {
   const auto started = clock::now();
   const h5::silence quiet;
   using mode = conversion_run::mode;
-  conversion_run all(options, options.resume || options.share ? mode::join : mode::all);
+  conversion_run all(options, options.share ? mode::join : options.resume ? mode::resume : mode::all);
   if (!options.share) {
     all.run();
     return finished(all, started);
@@ -314,16 +325,18 @@ convert_result finalize(const convert_options& options) {
   conversion_run all(options, conversion_run::mode::join);
   const auto units = all.units();
   const unsigned shares = std::max(1U, all.shares());
+  const std::vector<unsigned> share_of = conversion_run::shares_of(units, shares);
   std::uint64_t missing = 0;
-  std::string whose;
-  for (unsigned i = 0; i < shares; ++i) {
-    std::uint64_t here = 0;
-    for (const planned_unit& u : conversion_run::share_of(units, i, shares)) here += all.done(u.id) ? 0U : 1U;
-    missing += here;
-    if (here > 0) whose += (whose.empty() ? "" : ", ") + std::to_string(i);
+  std::set<unsigned> whose;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (all.done(units[i].id)) continue;
+    ++missing;
+    whose.insert(share_of[i]);
   }
   if (missing > 0) {
-    const std::string of = all.shares() ? ", of partition " + whose + " of " + std::to_string(shares) : "";
+    std::string of;
+    for (const unsigned share : whose) of += (of.empty() ? "" : ", ") + std::to_string(share);
+    of = all.shares() ? ", of partition " + of + " of " + std::to_string(shares) : "";
     throw convert_error(std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + options.store + "\"" + of +
                         "; run these partitions again, or all that is missing with convert --resume");
   }

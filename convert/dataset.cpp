@@ -4,9 +4,12 @@
 #include "convert/checksum.hpp"
 #include "convert/attributes.hpp"
 #include "convert/dimensions.hpp"
+#include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace zarrbits::conversion {
 
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t unit_bytes = 64U << 20;  // stored bytes, about
 constexpr std::uint64_t unit_chunks = 1024;
+constexpr std::uint64_t most_virtual_units = 4096;
 
 // What a chunk may prove wrong about the whole array.
 bool assumes_something(const array_plan& plan) {
@@ -83,6 +87,7 @@ json dataset_plan::own_attributes() const {
 
 void dataset_plan::prepare() {
   if (const std::string why = unsupported_reason(data.type); !why.empty()) throw skip_dataset("its datatype is not supported: " + why);
+  if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
   if (data.null) return;
   data.choose_grid(parse_grid_request("--chunk", options.chunk), parse_grid_request("--shard", options.shard));
   add_parts(data.type, {}, data.object.store_path, json::object());
@@ -103,6 +108,7 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
   }
   std::vector<step> outer = steps;
   for (const type_tree* t = &type; t->kind == type_class::array; t = &t->element()) outer.push_back({t, nullptr});
+  object_builder names;  // of members that are stored under another
   for (const type_tree& m : leaf.parts) {
     std::vector<step> inner = outer;
     inner.push_back({nullptr, &m});
@@ -110,8 +116,11 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
     const type_tree* t = &m;
     while (t->kind == type_class::array) t = &t->element();
     if (t->kind == type_class::enumeration) own[own_key] = {{"enum", enumeration_members(*t)}};
-    add_parts(m, inner, join_path(store_path, node_name(m.name)), std::move(own));
+    const std::string name = node_name(m.name);
+    if (name != m.name) names.add(name, text_or_base64(m.name));
+    add_parts(m, inner, join_path(store_path, name), std::move(own));
   }
+  if (!names.empty()) attributes[own_key]["names"] = names.take();
   parts_.push_back({kind::group, store_path, {}, std::move(attributes)});
 }
 
@@ -126,12 +135,26 @@ void dataset_plan::choose_units() {
   const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(), std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
+  if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be nothing
   units_ = all / per_unit_ + (all % per_unit_ != 0);
 }
 
 chunk_range dataset_plan::unit(std::uint64_t number) const {
   const std::uint64_t all = data.shards.chunks(), first = number * per_unit_, count = std::min(per_unit_, all - first);
   return {first, count, static_cast<std::uint64_t>(static_cast<double>(data.stored_bytes) * (static_cast<double>(count) / static_cast<double>(all)))};
+}
+
+std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {
+  std::uint64_t number = 0;
+  for (std::size_t d = 0; d < data.shards.rank(); ++d) {  // the zeros of further dimensions follow
+    const std::string_view part = text.substr(0, text.find('/'));
+    hsize_t at = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), at);
+    if (error != std::errc() || end != part.data() + part.size() || at >= data.shards.along(d)) return {};
+    number = number * data.shards.along(d) + at;
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  }
+  return number / per_unit_;
 }
 
 void dataset_plan::finish_null(sink& out, dimension_namer& dimensions, json attributes) const {
@@ -165,8 +188,11 @@ void dataset_plan::finish_array(const dataset_part& part, sink& out, dimension_n
     entry.reason = why;
   };
   if (!plan.loss.empty()) lossy(plan.loss);
-  if (const auto missing = data.virtual_mapping().missing_sources; missing > 0) {
+  if (const auto missing = data.beside->missing; missing > 0) {
     lossy(counted(missing, "source") + " of the virtual dataset cannot be found; what they hold reads as the fill value");
+  }
+  if (const auto refused = data.beside->refused; refused > 0) {
+    lossy(counted(refused, "source") + " of the virtual dataset must not be read, so that what is there reads as the fill value: " + data.beside->why_refused);
   }
   if (result.rounded) lossy(rounding(plan.leaf));
   if (result.dangling) lossy("a reference that points nowhere");
@@ -202,7 +228,11 @@ void dataset_plan::finish(sink& out, dimension_namer& dimensions, json attribute
   std::size_t made = 0;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const dataset_part& part = parts_[i];
-    json own = i + 1 == parts_.size() ? std::move(attributes) : part.attributes;
+    json own = part.attributes;
+    if (i + 1 == parts_.size()) {  // the dataset's own, and what the part says of its members
+      own = std::move(attributes);
+      if (part.attributes.contains(own_key)) own[own_key].update(part.attributes[own_key]);
+    }
     const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
     if (part.kind == kind::array) {
       finish_array(part, out, dimensions, std::move(own), found, entry);
@@ -213,6 +243,10 @@ void dataset_plan::finish(sink& out, dimension_namer& dimensions, json attribute
       // the nodes inside come first, in the order in which they were made, up to the group of the sequences itself
       for (; made < result.made.size(); ++made) {
         const made_array& m = result.made[made];
+        if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
+          throw convert_error("the journal of the unfinished store tells of \"" + utf8_text(m.store_path.substr(0, 200)) + "\" in the place of dataset \"" +
+                              data.object.path + "\"; begin anew with --overwrite");
+        }
         if (m.store_path == part.store_path) {
           ++made;
           break;

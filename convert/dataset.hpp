@@ -14,7 +14,9 @@
 #include <zarrbits/convert.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -52,6 +54,8 @@ class dataset_plan {
   // False where the dataset is one unit: what is found in one chunk may change how all are made.
   bool divisible() const { return divisible_; }
   chunk_range unit(std::uint64_t number) const;
+  // Where the dataset is divisible: the unit of the chunk or shard whose key ends in this, "3/0". Nothing where there is none.
+  std::optional<std::uint64_t> unit_of(std::string_view coordinates) const;
 
   // Attributes that say what Zarr has no place for.
   json own_attributes() const;

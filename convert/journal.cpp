@@ -2,13 +2,17 @@
 #include "convert/journal.hpp"
 
 #include "convert/json_text.hpp"
+#include "convert/sha256.hpp"
+#include "convert/store/files.hpp"
 
 #include <zarrbits/version.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace zarrbits::conversion {
 
@@ -20,9 +24,45 @@ std::string key_of(const char* name) { return std::string(unfinished_folder) + "
 
 // All options that a byte of the store may depend on.
 json choices(const convert_options& o) {
-  json j = {{"profile", o.effective_profile()}, {"compress", o.compress}, {"chunk", o.chunk}, {"shard", o.shard}, {"checksum", o.checksum}, {"codec", o.codec}, {"include", o.include}, {"exclude", o.exclude}, {"keep_going", o.keep_going}};
+  json j = {{"profile", o.effective_profile()}, {"compress", o.compress}, {"chunk", o.chunk}, {"shard", o.shard}, {"checksum", o.checksum}, {"codec", o.codec}, {"include", o.include}, {"exclude", o.exclude}, {"keep_going", o.keep_going}, {"allow_expansion", o.allow_expansion}};
   if (o.bits) j["bits"] = *o.bits;
   return j;
+}
+
+// So much that another file of the same name, size and time is found, and so little that it costs nothing beside the conversion: what
+// the listing said, the beginning of each object's header (type, shape, filters, where its chunks are), and the whole of a small file or
+// samples of a large one. Those in S3 have an ETag.
+std::string checksum_of(const source_file& file) {
+  constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
+  sha256 sum;
+  std::vector<std::byte> room(static_cast<std::size_t>(small));
+  const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
+    for (std::uint64_t done = 0; done < size;) {
+      const ssize_t n = ::pread(file.descriptor(), room.data(), static_cast<std::size_t>(size - done), static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+      if (n == 0) break;
+      sum.add(std::span(room).first(static_cast<std::size_t>(n)));
+      done += static_cast<std::uint64_t>(n);
+    }
+  };
+  const bool local = file.descriptor() >= 0;
+  for (const source_object& o : file.objects()) {
+    sum.add_number(static_cast<std::uint64_t>(o.kind));
+    sum.add_number(o.address);
+    sum.add_field(o.store_path);
+    sum.add_field(o.link_name);
+    for (const extra_link& l : o.links) {
+      for (const std::string& text : {l.name, l.kind, l.target, l.file, l.detail}) sum.add_field(text);
+    }
+    if (local && o.address < std::uint64_t{1} << 62) add_bytes(o.address, header);
+  }
+  struct stat info {};
+  if (local && ::fstat(file.descriptor(), &info) != 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (local && size <= small) add_bytes(0, size);
+  for (std::uint64_t i = 0; local && size > small && i < samples; ++i) add_bytes((size - sample) / (samples - 1) * i, sample);
+  return sum.hex();
 }
 
 json plan_of(const convert_options& options, const source_file& file) {
@@ -34,6 +74,7 @@ json plan_of(const convert_options& options, const source_file& file) {
           {"size", static_cast<std::uint64_t>(info.st_size)},
           {"etag", file.etag()},
           {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
+          {"checksum", checksum_of(file)},
           {"options", choices(options)}};
 }
 
@@ -48,18 +89,19 @@ std::string_view as_text(const std::vector<std::byte>& bytes) { return {reinterp
 journal::journal(sink& out, const convert_options& options, const source_file& file, bool join) : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
   const json plan = plan_of(options, file);
-  const auto there = join ? out.get(key_of("plan")) : std::nullopt;
-  if (!there) {
-    out.put(key_of("plan"), json_text(plan, 1) + "\n");
-    return;
-  }
-  const json other = parse_json(as_text(*there), true);
+  const std::string text = json_text(plan, 1) + "\n";
+  if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
+  const auto there = out.get(key_of("plan"));
+  if (!join || !there) throw convert_error("another conversion writes to \"" + options.store + "\"; wait for it or choose another name");
+  const json other = parse_foreign_json(as_text(*there));
   if (!other.is_object() || !other.contains("options")) differs(options, "has a plan that cannot be read");
-  const json ours = parse_json(json_text(plan));
-  if (other.value("zarrbits", "") != ours["zarrbits"]) differs(options, "was begun by another version of zarrbits");
-  if (other.value("source", "") != ours["source"]) differs(options, "was begun from another source");
-  if (other["size"] != ours["size"] || other["modified"] != ours["modified"] || other["etag"] != ours["etag"]) differs(options, "was begun before its source changed");
-  if (other["options"] != ours["options"]) differs(options, "was begun with other options");
+  const json ours = parse_json(text);
+  const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
+  if (!same("zarrbits")) differs(options, "was begun by another version of zarrbits");
+  if (!same("source")) differs(options, "was begun from another source");
+  if (!same("size") || !same("modified") || !same("etag")) differs(options, "was begun before its source changed");
+  if (!same("options")) differs(options, "was begun with other options");
+  if (!same("checksum")) differs(options, "was begun from another source of this name, size and time");
 }
 
 journal::~journal() {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,31 @@ namespace zarrbits::conversion {
 
 // Text that is no JSON throws nlohmann::json::exception, or, where it may be anything, becomes a value that is_discarded().
 nlohmann::ordered_json parse_json(std::string_view text, bool may_be_anything = false);
+
+// Of a store or a journal, which anybody may have written. What is none, nests deeper than 128 levels (what is done with JSON later recurses) or gives a
+// key twice is_discarded(). Any number of members takes its time.
+nlohmann::ordered_json parse_foreign_json(std::string_view text);
+
+// Text that reads as a node of Zarr v3, and as the plan of an unfinished store of ours: what --overwrite may remove.
+bool is_zarr_node(std::string_view text);
+bool is_own_plan(std::string_view text);
+
+// An object with many members, which the file names: no key is in it twice, and each takes the same time (json looks through all for each).
+class object_builder {
+ public:
+  object_builder();
+  object_builder(object_builder&&) noexcept;
+  object_builder& operator=(object_builder&&) noexcept;
+  ~object_builder();
+  // False, and nothing changes, where the key is there already.
+  bool add(const std::string& key, nlohmann::ordered_json value);
+  bool empty() const;
+  nlohmann::ordered_json take();
+
+ private:
+  struct content;
+  std::unique_ptr<content> content_;
+};
 
 // Without an indent, on one line. Names in a file may be any bytes; JSON is UTF-8, so what is not becomes U+FFFD.
 std::string json_text(const nlohmann::ordered_json& j, int indent = -1);

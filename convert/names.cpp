@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/names.hpp"
 
+#include "convert/sha256.hpp"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -8,10 +10,18 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t longest_name = 255;  // bytes, on every common file system
+void append_percent(std::string& out, char c) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  const auto b = static_cast<unsigned char>(c);
+  out += '%';
+  out += digits[b >> 4];
+  out += digits[b & 15];
+}
 
-// Length of the UTF-8 sequence at the front of `s`, or 0 where there is none.
-std::size_t sequence_length(std::string_view s) noexcept {
+}  // namespace
+
+std::size_t utf8_length(std::string_view s) noexcept {
+  if (s.empty()) return 0;
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
     return i < s.size() && at(i) >= low && at(i) <= high;
@@ -26,41 +36,59 @@ std::size_t sequence_length(std::string_view s) noexcept {
   return 0;
 }
 
-void append_percent(std::string& out, char c) {
-  constexpr char digits[] = "0123456789ABCDEF";
-  const auto b = static_cast<unsigned char>(c);
-  out += '%';
-  out += digits[b >> 4];
-  out += digits[b & 15];
-}
-
-}  // namespace
-
 bool is_utf8(std::string_view s) noexcept {
   while (!s.empty()) {
     if (static_cast<unsigned char>(s[0]) < 0x80) {
       s.remove_prefix(1);
       continue;
     }
-    const std::size_t n = sequence_length(s);
+    const std::size_t n = utf8_length(s);
     if (n == 0) return false;
     s.remove_prefix(n);
   }
   return true;
 }
 
-std::string shown(std::string_view s) {
+namespace {
+
+int digit_of(char c) noexcept { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+
+// The byte that an escape of shown() at the front of `s` stands for, or -1 where there is none.
+int shown_byte(std::string_view s) noexcept {
+  if (s.size() < 3 || s[0] != '%' || digit_of(s[1]) < 0 || digit_of(s[2]) < 0) return -1;
+  const int byte = digit_of(s[1]) * 16 + digit_of(s[2]);
+  return byte == '%' || byte >= 0x80 ? byte : -1;
+}
+
+std::string with_escapes(std::string_view s, bool reversible) {
   std::string out;
   out.reserve(s.size());
   while (!s.empty()) {
-    const std::size_t n = sequence_length(s);
-    if (n == 0) {
+    const std::size_t n = utf8_length(s);
+    if (n == 0 || (reversible && shown_byte(s) >= 0)) {
       append_percent(out, s[0]);
       s.remove_prefix(1);
     } else {
       out += s.substr(0, n);
       s.remove_prefix(n);
     }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string shown(std::string_view name) { return with_escapes(name, true); }
+
+std::string utf8_text(std::string_view text) { return with_escapes(text, false); }
+
+std::string unshown(std::string_view s) {
+  std::string out;
+  out.reserve(s.size());
+  while (!s.empty()) {
+    const int byte = shown_byte(s);
+    out += byte < 0 ? s[0] : static_cast<char>(byte);
+    s.remove_prefix(byte < 0 ? 1 : 3);
   }
   return out;
 }
@@ -76,15 +104,15 @@ std::string folded(std::string_view name) {
 std::string node_name(std::string_view link) {
   std::string out;
   const bool only_dots = link.find_first_not_of('.') == std::string_view::npos;
-  const bool reserved = folded(link) == "zarr.json";
+  const bool reserved = folded(link) == "zarr.json", ours = folded(link.substr(0, own_prefix.size())) == own_prefix;
   const bool underscores = link.substr(0, 2) == "__";
   std::string_view rest = link;
   while (!rest.empty()) {
     const char c = rest[0];
     const auto b = static_cast<unsigned char>(c);
-    const std::size_t n = sequence_length(rest);
+    const std::size_t n = utf8_length(rest);
     const bool first = rest.size() == link.size();
-    if (n == 0 || b < 0x20 || b == 0x7F || c == '%' || c == '\\' || c == '/' || (c == '.' && ((only_dots && first) || reserved)) ||
+    if (n == 0 || b < 0x20 || b == 0x7F || c == '%' || c == '\\' || c == '/' || (c == '.' && (((only_dots || ours) && first) || reserved)) ||
         (first && underscores)) {
       append_percent(out, c);
       rest.remove_prefix(1);
@@ -95,14 +123,13 @@ std::string node_name(std::string_view link) {
   }
   if (out.empty()) return "%";
   if (out.size() > longest_name) {
-    std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-    for (const char c : link) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    sha256 hash;
+    hash.add(link);
     std::size_t keep = 200;
     while (keep > 0 && (static_cast<unsigned char>(out[keep]) & 0xC0) == 0x80) --keep;
+    if (const std::size_t escape = out.rfind('%', keep - 1); escape != std::string::npos && escape + 3 > keep) keep = escape;
     out.resize(keep);
-    char text[24];
-    std::snprintf(text, sizeof text, "%%~%016llx", static_cast<unsigned long long>(hash));
-    out += text;
+    out.append(hashed_name).append(hash.hex(32));
   }
   return out;
 }

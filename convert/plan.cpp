@@ -106,6 +106,7 @@ convert_plan conversion_run::plan() {
     }
     all.datasets.push_back(std::move(p));
   }
+  list_other_files(source_->others(), all.other_files, all.refused_files);
   return all;
 }
 
@@ -117,12 +118,14 @@ std::string convert_plan::json() const {
   for (const planned_dataset& d : datasets) {
     json units = json::array();
     for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
-    json j = {{"path", d.path}, {"outcome", to_string(d.outcome)}, {d.outcome == outcome::skipped ? "reason" : "how", shown(d.how)},
+    json j = {{"path", d.path}, {"outcome", to_string(d.outcome)}, {d.outcome == outcome::skipped ? "reason" : "how", utf8_text(d.how)},
               {"objects", d.objects}, {"source_bytes", d.source_bytes}, {"store_bytes", d.store_bytes}, {"units", std::move(units)}};
     if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }
-  return json_text(json{{"version", 1}, {"groups", groups}, {"datasets", std::move(list)}}, 1) + "\n";
+  conversion::json j{{"version", 1}, {"groups", groups}, {"datasets", std::move(list)}};
+  add_other_files(j, other_files, refused_files);
+  return json_text(j, 1) + "\n";
 }
 
 convert_plan plan(const convert_options& options) {

@@ -5,6 +5,7 @@
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
 
+#include "convert/hdf5/other_files.hpp"
 #include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
@@ -63,10 +64,11 @@ std::string convert_result::report_json() const {
     summary[to_string(o)] = counts[to_string(o)];
   }
   summary["lossy"] = lossy;
-  const json report = {{"version", 1},        {"converter", std::string("zarrbits ") + version()},
+  json report = {{"version", 1},        {"converter", std::string("zarrbits ") + version()},
                        {"source", conversion::shown(source)}, {"store", conversion::shown(store)},
                        {"profile", profile},  {"exit_status", exit_status},
                        {"objects", std::move(list)}, {"summary", std::move(summary)}};
+  conversion::add_other_files(report, other_files, refused_files);
   return conversion::json_text(report, 1) + "\n";
 }
 

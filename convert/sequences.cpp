@@ -8,6 +8,7 @@
 
 #include "convert/checksum.hpp"
 #include "convert/attributes.hpp"
+#include "convert/chunk_maker.hpp"
 #include "convert/json_text.hpp"
 #include "convert/names.hpp"
 
@@ -129,9 +130,14 @@ class text_appender final : public array_appender {
  private:
   static constexpr std::size_t per_chunk = 65536;
 
+  void hold(std::string text) {
+    held_ += text.size() + sizeof text;
+    if (held_ > context_.memory / 2) throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of --memory");
+    all_.push_back(std::move(text));
+  }
   void add(const std::byte* p) {
     if (type_.kind == type_class::text) {
-      all_.emplace_back(text_of(type_, p));
+      hold(std::string(text_of(type_, p)));
       utf8_ = utf8_ && is_utf8(all_.back());
       return;
     }
@@ -139,12 +145,13 @@ class text_appender final : public array_appender {
     if (target.is_null()) {
       context_.result.dangling = true;
     }
-    all_.push_back(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : strict_json_text(target));
+    hold(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : strict_json_text(target));
   }
 
   const type_tree& type_;
   bool utf8_ = true;
   std::vector<std::string> all_;
+  std::uint64_t held_ = 0;
 };
 
 class sequence_appender final : public value_appender {
@@ -247,6 +254,40 @@ std::unique_ptr<value_appender> value_appender::make(const appending& context, c
   return std::make_unique<fixed_appender>(context, type, store_path);
 }
 
+namespace {
+
+// Rows in C order. Where libhdf5 would allocate too much for all of them, in halves.
+void append_rows(const source_dataset& data, const value_view& view, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const appending& context,
+                 sequence_appender& to) {
+  const std::uint64_t most = context.memory / 4;
+  {
+    variable_memory strings(most);
+    buffer rows(static_cast<std::size_t>(product(count)) * view.size);
+    bool read = false;
+    try {
+      data.read_block(view.memory, view.size, first, count, count, rows, &strings);
+      read = true;
+    } catch (const h5::failure&) {
+      if (!strings.exceeded()) throw;
+    }
+    if (read) {
+      data.count_variable(strings.used());
+      return to.append(rows.data(), rows.size() / view.leaf->size);
+    }
+  }
+  const auto longer = std::find_if(count.begin(), count.end(), [](hsize_t n) { return n > 1; });
+  if (longer == count.end()) throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of --memory");
+  const auto d = static_cast<std::size_t>(longer - count.begin());
+  std::vector<hsize_t> half = count, second = first;
+  half[d] = count[d] / 2;
+  append_rows(data, view, first, half, context, to);
+  second[d] += half[d];
+  half[d] = count[d] - half[d];
+  append_rows(data, view, second, half, context, to);
+}
+
+}  // namespace
+
 void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path, const appending& context) {
   sequence_appender sequences(context, *view.leaf, store_path);
 
@@ -258,17 +299,7 @@ void write_sequences(const source_dataset& data, const value_view& view, const s
     std::vector<hsize_t> at(data.dims.size(), 0);
     do {
       const std::vector<hsize_t> first = blocks.start(at), count = blocks.inside(at);
-      buffer rows(static_cast<std::size_t>(product(count)) * view.size);
-      data.read_block(view.memory, view.size, first, count, count, rows);
-      const hsize_t n = product(count);
-      const h5::handle space(H5Screate_simple(1, &n, nullptr), "make a dataspace");
-      try {
-        sequences.append(rows.data(), rows.size() / view.leaf->size);
-      } catch (...) {
-        H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, rows.data());
-        throw;
-      }
-      H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, rows.data());
+      append_rows(data, view, first, count, context, sequences);
     } while (blocks.next(at));
   }
   sequences.finish();

@@ -21,6 +21,7 @@ struct appending {
   array_result& result;
   std::vector<made_array>& made;
   bool checksum = false;  // chunks end with their crc32c
+  std::uint64_t memory = 0;  // bytes
 };
 
 // Values one after the other into 1-dimensional arrays; for what variable-length sequences hold.

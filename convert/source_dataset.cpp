@@ -3,13 +3,15 @@
 
 #include "convert/attributes.hpp"
 #include "convert/hdf5/decompressors.hpp"
+#include "convert/names.hpp"
+#include "convert/store/files.hpp"
 #include "convert/store/node.hpp"
+#include "convert/store/sink.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <unistd.h>
@@ -19,6 +21,26 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
+
+// Bytes of an element in the file. Of what is of variable length libhdf5 tells the size in memory; in the file it is a length, an address and an index.
+std::int64_t size_in_file(hid_t type, std::size_t address) {
+  const H5T_class_t c = H5Tget_class(type);
+  const auto size = static_cast<std::int64_t>(H5Tget_size(type));
+  if (c == H5T_VLEN || (c == H5T_STRING && H5Tis_variable_str(type) > 0)) return static_cast<std::int64_t>(4 + address + 4);
+  if (c == H5T_ARRAY) {
+    const h5::handle base(H5Tget_super(type), "tell the base of an array type");
+    const auto each = static_cast<std::int64_t>(H5Tget_size(base));
+    return each > 0 ? size / each * size_in_file(base, address) : 0;
+  }
+  if (c != H5T_COMPOUND) return size;
+  std::int64_t all = size;
+  const int n = H5Tget_nmembers(type);
+  for (int i = 0; i < n; ++i) {
+    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
+    all += size_in_file(member, address) - static_cast<std::int64_t>(H5Tget_size(member));
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -53,6 +75,9 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
     H5Iinc_ref(opened);
     dataset = h5::handle(opened.get());
   }
+  // libhdf5 may open the sources of a virtual dataset to tell its extent
+  beside = file.look_beside(dataset);
+  if (beside->endless) throw h5::failure(beside->obstacle);
   stored_type = h5::handle(H5Dget_type(dataset), "tell the datatype");
   space = h5::handle(H5Dget_space(dataset), "tell the dataspace");
   dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
@@ -67,6 +92,19 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   if (!null) {
     dims = h5::extent(space);
     max_dims = h5::maximum_extent(space);
+  }
+  stored_chunk_.resize(layout == H5D_CHUNKED ? dims.size() : 0);
+  if (!stored_chunk_.empty() && H5Pget_chunk(dcpl, static_cast<int>(dims.size()), stored_chunk_.data()) != static_cast<int>(dims.size())) {
+    stored_chunk_.clear();
+  }
+  if (!unsupported_reason(type).empty()) return;
+  std::size_t address = 8, length = 8;
+  const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
+  H5Pget_sizes(creation, &address, &length);
+  element_in_file_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
+  const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
+  if (!null && one_piece && stored_bytes / element_in_file_ < product(dims)) {
+    throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
   }
 }
 
@@ -101,11 +139,13 @@ void source_dataset::choose_grid(const grid_request& chunk, const grid_request& 
 }
 
 void source_dataset::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                             const std::vector<hsize_t>& room, buffer& out) const {
+                             const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const {
   if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
+  require_whole_chunks(first, count);
   const h5::lock one_thread;
+  const hid_t transfer = strings ? strings->transfer() : H5P_DEFAULT;
   if (dims.empty()) {
-    h5::check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()), "read the values");
+    h5::check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
     return;
   }
   const h5::handle file_space(H5Scopy(space), "copy a dataspace");
@@ -113,7 +153,110 @@ void source_dataset::read_block(hid_t memory, std::size_t size, const std::vecto
   const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "make a dataspace");
   const std::vector<hsize_t> zero(room.size(), 0);
   h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select a block");
-  h5::check(H5Dread(dataset, memory, memory_space, file_space, H5P_DEFAULT, out.data()), "read the values");
+  h5::check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
+}
+
+void source_dataset::count_variable(std::uint64_t bytes) const {
+  constexpr std::uint64_t most_times = 1000;
+  const std::uint64_t all = variable_bytes_ += bytes;
+  if (all <= file.largest_expansion()) return;
+  const h5::lock one_thread;
+  hsize_t size = 0;
+  if (H5Fget_filesize(file.file(), &size) >= 0 && all / most_times <= size) return;
+  throw skip_dataset("its strings or sequences are more than " + human_bytes(all) + ", more than 1,000 times as much as the file, and more than --memory allows; give "
+                     "--allow-expansion if the file can be trusted");
+}
+
+source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+  stored_chunk chunk;
+  if (const auto found = file.chunks().find(dataset, first.data(), chunk.mask)) {
+    if (found->size != size) throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
+    chunk.offset = found->offset;
+    return chunk;
+  }
+  // what H5Dread_chunk does not write to has to be seen
+  constexpr std::string_view untouched = "\xD1\x5C no bytes \xC5\x7A";
+  chunk.bytes.resize(static_cast<std::size_t>(size));
+  const std::size_t n = std::min(untouched.size(), chunk.bytes.size());
+  const auto end = std::as_writable_bytes(std::span(chunk.bytes).last(n));
+  std::memcpy(end.data(), untouched.data(), n);
+  h5::check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
+  if (n == untouched.size() && std::memcmp(end.data(), untouched.data(), n) == 0) throw damaged_chunk("it holds fewer bytes than " + std::to_string(size));
+  return chunk;
+}
+
+void source_dataset::require_sensible(std::uint64_t stored) const {
+  constexpr std::uint64_t most_times = 1000;
+  const std::uint64_t plain = product(std::vector<hsize_t>{product(stored_chunk_), element_in_file_});
+  if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
+  throw damaged_chunk(human_bytes(stored) + " would become " + human_bytes(plain) +
+                      ", more than 1,000 times as much, and more than --memory allows; give --allow-expansion if the file can be trusted");
+}
+
+void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
+  if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || product(count) == 0) return;
+  if (stored_chunk_.empty() || product(stored_chunk_) == 0) throw skip_dataset("the chunk shape does not fit the dataspace");
+  const std::size_t rank = dims.size();
+  std::vector<hsize_t> begin(rank), last(rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    begin[d] = first[d] / stored_chunk_[d] * stored_chunk_[d];
+    last[d] = first[d] + count[d] - 1;
+  }
+  std::vector<hsize_t> at = begin;
+  for (bool more = true; more;) {
+    require_whole_chunk(at);
+    more = false;
+    for (std::size_t d = rank; d-- > 0 && !more;) {
+      more = last[d] - at[d] >= stored_chunk_[d];
+      at[d] = more ? at[d] + stored_chunk_[d] : begin[d];
+    }
+  }
+}
+
+void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
+  constexpr std::size_t most_remembered = 1 << 16;
+  {
+    const std::lock_guard held(seen_->mutex);
+    if (seen_->whole.contains(at)) return;
+  }
+  const auto remember = [&] {
+    const std::lock_guard held(seen_->mutex);
+    if (seen_->whole.size() >= most_remembered) seen_->whole.clear();
+    seen_->whole.insert(at);
+  };
+  stored_chunk chunk;
+  std::uint64_t stored = 0;
+  {
+    const h5::lock one_thread;
+    hsize_t size = 0;
+    if (H5Dget_chunk_storage_size(dataset, at.data(), &size) < 0) size = 0;  // never written
+    H5Eclear2(H5E_DEFAULT);
+    if (size == 0) return remember();
+    require_sensible(size);
+    if (size > std::uint64_t{4} << 30) throw damaged_chunk("a stored size of " + human_bytes(size));
+    try {
+      chunk = find_chunk(at, size);
+    } catch (const h5::failure&) {
+      if (filters.empty()) return remember();  // never written, but in libhdf5's cache: then it tells a size
+      throw;
+    }
+    stored = size;
+  }
+  try {
+    if (chunk.offset) {
+      chunk.bytes.resize(static_cast<std::size_t>(stored));
+      read_range(file.descriptor(), *chunk.offset, chunk.bytes);
+    }
+  } catch (const unreadable_range& e) {
+    throw h5::failure(e.what());
+  }
+  bool partial = false;
+  for (std::size_t d = 0; d < at.size(); ++d) partial = partial || dims[d] - at[d] < stored_chunk_[d];
+  if (filters.partial_unfiltered && partial) chunk.mask = 0xFFFFFFFFU;
+  const std::uint64_t plain = product(std::vector<hsize_t>{product(stored_chunk_), element_in_file_});
+  if (plain > std::uint64_t{4} << 30) throw damaged_chunk("a chunk of " + human_bytes(plain));
+  undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
+  remember();
 }
 
 // libhdf5 tells where the values are; that it is so is tried on the first and the last element.
@@ -158,69 +301,68 @@ bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
 }
 
 bool source_dataset::nothing_stored() const {
+  if (layout == H5D_VIRTUAL) return std::none_of(beside->found.begin(), beside->found.end(), [](bool found) { return found; });
   return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
 }
 
-// Where libhdf5 looks: the name as it is, beside the source, and below the prefix that the environment names.
-bool source_dataset::virtual_source_exists(std::size_t index) const {
-  const ssize_t length = H5Pget_virtual_filename(dcpl, index, nullptr, 0);
-  if (length <= 0 || length > 65536) return true;
-  std::string name(static_cast<std::size_t>(length) + 1, '\0');
-  if (H5Pget_virtual_filename(dcpl, index, name.data(), name.size()) < 0) return true;
-  name.resize(static_cast<std::size_t>(length));
-  if (name == ".") {  // this file; the dataset may lie behind an external link
-    const ssize_t n = H5Pget_virtual_dsetname(dcpl, index, nullptr, 0);
-    if (n <= 0 || n > 65536) return true;
-    std::string name_there(static_cast<std::size_t>(n) + 1, '\0');
-    if (H5Pget_virtual_dsetname(dcpl, index, name_there.data(), name_there.size()) < 0 || name_there.find('%') != std::string::npos) return true;
-    const h5::handle there(H5Dopen2(file.file(), name_there.c_str(), H5P_DEFAULT));
-    H5Eclear2(H5E_DEFAULT);
-    return static_cast<bool>(there);
+namespace {
+
+// Regular elements along one dimension: `count` times `block` of them, `stride` apart.
+struct comb {
+  hsize_t start, stride, count, block;
+  bool meets(hsize_t first, hsize_t n) const {
+    if (first + n <= start) return false;
+    if (stride == 0 || count <= 1) return first < start + block;
+    const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last tooth that begins before, or the first of all
+    return (k < count && first < start + k * stride + block) || (k + 1 < count && start + (k + 1) * stride < first + n);
   }
-  if (name.find('%') != std::string::npos) return true;  // names that are made while reading
-  namespace fs = std::filesystem;
-  const fs::path beside = fs::path(file.path()).parent_path();
-  std::error_code e;
-  if (fs::exists(name, e) || fs::exists(beside / name, e) || fs::exists(beside / fs::path(name).filename(), e)) return true;
-  const char* prefix = std::getenv("HDF5_VDS_PREFIX");
-  if (!prefix) return false;
-  std::string folder = prefix;
-  if (folder.starts_with("${ORIGIN}")) folder = beside.string() + folder.substr(9);
-  return fs::exists(fs::path(folder) / name, e);
+};
+
+std::optional<std::vector<comb>> combs_of(hid_t selection, const std::vector<hsize_t>& dims) {
+  const std::size_t rank = dims.size();
+  if (!(selection >= 0) || H5Sget_simple_extent_ndims(selection) != static_cast<int>(rank)) return {};
+  std::vector<comb> all(rank);
+  if (H5Sis_regular_hyperslab(selection) > 0) {
+    std::vector<hsize_t> start(rank), stride(rank), count(rank), block(rank);
+    if (H5Sget_regular_hyperslab(selection, start.data(), stride.data(), count.data(), block.data()) < 0) return {};
+    for (std::size_t d = 0; d < rank; ++d) {
+      // without an end: up to that of the dataset
+      all[d] = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d], block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
+    }
+    return all;
+  }
+  std::vector<hsize_t> low(rank), high(rank);
+  if (H5Sget_select_bounds(selection, low.data(), high.data()) < 0) return {};
+  for (std::size_t d = 0; d < rank; ++d) all[d] = {low[d], 1, 1, high[d] - low[d] + 1};
+  return all;
 }
 
-source_dataset::mapping source_dataset::virtual_mapping() const {
-  struct box {
-    std::vector<hsize_t> low, high;
-  };
-  std::vector<box> boxes;
-  std::size_t n = 0;
-  if (layout != H5D_VIRTUAL || H5Pget_virtual_count(dcpl, &n) < 0 || n > 100000) return {};
-  std::uint64_t missing = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!virtual_source_exists(i)) {
-      ++missing;
-      continue;
-    }
-    const h5::handle vspace(H5Pget_virtual_vspace(dcpl, i));
-    box b{std::vector<hsize_t>(dims.size()), std::vector<hsize_t>(dims.size())};
-    if (!vspace || H5Sget_simple_extent_ndims(vspace) != static_cast<int>(dims.size()) ||
-        H5Sget_select_bounds(vspace, b.low.data(), b.high.data()) < 0) {
-      H5Eclear2(H5E_DEFAULT);
-      return {};  // an unlimited selection: any block may be mapped
-    }
-    boxes.push_back(std::move(b));
+}  // namespace
+
+const source_dataset::mapping& source_dataset::virtual_mapping() const {
+  const h5::lock one_thread;
+  if (!mapping_) mapping_ = find_mapping();
+  return *mapping_;
+}
+
+source_dataset::mapping source_dataset::find_mapping() const {
+  if (layout != H5D_VIRTUAL || dims.empty()) return {};
+  std::vector<std::vector<comb>> mapped;
+  for (std::size_t i = 0; i < beside->found.size(); ++i) {
+    if (!beside->found[i]) continue;
+    auto combs = combs_of(h5::handle(H5Pget_virtual_vspace(dcpl, i)), dims);
+    H5Eclear2(H5E_DEFAULT);
+    if (!combs) return {};
+    mapped.push_back(std::move(*combs));
   }
-  const auto holds_values = [boxes = std::move(boxes)](const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
-    return std::any_of(boxes.begin(), boxes.end(), [&](const box& b) {
+  return [mapped = std::move(mapped)](const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
+    return std::any_of(mapped.begin(), mapped.end(), [&](const std::vector<comb>& combs) {
       for (std::size_t d = 0; d < first.size(); ++d) {
-        if (first[d] > b.high[d] || first[d] + count[d] <= b.low[d]) return false;
+        if (!combs[d].meets(first[d], count[d])) return false;
       }
       return true;
     });
   };
-  return {holds_values, missing};
 }
-
 
 }  // namespace zarrbits::conversion

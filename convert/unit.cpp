@@ -5,6 +5,7 @@
 #include "convert/names.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace zarrbits::conversion {
 
@@ -12,22 +13,38 @@ namespace {
 
 json to_json(const array_result& r) {
   json lost = json::array();
-  for (const auto& [at, why] : r.lost) lost.push_back({at, shown(why)});
+  for (const auto& [at, why] : r.lost) lost.push_back({at, utf8_text(why)});
   return {{"utf8", r.assumed.text_is_utf8}, {"bool", r.assumed.bools_are_0_or_1}, {"packed", r.assumed.raw_packing_fits},
           {"counts", {r.counts.raw, r.counts.rewrapped, r.counts.recoded, r.counts.absent, r.counts.lost}},
           {"worst", static_cast<int>(r.worst)}, {"bytes", r.store_bytes}, {"rounded", r.rounded}, {"dangling", r.dangling}, {"lost", lost}};
 }
 
+// A journal may say anything; json itself would make a number of -1 and of 1e99.
+std::uint64_t number(const json& j) {
+  if (!j.is_number_unsigned()) throw std::runtime_error("no number");
+  return j.get<std::uint64_t>();
+}
+
+std::vector<hsize_t> numbers(const json& list) {
+  if (!list.is_array() || list.size() > H5S_MAX_RANK) throw std::runtime_error("no list of extents");
+  std::vector<hsize_t> out;
+  for (const json& n : list) out.push_back(number(n));
+  return out;
+}
+
 array_result array_from(const json& j) {
   array_result r;
   r.assumed = {j.at("utf8").get<bool>(), j.at("bool").get<bool>(), j.at("packed").get<bool>()};
-  const auto counts = j.at("counts").get<std::vector<std::uint64_t>>();
+  const auto counts = numbers(j.at("counts"));
   r.counts = {counts.at(0), counts.at(1), counts.at(2), counts.at(3), counts.at(4)};
-  r.worst = static_cast<outcome>(std::clamp(j.at("worst").get<int>(), 0, static_cast<int>(outcome::skipped)));
-  r.store_bytes = j.at("bytes").get<std::uint64_t>();
+  r.worst = static_cast<outcome>(std::min<std::uint64_t>(number(j.at("worst")), static_cast<std::uint64_t>(outcome::skipped)));
+  r.store_bytes = number(j.at("bytes"));
   r.rounded = j.at("rounded").get<bool>();
   r.dangling = j.at("dangling").get<bool>();
-  for (const json& l : j.at("lost")) r.lost[l.at(0).get<std::vector<std::uint64_t>>()] = l.at(1).get<std::string>();
+  for (const json& l : j.at("lost")) {
+    const std::vector<hsize_t> at = numbers(l.at(0));
+    r.lost[{at.begin(), at.end()}] = l.at(1).get<std::string>();
+  }
   return r;
 }
 
@@ -49,8 +66,8 @@ made_array made_from(const json& j) {
   m.store_path = j.at("path").get<std::string>();
   if (j.contains("shape")) {
     m.meta.emplace();
-    m.meta->shape = j.at("shape").get<std::vector<hsize_t>>();
-    m.meta->chunk = j.at("chunk").get<std::vector<hsize_t>>();
+    m.meta->shape = numbers(j.at("shape"));
+    m.meta->chunk = numbers(j.at("chunk"));
     m.meta->data_type = j.at("type");
     m.meta->fill_value = j.at("fill");
     m.meta->codecs = j.at("codecs");
@@ -87,7 +104,7 @@ void unit_result::add(unit_result&& o) {
 std::string journal_line(const unit_id& id, const unit_result& result) {
   json j = {{"dataset", id.dataset}, {"unit", id.number}};
   if (!result.skipped.empty()) {
-    j["skipped"] = shown(result.skipped);
+    j["skipped"] = utf8_text(result.skipped);
   } else {
     j["arrays"] = json::array();
     for (const array_result& r : result.arrays) j["arrays"].push_back(to_json(r));
@@ -100,9 +117,9 @@ std::string journal_line(const unit_id& id, const unit_result& result) {
 
 std::optional<std::pair<unit_id, unit_result>> parse_journal_line(std::string_view line) {
   try {
-    const json j = parse_json(line);
+    const json j = parse_foreign_json(line);
     if (!j.at("end").get<bool>()) return {};
-    unit_id id{j.at("dataset").get<std::size_t>(), j.at("unit").get<std::uint64_t>()};
+    unit_id id{static_cast<std::size_t>(number(j.at("dataset"))), number(j.at("unit"))};
     unit_result r;
     if (j.contains("skipped")) {
       r.skipped = j.at("skipped").get<std::string>();

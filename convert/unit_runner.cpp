@@ -182,7 +182,7 @@ void unit_runner::produce_part(const std::shared_ptr<state>& unit, std::size_t p
   const dataset_part& node = unit->dataset->parts()[part];
   if (node.kind == kind::sequences) {
     const h5::lock one_thread;
-    write_sequences(data, node.view, node.store_path, {source_, out_, unit->result.arrays[part], unit->result.made, !options_.checksum.empty()});
+    write_sequences(data, node.view, node.store_path, {source_, out_, unit->result.arrays[part], unit->result.made, !options_.checksum.empty(), std::max<std::uint64_t>(options_.memory, 16U << 20)});
     return calls_.advance(data.stored_bytes);
   }
   batch next{unit, part, {}};
@@ -239,22 +239,26 @@ void unit_runner::produce_stored(batch& next, const chunk_range& range) {
       chunk.form = chunk_input::form_type::retry;
       chunk.why = "a stored size of " + human_bytes(size);
     } else {
-      const std::vector<hsize_t> first = data.grid.start(at);
-      if (const auto offset = data.file.chunks().find(data.dataset, first.data(), size, chunk.mask)) {
-        chunk.form = chunk_input::form_type::in_file;
-        chunk.offset = *offset;
-        chunk.size = size;
-      } else {
-        if (cost >= batch_bytes) {
-          const h5::lock::pause others;
-          queue_.make_room(cost);
+      // where there is no locator, the chunk comes into memory at once
+      if (cost >= batch_bytes && data.file.chunks().descriptor() < 0) {
+        const h5::lock::pause others;
+        queue_.make_room(cost);
+      }
+      try {
+        source_dataset::stored_chunk found = data.find_chunk(data.grid.start(at), size);
+        chunk.mask = found.mask;
+        chunk.bytes = std::move(found.bytes);
+        if (found.offset) {
+          chunk.form = chunk_input::form_type::in_file;
+          chunk.offset = *found.offset;
+          chunk.size = size;
         }
-        chunk.bytes.resize(static_cast<std::size_t>(size));
-        if (H5Dread_chunk(data.dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()) < 0) {
-          chunk.form = chunk_input::form_type::retry;
-          chunk.why = h5::last_error();
-          chunk.bytes = {};
-        }
+      } catch (const h5::failure& e) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.why = e.what();
+      } catch (const damaged_chunk& e) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.why = e.what();
       }
       // a writer that did not have the filter either may have stored the chunk without
       if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
@@ -293,19 +297,17 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
       if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : ""; !missing.empty() && !data.nothing_stored()) {
         throw missing_filter(missing);
       }
-      if (all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
       mapping = data.virtual_mapping();
+      if (!mapping && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
       if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
     }
   }
   const chunk_maker maker(plan);
   const std::uint64_t read_cost = maker.memory_from_read(), plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
-  for_each_chunk(data.shards, range.first, absent == chunks ? 0 : range.count, [&](const std::vector<hsize_t>& at) {
+  std::uint64_t visited = 0;
+  const auto visit = [&](const std::vector<hsize_t>& at) {
     if (next.stopped()) return false;
-    if (mapping.holds_values && !mapping.holds_values(grid.start(at), grid.inside(at))) {
-      ++absent;
-      return true;
-    }
+    if (++visited > most_chunks) throw skip_dataset("it would take more than " + std::to_string(most_chunks) + " chunks");
     enter_shard(next, at);
     chunk_input chunk;
     chunk.at = at;
@@ -325,7 +327,18 @@ void unit_runner::produce_read(batch& next, const chunk_range& range) {
     next.add(std::move(chunk), memory);
     if (next.is_full()) submit(next);
     return true;
-  });
+  };
+  if (absent < chunks && mapping) {
+    const auto is_mapped = [&](const std::vector<hsize_t>& first, std::vector<hsize_t> count) {
+      const std::vector<hsize_t> element = grid.start(first);
+      for (std::size_t d = 0; d < count.size(); ++d) count[d] = std::min(count[d] * grid.chunk[d], grid.shape[d] - element[d]);
+      return mapping(element, count);
+    };
+    for_each_wanted_chunk(data.shards, range.first, range.count, is_mapped, visit);
+    absent = chunks - visited;
+  } else if (absent < chunks) {
+    for_each_chunk(data.shards, range.first, range.count, visit);
+  }
   const std::lock_guard held(next.unit->mutex);
   next.unit->result.arrays[next.part].counts.absent += absent;
 }
@@ -378,6 +391,30 @@ void unit_runner::work(batch& all) {
   }
   const std::lock_guard one_at_a_time(mutex_);
   calls_.advance(progress);
+}
+
+buffer unit_runner::read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings) {
+  if (!maker.has_strings()) return maker.read_values(at, nullptr);
+  const std::uint64_t most = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;
+  const unsigned threads = std::max(8U, options_.threads ? options_.threads : usable_processors());
+  strings.one_of_many = std::shared_lock(strings_turn_);
+  for (const bool alone : {false, true}) {
+    {
+      const h5::lock one_thread;
+      strings.memory = std::make_unique<variable_memory>(alone ? most : most / threads);
+    }
+    try {
+      buffer values = maker.read_values(at, strings.memory.get());
+      data.count_variable(strings.memory->used());
+      return values;
+    } catch (const h5::failure&) {
+      if (!strings.memory->exceeded()) throw;
+    }
+    strings.memory.reset();
+    if (!alone) strings.one_of_many.unlock();
+    if (!alone) strings.alone = std::unique_lock(strings_turn_);
+  }
+  throw skip_dataset("the strings of chunk " + place(at) + " take more than " + human_bytes(most) + ", a quarter of --memory");
 }
 
 bool unit_runner::work_on(batch& all, std::size_t index, chunk_destination& out, array_result& result) {
@@ -441,23 +478,28 @@ bool unit_runner::work_on(batch& all, std::size_t index, chunk_destination& out,
       chunk.why = e.what();
     }
   }
-  // libhdf5 may know better; if it does not either, the chunk is lost
-  std::string why;
-  try {
-    buffer values = maker.read_values(chunk.at);
-    if (chunk.drop_if_fill && maker.all_fill(values)) {
-      ++result.counts.absent;
-      return true;
+  // what was rejected here is lost: libhdf5 does not look at how long a chunk becomes, nor at what it could not read before
+  std::string why = chunk.why;
+  if (why.empty()) {
+    try {
+      held_strings strings;
+      buffer values = read_values(maker, data, chunk.at, strings);
+      if (chunk.drop_if_fill && maker.all_fill(values)) {
+        ++result.counts.absent;
+        return true;
+      }
+      note_rounding();
+      made_chunk made = maker.from_values(std::move(values), chunk.at);
+      strings.memory.reset();
+      strings = {};  // before the shard is waited for
+      if (plan.way == strategy::copy && !plan.packed) made.how = plan.checksum ? outcome::rewrapped : outcome::raw;
+      return put(std::move(made));
+    } catch (const h5::failure& e) {
+      why = e.what();
+      if (data.external) throw skip_dataset("its external files cannot be read: " + why);
+    } catch (const damaged_chunk& e) {
+      why = e.what();
     }
-    note_rounding();
-    made_chunk made = maker.from_values(std::move(values), chunk.at);
-    if (plan.way == strategy::copy && !plan.packed) made.how = plan.checksum ? outcome::rewrapped : outcome::raw;
-    return put(std::move(made));
-  } catch (const h5::failure& e) {
-    why = e.what();
-    if (data.external) throw skip_dataset("its external files cannot be read: " + why);
-  } catch (const damaged_chunk& e) {
-    why = chunk.why.empty() ? e.what() : chunk.why;
   }
   if (!options_.keep_going) {
     throw convert_error("chunk " + place(chunk.at) + " of dataset \"" + data.object.path + "\" cannot be read: " + why +

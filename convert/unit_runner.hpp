@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -47,6 +48,13 @@ class unit_runner {
   void work(batch& all);
   bool work_on(batch& all, std::size_t index, chunk_destination& out, array_result& result);
   void release(const std::shared_ptr<state>& unit);
+  // Strings that libhdf5 allocated for a chunk. As many threads as there are may hold some; much of it one alone.
+  struct held_strings {
+    std::shared_lock<std::shared_mutex> one_of_many;
+    std::unique_lock<std::shared_mutex> alone;
+    std::unique_ptr<variable_memory> memory;
+  };
+  buffer read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings);
   void repeat_units();
 
   source_file& source_;
@@ -54,6 +62,7 @@ class unit_runner {
   const convert_options& options_;
   work_queue& queue_;
   calls calls_;
+  std::shared_mutex strings_turn_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<state>> repeat_;
 };

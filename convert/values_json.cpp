@@ -105,6 +105,8 @@ json bytes_json(std::span<const std::byte> bytes) { return {{"base64", base64(by
 
 }  // namespace
 
+json text_or_base64(std::string_view s) { return is_utf8(s) ? json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size()))); }
+
 json number_json(const type_tree& t, const std::byte* p) {
   switch (t.kind) {
     case type_class::boolean: return std::to_integer<int>(*p) != 0;
@@ -139,7 +141,7 @@ json value_json(const type_tree& t, const std::byte* p, reference_reader& refere
   switch (t.kind) {
     case type_class::text: {
       const std::string_view s = text_of(t, p);
-      return is_utf8(s) ? json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size())));
+      return text_or_base64(s);
     }
     case type_class::opaque: return t.wide_integer ? json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
     case type_class::compound: {

@@ -20,6 +20,9 @@ struct reference_reader {
   virtual json region(const void* reference) = 0;
 };
 
+// A string, or {"base64": ...} where the bytes are no UTF-8.
+json text_or_base64(std::string_view bytes);
+
 // An integer, float or complex: numbers as JSON numbers; "NaN", "Infinity", "-Infinity"; hex where a NaN has a payload or a sign.
 json number_json(const type_tree& t, const std::byte* value);
 

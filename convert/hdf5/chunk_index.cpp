@@ -107,24 +107,84 @@ std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint
   return n;
 }
 
-void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&)>& visit) {
-  if (count == 0) return;
-  const std::size_t rank = shards.rank();
-  std::vector<hsize_t> shard = shards.at(first), begin(rank), end(rank), at(rank);
-  for (std::uint64_t i = 0; i < count; ++i, shards.next(shard)) {
-    for (std::size_t d = 0; d < rank; ++d) {
-      at[d] = begin[d] = shard[d] * shards.chunk[d];
-      end[d] = begin[d] + std::min(shards.chunk[d], shards.shape[d] - begin[d]);
+namespace {
+
+// Shards `first` to `last` (not itself) of a grid, in C order, in boxes: what is not wanted of a box goes at once.
+class box_walk {
+ public:
+  box_walk(const chunk_grid& shards, std::uint64_t first, std::uint64_t last, const box_test& wanted, const std::function<bool(const std::vector<hsize_t>&)>& visit)
+      : shards_(shards), first_(first), last_(last), wanted_(wanted), visit_(visit), at_(shards.rank(), 0), below_(shards.rank(), 1) {
+    for (std::size_t d = shards.rank(); d-- > 1;) below_[d - 1] = below_[d] * shards.along(d);
+  }
+  // Along dimension d, from `low` to `high` (not itself), of which `before` shards come before. False: it is over.
+  bool go(std::size_t d, hsize_t low, hsize_t high, std::uint64_t before) {
+    const std::uint64_t after = before + (high - low) * below_[d];
+    if (low == high || before >= last_ || after <= first_ || !is_wanted(d, low, high)) return true;
+    if (high - low > 1) {
+      const hsize_t middle = low + (high - low) / 2;
+      return go(d, low, middle, before) && go(d, middle, high, before + (middle - low) * below_[d]);
     }
-    for (bool more = true; more;) {
-      if (!visit(at)) return;
-      more = false;
-      for (std::size_t d = rank; d-- > 0 && !more;) {
-        more = ++at[d] < end[d];
-        if (!more) at[d] = begin[d];
-      }
+    at_[d] = low;
+    if (d + 1 == at_.size()) return visit_(at_);
+    return go(d + 1, 0, shards_.along(d + 1), before);
+  }
+
+ private:
+  // In chunks.
+  bool is_wanted(std::size_t d, hsize_t low, hsize_t high) const {
+    std::vector<hsize_t> first(at_.size(), 0), count = shards_.shape;
+    for (std::size_t i = 0; i <= d; ++i) {
+      const hsize_t from = i == d ? low : at_[i], to = i == d ? high : at_[i] + 1;
+      first[i] = from * shards_.chunk[i];
+      count[i] = std::min(to * shards_.chunk[i], shards_.shape[i]) - first[i];
+    }
+    return wanted_(first, count);
+  }
+
+  const chunk_grid& shards_;
+  std::uint64_t first_, last_;
+  const box_test& wanted_;
+  const std::function<bool(const std::vector<hsize_t>&)>& visit_;
+  std::vector<hsize_t> at_;
+  std::vector<std::uint64_t> below_;
+};
+
+// The chunks of one shard, in C order. False: it is over.
+bool for_each_of_shard(const chunk_grid& shards, const std::vector<hsize_t>& shard, const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  const std::size_t rank = shards.rank();
+  std::vector<hsize_t> begin(rank), end(rank), at(rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    at[d] = begin[d] = shard[d] * shards.chunk[d];
+    end[d] = begin[d] + std::min(shards.chunk[d], shards.shape[d] - begin[d]);
+  }
+  for (bool more = true; more;) {
+    if (!visit(at)) return false;
+    more = false;
+    for (std::size_t d = rank; d-- > 0 && !more;) {
+      more = ++at[d] < end[d];
+      if (!more) at[d] = begin[d];
     }
   }
+  return true;
+}
+
+}  // namespace
+
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  if (count == 0) return;
+  std::vector<hsize_t> shard = shards.at(first);
+  for (std::uint64_t i = 0; i < count && for_each_of_shard(shards, shard, visit); ++i) shards.next(shard);
+}
+
+void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
+                           const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  if (count == 0) return;
+  const std::vector<hsize_t> one(shards.rank(), 1);
+  const std::function<bool(const std::vector<hsize_t>&)> of_shard = [&](const std::vector<hsize_t>& shard) {
+    return for_each_of_shard(shards, shard, [&](const std::vector<hsize_t>& at) { return !wanted(at, one) || visit(at); });
+  };
+  if (shards.rank() == 0) of_shard({});
+  else box_walk(shards, first, first + count, wanted, of_shard).go(0, 0, shards.along(0), 0);
 }
 
 bool chunk_grid::can_be_walked(hid_t dataset) const {

@@ -48,6 +48,10 @@ chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_sha
 // `visit` returns false.
 std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
 void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>& at)>& visit);
+// Those that are wanted alone: `wanted` tells whether there is any in a box of chunks, so that the others need not be walked one by one.
+using box_test = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
+void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
+                           const std::function<bool(const std::vector<hsize_t>&)>& visit);
 
 // The same for the chunks that are stored, with their stored size in bytes. Where the grid cannot be walked, all shards have to be asked for.
 // Throws h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds h5::lock, or is alone.

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/chunk_locator.hpp"
 
+#include "convert/store/files.hpp"
+#include "convert/store/sink.hpp"
+
 #include <limits>
 #include <new>
+#include <sys/stat.h>
+#include <utility>
 
 #if H5_VERSION_GE(1, 13, 2)
 #include <H5FDdevelop.h>
@@ -10,14 +15,55 @@
 
 namespace zarrbits::conversion {
 
+file_state state_of(int descriptor) noexcept {
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0) return {};
+#ifdef __APPLE__
+  const auto& time = info.st_mtimespec;
+#else
+  const auto& time = info.st_mtim;
+#endif
+  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec};
+}
+
+namespace {
+
+std::mutex trouble_mutex;
+read_trouble trouble;
+
+void note_trouble(const std::string& file, const std::string& why) {
+  const std::lock_guard held(trouble_mutex);
+  ++trouble.count;
+  trouble.last = "\"" + file + "\" cannot be read: " + why;
+}
+
+}  // namespace
+
+read_trouble known_trouble() {
+  const std::lock_guard held(trouble_mutex);
+  return trouble;
+}
+
 // The functions that a driver of libhdf5 consists of. Each hands on to the driver below.
 struct chunk_locator::driver {
+  // What a property list says for this driver. libhdf5 gives it on to the files that it opens for this one.
+  struct settings {
+    std::shared_ptr<file_gate> gate;
+    std::shared_ptr<const h5::handle> below;  // how the source is opened; null: as a local file
+  };
   struct file {
     H5FD_t base;  // libhdf5's; it comes first
+    settings how;
+    struct handle_type {
+      int descriptor;  // of the driver below, -1 for S3; first, for libhdf5 takes a handle for a pointer to one where it opens a symbolic link
+      file* whole;
+    } handle;
     H5FD_t* below;
     bool locating, found, unsure;
     haddr_t address;
     std::size_t size;
+    file_state opened;
+    std::string name;
   };
   // libhdf5's functions for users, which drivers are handed on with, forget the errors that came before: a file that cannot be opened is closed by one
   // of them, and why it could not be would be lost.
@@ -30,54 +76,98 @@ struct chunk_locator::driver {
   static file& of(H5FD_t* f) { return *reinterpret_cast<file*>(f); }
   static H5FD_t* below(const H5FD_t* f) { return reinterpret_cast<const file*>(f)->below; }
 
-  static H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t most) {
+  static H5FD_t* open(const char* name, unsigned flags, hid_t list, haddr_t most) {
     if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return nullptr;  // for sources only
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5FD_t* under = access >= 0 && H5Pset_fapl_sec2(access) >= 0 ? H5FDopen(name, flags, access, most) : nullptr;
+    const auto* how = static_cast<const settings*>(H5Pget_driver_info(list));
+    if (!how || !how->gate) return nullptr;
+    const bool source = how->gate->is_source(name);
+    if (!source && !how->gate->let_in(name)) return nullptr;
+    const bool remote = source && how->below;
+    const hid_t access = remote ? H5Pcopy(*how->below) : H5Pcreate(H5P_FILE_ACCESS);
+    const bool ready = access >= 0 && (remote || H5Pset_fapl_sec2(access) >= 0);
+    H5FD_t* under = ready ? H5FDopen(name, flags, access, most) : nullptr;
     if (access >= 0) {
       const kept_errors before;
       H5Pclose(access);
     }
     if (!under) return nullptr;
+    void* descriptor = nullptr;
+    if (!remote && (H5FDget_vfd_handle(under, H5P_DEFAULT, &descriptor) < 0 || !descriptor)) {
+      H5FDclose(under);
+      return nullptr;
+    }
     auto* f = new (std::nothrow) file{};
-    if (f) f->below = under;
-    else H5FDclose(under);
+    if (f) {
+      f->below = under;
+      f->how = *how;
+      f->handle = {remote ? -1 : *static_cast<int*>(descriptor), f};
+      f->opened = state_of(f->handle.descriptor);
+      f->name = name;
+    } else {
+      H5FDclose(under);
+    }
     return reinterpret_cast<H5FD_t*>(f);
+  }
+  static void* get_settings(H5FD_t* f) { return copy_settings(&of(f).how); }
+  static void* copy_settings(const void* from) { return new (std::nothrow) settings(*static_cast<const settings*>(from)); }
+  static herr_t free_settings(void* s) {
+    delete static_cast<settings*>(s);
+    return 0;
   }
   static herr_t close(H5FD_t* f) {
     const kept_errors before;
+    if (state_of(of(f).handle.descriptor) != of(f).opened) note_trouble(of(f).name, "it changed meanwhile");
     const herr_t status = H5FDclose(below(f));
     delete &of(f);
     return status;
   }
   static int compare(const H5FD_t* a, const H5FD_t* b) { return H5FDcmp(below(a), below(b)); }
   static herr_t query(const H5FD_t* f, unsigned long* flags) {
-    if (f) return H5FDquery(below(f), flags) < 0 ? -1 : 0;
     *flags = 0;  // before a file is open
-    return 0;
+    if (!f) return 0;
+    const herr_t status = H5FDquery(below(f), flags) < 0 ? -1 : 0;
+    // of both buffers libhdf5 notes before it reads that they hold what was asked for; after a failure they serve what nobody read
+    *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
+    return status;
   }
   static haddr_t get_eoa(const H5FD_t* f, H5FD_mem_t type) { return H5FDget_eoa(below(f), type); }
   static herr_t set_eoa(H5FD_t* f, H5FD_mem_t type, haddr_t address) { return H5FDset_eoa(below(f), type, address); }
   static haddr_t get_eof(const H5FD_t* f, H5FD_mem_t type) { return H5FDget_eof(below(f), type); }
   static herr_t get_handle(H5FD_t* f, hid_t, void** handle) {
-    *handle = f;
+    *handle = &of(f).handle;
     return 0;
   }
   static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t transfer, haddr_t address, std::size_t size, void* to) {
     file& us = of(f);
-    if (!us.locating || type != H5FD_MEM_DRAW) return H5FDread(us.below, type, transfer, address, size, to);
+    if (us.handle.descriptor < 0) return H5FDread(us.below, type, transfer, address, size, to);
+    if (!us.locating || type != H5FD_MEM_DRAW) return read_bytes(us, address, {static_cast<std::byte*>(to), size});
     us.unsure = us.found;
     us.found = true;
     us.address = address;
     us.size = size;
     return 0;
   }
-  static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
-  static herr_t lock(H5FD_t* f, hbool_t exclusive) { return H5FDlock(below(f), exclusive); }
-  static herr_t unlock(H5FD_t* f) {
-    const kept_errors before;
-    return H5FDunlock(below(f));
+  // libhdf5's own driver makes zeros of what lies behind the end of the file.
+  static herr_t read_bytes(const file& us, haddr_t address, std::span<std::byte> to) {
+    std::string why = "the file ends before it";
+    const bool inside = !us.opened.regular || (address <= us.opened.size && to.size() <= us.opened.size - address);
+    try {
+      if (inside) {
+        read_range(us.handle.descriptor, address, to);
+        return 0;
+      }
+    } catch (const unreadable_range& e) {
+      why = e.what();
+      note_trouble(us.name, why);
+    }
+    H5Epush2(H5E_DEFAULT, __FILE__, "read", __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR, "%s", why.c_str());
+    return -1;
   }
+  static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
+  // Nothing is written; a read-only or network mount that knows no locks must not stand in the way. The property for that does not go on to the files
+  // that libhdf5 opens for this one: it then refuses to open it a second time, as the source of a virtual dataset of its own.
+  static herr_t lock(H5FD_t*, hbool_t) { return 0; }
+  static herr_t unlock(H5FD_t*) { return 0; }
 
   // Of this driver; negative where libhdf5 does not take it. Once for the process.
   static hid_t id() {
@@ -90,6 +180,10 @@ struct chunk_locator::driver {
       c.name = "zarrbits_chunk_locator";
       c.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
       c.fc_degree = H5F_CLOSE_WEAK;
+      c.fapl_size = sizeof(settings);
+      c.fapl_get = get_settings;
+      c.fapl_copy = copy_settings;
+      c.fapl_free = free_settings;
       c.open = open;
       c.close = close;
       c.cmp = compare;
@@ -110,19 +204,25 @@ struct chunk_locator::driver {
   }
 };
 
-void chunk_locator::set_driver(hid_t access) noexcept {
+void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below) {
+  const driver::settings how{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr};
   const hid_t id = driver::id();
-  if (id < 0 || H5Pset_driver(access, id, nullptr) < 0) H5Eclear2(H5E_DEFAULT);
+  if (id < 0 || H5Pset_driver(access, id, &how) < 0) h5::fail("take the driver that its files are opened with");
 }
 
 chunk_locator::chunk_locator(hid_t file) noexcept {
   const h5::handle access(H5Fget_access_plist(file));
-  if (access && driver::id() >= 0 && H5Pget_driver(access) == driver::id() && H5Fget_vfd_handle(file, H5P_DEFAULT, &file_) >= 0) return;
+  if (access && driver::id() >= 0 && H5Pget_driver(access) == driver::id() && H5Fget_vfd_handle(file, H5P_DEFAULT, &file_) >= 0) {
+    file_ = static_cast<driver::file::handle_type*>(file_)->whole;
+    return;
+  }
   file_ = nullptr;
   H5Eclear2(H5E_DEFAULT);
 }
 
-std::optional<std::uint64_t> chunk_locator::find(hid_t dataset, const hsize_t* first_element, std::uint64_t size, unsigned& mask) const noexcept {
+int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
+
+std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element, unsigned& mask) const noexcept {
   if (!file_) return {};
   auto& f = *static_cast<driver::file*>(file_);
   f.locating = true;
@@ -134,8 +234,8 @@ std::optional<std::uint64_t> chunk_locator::find(hid_t dataset, const hsize_t* f
     H5Eclear2(H5E_DEFAULT);
     return {};
   }
-  if (!f.found || f.unsure || f.size != size) return {};
-  return f.address;
+  if (!f.found || f.unsure) return {};
+  return range{f.address, f.size};
 }
 
 }  // namespace zarrbits::conversion

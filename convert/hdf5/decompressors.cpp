@@ -113,10 +113,11 @@ std::size_t run_decoder(unsigned flags, std::size_t nbytes, std::size_t* buf_siz
   }
 }
 
-constexpr std::uint64_t largest_output = std::uint64_t{1} << 32;  // a chunk is smaller
+// Here nobody knows how large the chunk is: what a small one may become anyway, or else no bomb.
+std::size_t largest_output(std::span<const std::byte> in) { return std::max<std::size_t>(64U << 20, 1000 * in.size()); }
 
-std::size_t bounded(std::uint64_t size) {
-  if (size > largest_output) throw damaged_chunk("a length that no chunk has");
+std::size_t bounded(std::uint64_t size, std::span<const std::byte> in) {
+  if (size > largest_output(in)) throw damaged_chunk("a length that no chunk has");
   return static_cast<std::size_t>(size);
 }
 
@@ -127,7 +128,7 @@ std::size_t lzf_decoder(unsigned flags, std::size_t n, const unsigned values[], 
 std::size_t lz4_decoder(unsigned flags, std::size_t, const unsigned[], std::size_t nbytes, std::size_t* size, void** buf) {
   return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) {
     auto head = in;
-    return undo_lz4(in, bounded(big(head, 8, "lz4")));
+    return undo_lz4(in, bounded(big(head, 8, "lz4"), in));
   });
 }
 
@@ -135,7 +136,7 @@ std::size_t bitshuffle_decoder(unsigned flags, std::size_t n, const unsigned val
   return run_decoder(flags, nbytes, size, buf, [&](std::span<const std::byte> in) {
     auto head = in;
     const bool compressed = n > 4 && values[4] != 0;
-    return undo_bitshuffle({values, n}, in, compressed ? bounded(big(head, 8, "bitshuffle")) : in.size());
+    return undo_bitshuffle({values, n}, in, compressed ? bounded(big(head, 8, "bitshuffle"), in) : in.size());
   });
 }
 
@@ -143,22 +144,22 @@ std::size_t blosc_decoder(unsigned flags, std::size_t, const unsigned[], std::si
   return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) {
     std::size_t announced = 0;
     if (in.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(in.data(), in.size(), &announced) != 0) throw damaged_chunk("blosc");
-    return undo_blosc(in, bounded(announced));
+    return undo_blosc(in, bounded(announced, in));
   });
 }
 
 std::size_t zstd_decoder(unsigned flags, std::size_t, const unsigned[], std::size_t nbytes, std::size_t* size, void** buf) {
   return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) {
-    return undo_zstd(in, bounded(ZSTD_getFrameContentSize(in.data(), in.size())));
+    return undo_zstd(in, bounded(ZSTD_getFrameContentSize(in.data(), in.size()), in));
   });
 }
 
 std::size_t bzip2_decoder(unsigned flags, std::size_t, const unsigned[], std::size_t nbytes, std::size_t* size, void** buf) {
-  return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return bunzip2(in, largest_output); });
+  return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return bunzip2(in, largest_output(in)); });
 }
 
 std::size_t lzo_decoder(unsigned flags, std::size_t, const unsigned[], std::size_t nbytes, std::size_t* size, void** buf) {
-  return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return undo_lzo_up_to(in, largest_output); });
+  return run_decoder(flags, nbytes, size, buf, [](std::span<const std::byte> in) { return undo_lzo_up_to(in, largest_output(in)); });
 }
 
 }  // namespace
@@ -215,6 +216,22 @@ buffer undo_bzip2(std::span<const std::byte> in, std::size_t size) {
   buffer out = bunzip2(in, size);
   if (out.size() != size) throw damaged_chunk("bzip2: it makes less than the chunk");
   return out;
+}
+
+buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most) { return bunzip2(in, most); }
+
+std::size_t announced_size(const filter& f, std::span<const std::byte> in) {
+  std::size_t size = 0;
+  auto head = in;
+  switch (f.id) {
+    case lz4_filter: return static_cast<std::size_t>(big(head, 8, "lz4"));
+    case zstd_filter: return static_cast<std::size_t>(ZSTD_getFrameContentSize(in.data(), in.size()));  // not known, or no frame: the largest numbers
+    case blosc_filter:
+      if (in.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(in.data(), in.size(), &size) != 0) throw damaged_chunk("blosc: no buffer of Blosc 1");
+      return size;
+    case bitshuffle_filter: return f.values.size() > 4 && f.values[4] != 0 ? static_cast<std::size_t>(big(head, 8, "bitshuffle")) : in.size();
+    default: return static_cast<std::size_t>(-1);
+  }
 }
 
 buffer bzip2_stream(std::span<const std::byte> bytes, int level) {

@@ -22,6 +22,10 @@ buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
 
 // Filter 307: one bzip2 stream.
 buffer undo_bzip2(std::span<const std::byte> in, std::size_t size);
+buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most);
+
+// How long the stream says that it becomes; the largest number where it does not say.
+std::size_t announced_size(const filter& f, std::span<const std::byte> in);
 
 // Lets libhdf5 itself decode the filters of a dataset or a group, where it has none of its own: for values that only libhdf5 can read (strings
 // and sequences, which lie outside of their chunks). Not all at once, for libhdf5 looks for each in all plugins.

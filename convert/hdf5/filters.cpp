@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/filters.hpp"
 
+#include "convert/hdf5/bit_filters.hpp"
 #include "convert/hdf5/decompressors.hpp"
+#include "convert/hdf5/foreign_filters.hpp"
 #include "convert/hdf5/lzo.hpp"
 #include "convert/names.hpp"
 
@@ -35,7 +37,8 @@ struct inflater {
   inflater& operator=(const inflater&) = delete;
 };
 
-buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_t& used) {
+// Of exactly `size` bytes, or of that or fewer.
+buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_t& used, bool fewer = false) {
   buffer out(size);
   thread_local inflater kept;
   z_stream& z = kept.z;
@@ -67,7 +70,11 @@ buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_
     if (status == Z_BUF_ERROR && ((z.avail_in == 0 && in_left == 0) || (z.avail_out == 0 && spare))) break;
     if (status == Z_OK && spare && z.avail_out == 0) break;
   }
-  const bool exact = status == Z_STREAM_END && ((spare && z.avail_out == 1) || (!spare && z.avail_out == 0 && out_left == 0));
+  bool exact = status == Z_STREAM_END && ((spare && z.avail_out == 1) || (!spare && z.avail_out == 0 && out_left == 0));
+  if (fewer && status == Z_STREAM_END && !spare) {
+    out.resize(size - out_left - z.avail_out);
+    exact = true;
+  }
   used = zlib.size() - in_left - z.avail_in;
   const std::string why = z.msg ? z.msg : status == Z_STREAM_END ? "another length than the chunk" : "it ends too early or makes too much";
   if (!exact) throw damaged_chunk("deflate: " + why);
@@ -115,10 +122,18 @@ data_type packed_type(const type_tree& number) {
   return (number.kind == type_class::boolean ? std::string("bool") : (extend ? "int" : "uint") + std::to_string(8 * size));
 }
 
+std::size_t packed_size(const packbits_layout& layout, std::size_t size, const type_tree& number) {
+  const std::size_t bits = size / component_size(number) * layout.bits;
+  return bits / 8 + (bits % 8 != 0) + (layout.padding != 0);
+}
+
 buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tree& stored) {
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
   if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
+  // Values as they are under a mask that does not say so: parallel HDF5 stores chunks that did not fit this way. The filter reads them alike.
+  const bool cuts = (f.values[1] >> 2 & 3) == 1;
+  if (in.size() == size && packed_size(*layout, size, number) != size && !cuts) return in;
   if (layout->msb_first) {
     const std::size_t first = layout->padding == 1 ? 1 : 0, last = in.size() - (layout->padding == 2 && !in.empty() ? 1 : 0);
     for (std::size_t i = first; i < last; ++i) {
@@ -171,7 +186,9 @@ bool undoable(const filter& f, const type_tree& stored) {
     case lzf_filter:
     case lzo_filter:
     case lz4_filter:
-    case zstd_filter: return true;
+    case zstd_filter:
+    case H5Z_FILTER_NBIT:
+    case H5Z_FILTER_SCALEOFFSET: return true;
     case bitshuffle_filter: return f.values.size() >= 5 && (f.values[4] == 0 || f.values[4] == 2 || f.values[4] == 3);
     case H5Z_FILTER_SHUFFLE: return f.values.size() == 1;
     case packbits_filter: return is_number(number_of(stored)) && packbits_of(f, number_of(stored)).has_value();
@@ -205,24 +222,19 @@ bool pipeline::checks_only() const {
 }
 
 bool pipeline::undoable(const type_tree& stored) const {
-  // how long a chunk is between two compressions, only the inner one knows: libhdf5 undoes these
-  const auto compressions = std::count_if(filters.begin(), filters.end(), is_compression);
-  return compressions <= 1 && std::all_of(filters.begin(), filters.end(), [&](const filter& f) { return conversion::undoable(f, stored); });
+  const h5::lock one_thread;
+  return std::all_of(filters.begin(), filters.end(), [&](const filter& f) { return conversion::undoable(f, stored) || foreign_filter(f.id); });
 }
 
 std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
-  if (undoable(stored)) return {};
+  const h5::lock one_thread;
   std::string names;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const filter& f = filters[i];
     if (i < 32 && ((mask >> i) & 1)) continue;
-    if (H5Zfilter_avail(f.id) > 0) {
-      unsigned config = 0;
-      if (H5Zget_filter_info(f.id, &config) < 0 || (config & H5Z_FILTER_CONFIG_DECODE_ENABLED)) continue;
-    }
+    if (conversion::undoable(f, stored) || foreign_filter(f.id)) continue;
     names += (names.empty() ? "" : ", ") + filter_name(f);
   }
-  H5Eclear2(H5E_DEFAULT);
   return names;
 }
 
@@ -247,6 +259,12 @@ int pipeline::gzip_level() const {
   return 6;  // zlib's own choice
 }
 
+namespace {
+
+constexpr std::size_t most_filter_values = 65535;  // that a file can hold
+
+}  // namespace
+
 pipeline read_pipeline(hid_t dcpl) {
   pipeline p;
   const int n = H5Pget_nfilters(dcpl);
@@ -256,11 +274,15 @@ pipeline read_pipeline(hid_t dcpl) {
     unsigned flags = 0, config = 0;
     std::size_t count = 64;
     char name[256] = "";
-    f.values.resize(count);
     // a file may claim any number of values; libhdf5 fills in what there is room for and tells the number
-    f.id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count, f.values.data(), sizeof name - 1, name, &config);
-    if (f.id < 0) h5::fail("tell a filter");
-    f.values.resize(std::min<std::size_t>(count, 64));
+    for (std::size_t room = 0; room < count && room < most_filter_values;) {
+      room = std::min(count, most_filter_values);
+      f.values.resize(room);
+      count = room;
+      f.id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count, f.values.data(), sizeof name - 1, name, &config);
+      if (f.id < 0) h5::fail("tell a filter");
+    }
+    f.values.resize(std::min(count, most_filter_values));
     f.name = name;
     p.filters.push_back(std::move(f));
   }
@@ -291,54 +313,85 @@ void append_fletcher32(buffer& chunk) {
 
 namespace {
 
-// Bytes of a chunk of `size` when it came to filter `i`: checksums and our packbits change the length, and tell how.
-std::size_t size_before(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
+// Bytes of a chunk of `size` when it came to filter `i`: checksums and our packbits change the length, and tell how. Where a compression comes
+// before, only that one knows: then so many at most, `exact` is false.
+std::size_t size_before(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type, bool& exact) {
+  exact = true;
   for (std::size_t j = 0; j < i; ++j) {
     if (j < 32 && (mask >> j & 1)) continue;
     if (p.filters[j].id == H5Z_FILTER_FLETCHER32) size += 4;
-    if (is_compression(p.filters[j])) throw damaged_chunk("one compression over another");
+    if (is_compression(p.filters[j])) {
+      exact = false;
+      size += size / 8 + 4096;  // none that is of use makes more of what it cannot make smaller
+    }
     if (p.filters[j].id == packbits_filter) {
       const type_tree& number = number_of(type);
       const auto layout = packbits_of(p.filters[j], number);
       if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
-      const std::size_t components = size / component_size(number), bits = components * layout->bits;
-      size = bits / 8 + (bits % 8 != 0) + (layout->padding != 0);
+      size = packed_size(*layout, size, number);
     }
   }
   return size;
 }
 
-}  // namespace
+buffer undo_one(const filter& f, buffer chunk, std::size_t here, bool exact, std::size_t size, const type_tree& type) {
+  // what is announced in a header, or else the most that there can be
+  const auto announced = [&] { return exact ? here : std::min(here, announced_size(f, chunk)); };
+  switch (f.id) {
+    case H5Z_FILTER_FLETCHER32: drop_fletcher32(chunk); return chunk;
+    case H5Z_FILTER_SHUFFLE: return unshuffle(chunk, f.values.at(0));
+    case H5Z_FILTER_DEFLATE: {
+      std::size_t used = 0;
+      return inflate_all(chunk, here, used, !exact);
+    }
+    case H5Z_FILTER_NBIT: return undo_nbit(f, std::move(chunk), here);
+    case H5Z_FILTER_SCALEOFFSET: return undo_scaleoffset(f, std::move(chunk), here);
+    case blosc_filter: return undo_blosc(chunk, announced());
+    case bzip2_filter: return exact ? undo_bzip2(chunk, here) : undo_bzip2_up_to(chunk, here);
+    case lzf_filter: return undo_lzf(chunk, here);
+    case lzo_filter: return exact ? undo_lzo(chunk, here) : undo_lzo_up_to(chunk, here);
+    case lz4_filter: return undo_lz4(chunk, announced());
+    case zstd_filter: return undo_zstd(chunk, announced());
+    case bitshuffle_filter: return undo_bitshuffle(f.values, chunk, announced());
+    case packbits_filter: return undo_packbits(f, std::move(chunk), size, type);
+    case bytes_filter: return undo_bytes(f, std::move(chunk), type);
+    default: return undo_foreign(f, chunk, here);
+  }
+}
 
-buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
+buffer undo_as_masked(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
   for (std::size_t i = p.filters.size(); i-- > 0;) {
     if (i < 32 && (mask >> i & 1)) continue;
-    const filter& f = p.filters[i];
-    const std::size_t here = size_before(p, i, mask, size, type);
-    switch (f.id) {
-      case H5Z_FILTER_FLETCHER32: drop_fletcher32(chunk); break;
-      case H5Z_FILTER_SHUFFLE: chunk = unshuffle(chunk, f.values.at(0)); break;
-      case H5Z_FILTER_DEFLATE: {
-        std::size_t used = 0;
-        chunk = inflate_all(chunk, here, used);
-        break;
-      }
-      case blosc_filter: chunk = undo_blosc(chunk, here); break;
-      case bzip2_filter: chunk = undo_bzip2(chunk, here); break;
-      case lzf_filter: chunk = undo_lzf(chunk, here); break;
-      case lzo_filter: chunk = undo_lzo(chunk, here); break;
-      case lz4_filter: chunk = undo_lz4(chunk, here); break;
-      case zstd_filter: chunk = undo_zstd(chunk, here); break;
-      case bitshuffle_filter: chunk = undo_bitshuffle(f.values, chunk, here); break;
-      case packbits_filter: chunk = undo_packbits(f, std::move(chunk), size, type); break;
-      case bytes_filter: chunk = undo_bytes(f, std::move(chunk), type); break;
-      default: throw damaged_chunk("filter " + filter_name(f) + " is not known");
+    bool exact = true;
+    const std::size_t here = size_before(p, i, mask, size, type, exact);
+    chunk = undo_one(p.filters[i], std::move(chunk), here, exact, size, type);
+    if (exact ? chunk.size() != here && is_compression(p.filters[i]) : chunk.size() > here) {
+      throw damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(here));
     }
   }
   if (chunk.size() != size) {
     throw damaged_chunk("it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
   }
   return chunk;
+}
+
+}  // namespace
+
+buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
+  // A compression after packbits may hold values as they are, too. Which it is shows when it is undone.
+  const bool either = !p.empty() && p.filters[0].id == packbits_filter && !(mask & 1) &&
+                      std::any_of(p.filters.begin(), p.filters.end(), [](const filter& f) { return is_compression(f); });
+  if (!either) return undo_as_masked(p, mask, std::move(chunk), size, type);
+  try {
+    return undo_as_masked(p, mask, chunk, size, type);
+  } catch (const damaged_chunk& e) {
+    const damaged_chunk first = e;
+    try {
+      return undo_as_masked(p, mask | 1, std::move(chunk), size, type);
+    } catch (const damaged_chunk&) {
+      throw first;
+    }
+  }
 }
 
 buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain) {

@@ -10,6 +10,7 @@
 #include <H5FDros3.h>
 
 #include <cstring>
+#include <string_view>
 #endif
 
 namespace zarrbits::conversion {
@@ -19,15 +20,16 @@ namespace zarrbits::conversion {
 namespace {
 
 template <std::size_t N>
-void copy(char (&to)[N], const std::string& from, const char* what) {
+void copy(char (&to)[N], std::string_view from, const char* what) {
   if (from.size() >= N) throw convert_error(std::string(what) + " of S3 is longer than libhdf5 takes; copy the file to a local disk first");
-  std::memcpy(to, from.c_str(), from.size() + 1);
+  std::memcpy(to, from.data(), from.size());  // the rest is zeros
 }
 
 }  // namespace
 
 s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t access) {
-  s3_settings settings = read_s3_settings(name, endpoint);
+  secret_bytes secret_key;
+  s3_settings settings = read_s3_settings(name, endpoint, &secret_key);
   const std::string key = settings.prefix;
   if (key.empty()) throw convert_error("\"" + name + "\" names a bucket; give the name of an HDF5 file in it");
   if (!settings.session_token.empty()) {
@@ -38,12 +40,14 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   driver.authenticate = true;
   copy(driver.aws_region, settings.region, "the region");
   copy(driver.secret_id, settings.access_key, "the access key");
-  copy(driver.secret_key, settings.secret_key, "the secret key");
+  copy(driver.secret_key, secret_key.view(), "the secret key");
   const std::string url = settings.url + "/" + s3_client::percent_encoded(key, true);
   // libhdf5 does not tell what is wrong; this does
   const auto there = s3_client(std::move(settings)).send({.method = "HEAD", .key = key});
   if (there.status == 404) throw convert_error("cannot open \"" + name + "\": there is no such object; give the name of an HDF5 file, and check --endpoint");
-  h5::check(H5Pset_fapl_ros3(access, &driver), "set the driver for S3");
+  const herr_t set = H5Pset_fapl_ros3(access, &driver);
+  wipe(driver.secret_key, sizeof driver.secret_key);
+  h5::check(set, "set the driver for S3");
   return {url, there.etag};
 }
 

@@ -4,6 +4,7 @@
 #include "convert/hdf5/decompressors.hpp"
 #include "convert/hdf5/s3_source.hpp"
 #include "convert/names.hpp"
+#include "convert/store/files.hpp"
 #include "convert/store/sink.hpp"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Chunk keys follow after it, and file systems end at 4096.
-constexpr std::size_t longest_store_path = 3500;
 constexpr std::size_t longest_link_value = 1 << 20;
 
 struct found_link {
@@ -58,30 +57,35 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 
 }  // namespace
 
-source_file::source_file(const std::string& path, std::uint64_t chunk_cache, const std::string& endpoint) : path_(path) {
-  struct stat info {};
-  if (!is_s3(path) && ::stat(path.c_str(), &info) != 0) {
-    throw convert_error("cannot open \"" + path + "\": " + std::strerror(errno) + "; give the name of an HDF5 file");
+source_file::source_file(const std::string& path, std::uint64_t chunk_cache, const std::string& endpoint, const std::vector<std::string>& external) : path_(path) {
+  if (!is_s3(path)) {
+    if (const std::string why = why_no_file(path); !why.empty()) throw convert_error(why);
   }
-  if (S_ISDIR(info.st_mode)) throw convert_error("\"" + path + "\" is a directory; give the name of an HDF5 file");
-  const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
+  h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
   // the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(chunk_cache), 0.75);
-#if H5_VERSION_GE(1, 10, 7)
-  // nothing is written to the source; a read-only or network mount that knows no locks must not stand in the way
-  H5Pset_file_locking(access, false, true);
-#endif
   s3_source remote;
-  if (is_s3(path)) remote = find_in_s3(path, endpoint, access);
-  else chunk_locator::set_driver(access);
+  h5::handle below;
+  if (is_s3(path)) {
+    below = h5::handle(H5Pcopy(access), "copy a property list");
+    remote = find_in_s3(path, endpoint, below);
+  }
   etag_ = remote.etag;
-  file_ = h5::handle(H5Fopen(is_s3(path) ? remote.url.c_str() : path.c_str(), H5F_ACC_RDONLY, access));
+  const std::string name = is_s3(path) ? remote.url : path;
+  gate_ = std::make_shared<file_gate>(name, is_s3(path), external);
+  try {
+    chunk_locator::set_driver(access, gate_, std::move(below));
+  } catch (const h5::failure& e) {
+    throw convert_error("cannot open \"" + path + "\": " + e.what() + "; build zarrbits with another libhdf5");
+  }
+  file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
+  gate_->source_is_open();
   if (!file_) throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
   if (is_s3(path)) return;
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) return;
   chunks_ = chunk_locator(file_);
-  if (::fstat(descriptor_, &info) == 0 && info.st_size > 0) size_ = static_cast<std::uint64_t>(info.st_size);
+  descriptor_ = chunks_.descriptor() >= 0 ? ::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) return;
+  opened_ = state_of(descriptor_);
 }
 
 source_file::~source_file() {
@@ -89,11 +93,30 @@ source_file::~source_file() {
 }
 
 void source_file::require_range(std::uint64_t offset, std::uint64_t size) const {
-  if (offset > size_ || size > size_ - offset) throw unreadable_range("the file ends before it");
+  if (offset > opened_.size || size > opened_.size - offset) throw unreadable_range("the file ends before it");
+}
+
+void source_file::require_unchanged() const {
+  const read_trouble now = known_trouble();
+  if (now.count != trouble_before_) throw convert_error("the source " + now.last + "; check the disk or the connection, and convert again");
+  if (descriptor_ >= 0 && state_of(descriptor_) != opened_) {
+    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+  }
 }
 
 h5::handle source_file::open(const source_object& o) const {
   return h5::handle(H5Oopen_by_addr(file_, o.address), "open the object");
+}
+
+std::shared_ptr<const beside> source_file::look_beside(hid_t dataset) const {
+  const h5::lock one_thread;
+  std::shared_ptr<const beside>& known = beside_[info_of(dataset).addr];
+  if (!known) known = std::make_shared<const beside>(conversion::look_beside(dataset, *gate_));
+  return known;
+}
+
+void source_file::require_values(hid_t dataset) const {
+  if (const auto other = look_beside(dataset); !other->obstacle.empty()) throw h5::failure(other->obstacle);
 }
 
 const source_object* source_file::at(haddr_t address) const {
@@ -105,7 +128,9 @@ source_object source_file::top_object(const std::string& path) {
   const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
   const std::string what = path == "/" ? "the root group of \"" + path_ + "\"" : "object \"" + path + "\" of \"" + path_ + "\"";
   if (!object) {
-    throw convert_error("cannot open " + what + ": " + h5::last_error() +
+    const std::string reason = h5::last_error();
+    if (!gate_->refusal().empty()) throw convert_error("cannot open " + what + ": it lies in another file, " + gate_->refusal());
+    throw convert_error("cannot open " + what + ": " + reason +
                         (path == "/" ? "; the file is damaged" : "; \"zarrbits inspect\" lists the objects of a file"));
   }
   source_object o;
@@ -142,6 +167,7 @@ void source_file::walk(bool tells_case_apart, const std::string& top, const std:
     list_group(index, tells_case_apart, fresh);
     todo.insert(todo.end(), fresh.rbegin(), fresh.rend());
   }
+  require_unchanged();  // else half of it may be missing
 }
 
 void source_file::select(selection& wanted) {
@@ -232,11 +258,17 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
           o.link_name = link.name;
           o.path = join_path(objects_[index].path, shown(link.name));
           std::string name = node_name(link.name);
-          if (!tells_case_apart) {
-            while (!taken.insert(folded(name)).second) name = unlike_by_case(name);
+          const auto is_free = [&] { return taken.insert(tells_case_apart ? name : folded(name)).second; };
+          bool free = is_free();
+          while (!free && !tells_case_apart) {
+            std::string other = unlike_by_case(name);
+            if (other == name) break;
+            name = std::move(other);
+            free = is_free();
           }
           o.store_path = join_path(objects_[index].store_path, name);
-          extra.left_out = o.store_path.size() > longest_store_path;
+          extra.left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
+          if (!free) throw h5::failure("another object of its group has its name");
           if (extra.left_out) throw h5::failure("its path is longer than a file system can hold");
           const std::size_t n = objects_.size();
           by_address_[info.addr] = n;

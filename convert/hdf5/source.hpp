@@ -13,10 +13,12 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -53,8 +55,9 @@ struct source_object {
 class source_file final : public reference_reader {
  public:
   // A file, or "s3://bucket/key" at `endpoint` (or where the environment says). `chunk_cache`: bytes of decoded chunks that libhdf5 keeps of
-  // a dataset; 0: as many as it likes. Throws convert_error where the file cannot be opened.
-  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0, const std::string& endpoint = {});
+  // a dataset; 0: as many as it likes. `external`: folders whose files may be read for it, too, or "all". Throws convert_error where the file cannot
+  // be opened.
+  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0, const std::string& endpoint = {}, const std::vector<std::string>& external = {});
   ~source_file() override;
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -62,11 +65,19 @@ class source_file final : public reference_reader {
   // Finds all objects, or those that `top` names ("/a/b"): that is then the root of the store. `tells_case_apart`: whether two names may
   // differ in case alone. `at` hears of each group before it is listed. Throws convert_error.
   void walk(bool tells_case_apart, const std::string& top = "", const std::function<void(const std::string& group)>& at = {});
+  // Before walk(): objects whose path in the store is longer are left out. Chunk keys follow after it, and file systems end at 4,096 bytes.
+  void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }
   // After walk(): keeps what is wanted and the groups above it. An object goes by the path that walk() found it under; further hard links may
   // add it, and are left out alone. Throws convert_error.
   void select(selection& wanted);
 
   h5::handle open(const source_object& o) const;
+  // Of a dataset in this file, before its values are read, and its extent.
+  std::shared_ptr<const beside> look_beside(hid_t dataset) const;
+  // Throws h5::failure where no value of it may be read.
+  void require_values(hid_t dataset) const;
+  // Which other files were read for it, and which were not.
+  const file_gate& others() const { return *gate_; }
   hid_t file() const { return file_; }
   const std::string& path() const { return path_; }
   // What S3 has to tell this content from another; empty for local files.
@@ -75,6 +86,12 @@ class source_file final : public reference_reader {
   int descriptor() const { return descriptor_; }
   // Throws unreadable_range where the file had fewer bytes when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
+  // Throws convert_error where something could not be read that should have been there, or somebody wrote to the file since it was opened: what was
+  // made of it is not to be trusted, however it looks.
+  void require_unchanged() const;
+  // A chunk that becomes larger than this, and more than 1,000 times larger than it is stored, is refused.
+  void limit_expansion(std::uint64_t bytes) { largest_expansion_ = bytes; }
+  std::uint64_t largest_expansion() const { return largest_expansion_; }
   // Where in the file of descriptor() chunks are.
   const chunk_locator& chunks() const { return chunks_; }
   std::vector<source_object>& objects() { return objects_; }
@@ -99,9 +116,14 @@ class source_file final : public reference_reader {
 
   std::string path_;
   std::string etag_;
+  std::shared_ptr<file_gate> gate_;
+  mutable std::unordered_map<haddr_t, std::shared_ptr<const beside>> beside_;
   h5::handle file_;
   int descriptor_ = -1;
-  std::uint64_t size_ = 0;  // of the file of descriptor_
+  file_state opened_;  // of descriptor_
+  std::size_t longest_store_path_ = 3500;
+  std::uint64_t largest_expansion_ = std::uint64_t{1} << 32;  // no chunk is larger
+  std::uint64_t trouble_before_ = known_trouble().count;
   chunk_locator chunks_;
   std::vector<source_object> objects_;
   std::vector<source_object> unselected_;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
 
 namespace zarrbits::conversion {
 
@@ -131,6 +133,10 @@ void describe_enumeration(type_tree& t, hid_t type) {
     h5::check(H5Tget_member_value(type, static_cast<unsigned>(i), value.data()), "tell a value of an enumeration");
     t.names.emplace_back(h5::member_name(type, static_cast<unsigned>(i)), number_json(b, value.data()));
   }
+  std::set<std::string_view> seen;  // damaged files have names twice
+  for (const auto& [name, number] : t.names) {
+    if (!seen.insert(name).second) return unsupported(t, "enumeration with two members \"" + shown(name) + "\"");
+  }
   if (t.size == 1 && n == 2) {
     const auto is = [&](std::size_t i, const char* name, int v) { return t.names[i].first == name && t.names[i].second == v; };
     if ((is(0, "FALSE", 0) && is(1, "TRUE", 1)) || (is(1, "FALSE", 0) && is(0, "TRUE", 1))) t.kind = type_class::boolean;
@@ -168,11 +174,17 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   const int n = H5Tget_nmembers(type);
   h5::check(n, "count the members of a compound");
   std::size_t offset = 0;
+  std::set<std::string> seen;  // damaged files have names twice
   for (int i = 0; i < n; ++i) {
     const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
     type_tree m = describe_type(member, depth + 1);
     m.name = h5::member_name(type, static_cast<unsigned>(i));
     m.offset = offset;
+    if (!seen.insert(m.name).second) return unsupported(t, "compound with two members \"" + shown(m.name) + "\"");
+    const std::size_t there = H5Tget_member_offset(type, static_cast<unsigned>(i)), whole = H5Tget_size(type);
+    if (there > whole || H5Tget_size(member) > whole - there) {
+      throw h5::failure("member \"" + shown(m.name) + "\" of a compound reaches beyond its end");
+    }
     if (m.kind == type_class::unsupported) t.why = "member \"" + shown(m.name) + "\": " + m.why;
     t.as_stored = t.as_stored && m.as_stored && H5Tget_member_offset(type, static_cast<unsigned>(i)) == offset;
     t.maybe_lossy = t.maybe_lossy || m.maybe_lossy;

@@ -37,8 +37,10 @@ class consolidating_sink final : public sink {
   }
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override { out_->put_range(key, fd, offset, size); }
   std::unique_ptr<object_writer> begin(std::string_view key) override { return out_->begin(key); }
+  bool put_new(std::string_view key, std::span<const std::byte> bytes) override { return out_->put_new(key, bytes); }
   std::optional<std::vector<std::byte>> get(std::string_view key) override { return out_->get(key); }
   std::vector<std::string> list(std::string_view folder) override { return out_->list(folder); }
+  void each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) override { out_->each(folder, found); }
   void append(std::string_view key, std::string_view text) override { out_->append(key, text); }
   void remove(std::string_view folder) override {
     {

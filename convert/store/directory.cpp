@@ -25,22 +25,11 @@ constexpr std::string_view temporary_suffix = ".tmp";
 // The name cannot be taken for a chunk key or a node.
 bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
 
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string upper_folder(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// Removes every zarr.json below `folder`, the outermost first: from then on no reader sees a node there.
-void remove_metadata(const fs::path& folder) {
-  fs::remove(folder / "zarr.json");
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && !entry.is_symlink()) remove_metadata(entry.path());
-  }
-}
-
-// Everything but the folder of the unfinished.
-void remove_content(const fs::path& root) {
-  remove_metadata(root);
-  for (const auto& entry : fs::directory_iterator(root)) {
-    if (entry.path().filename() != unfinished_folder) fs::remove_all(entry.path());
-  }
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
 }
 
 // What killed runs left.
@@ -58,9 +47,12 @@ void sync_path(const std::string& path) {
 }  // namespace
 
 directory_sink::directory_sink(std::string path, const sink_options& options)
-    : root_(std::move(path)), sync_(options.sync), joined_(options.target == sink_options::existing::join), token_(unique_token()) {
-  while (root_.size() > 1 && root_.back() == '/') root_.pop_back();
-  open_target(options);
+    : root_(without_slashes(std::move(path))), target_(root_, options), sync_(options.sync), joined_(options.target == sink_options::existing::join),
+      is_alone_(!joined_), token_(unique_token()) {
+  if (sync_) {
+    if (target_.created_root()) remember(upper_folder(fs::absolute(root_).native()));
+    remember(root_);
+  }
   std::string upper = path_of(unfinished_folder);
   for (std::size_t i = root_.size(); i < upper.size(); ++i) {
     if (upper[i] >= 'a' && upper[i] <= 'z') upper[i] = static_cast<char>(upper[i] - 'a' + 'A');
@@ -68,81 +60,42 @@ directory_sink::directory_sink(std::string path, const sink_options& options)
   tells_case_apart_ = ::access(upper.c_str(), F_OK) != 0;
 }
 
-void directory_sink::open_target(const sink_options& options) {
-  using existing = sink_options::existing;
-  const std::string mark = path_of(unfinished_folder);
-  if (::mkdir(root_.c_str(), 0777) == 0) {
-    created_root_ = true;
-    if (sync_) remember(folder_of(fs::absolute(root_).native()));
-  } else if (errno != EEXIST) {
-    fail_file("cannot create the store", root_, errno, "choose a place that exists and that you may write to");
-  } else {
-    std::error_code e;
-    if (!fs::is_directory(root_, e)) {
-      throw convert_error("the target \"" + root_ + "\" exists and is no directory; choose another name or remove it");
-    }
-    const bool empty = fs::is_empty(root_, e);
-    if (e) fail_file("cannot list the target", root_, e.value(), "choose another place");
-    if (!empty && options.target == existing::refuse) {
-      throw convert_error("the target \"" + root_ + "\" exists; choose another name, or replace it with --overwrite");
-    }
-    if (!empty && options.target == existing::replace) return replace(options);
-    if (!empty && !fs::exists(mark)) {
-      throw convert_error("the target \"" + root_ + "\" exists and is no unfinished store that could be gone on with; choose another name" +
-                          (fs::exists(fs::path(root_) / "zarr.json") ? ", or replace it with --overwrite" : ""));
-    }
-    if (fs::exists(fs::path(mark) / removing)) {
-      throw convert_error("the target \"" + root_ + "\" is an old store that was not wholly removed; replace it with --overwrite");
-    }
-    found_unfinished_ = !empty;
-  }
-  if (::mkdir(mark.c_str(), 0777) != 0 && !(errno == EEXIST && joined_)) {
-    const int error = errno;
-    if (created_root_) ::rmdir(root_.c_str());
-    if (error == EEXIST) throw convert_error("another conversion writes to \"" + root_ + "\"; wait for it or choose another name");
-    fail_file("cannot write to the store", root_, error);
-  }
-  is_alone_ = !joined_ && !found_unfinished_;
-  if (sync_) remember(root_);
-}
-
-void directory_sink::replace(const sink_options& options) {
-  const fs::path root = root_, mark = root / unfinished_folder;
-  if (!fs::exists(root / "zarr.json") && !fs::exists(mark)) {
-    throw convert_error("the target \"" + root_ + "\" exists and is no Zarr v3 store, so --overwrite does not remove it; "
-                        "choose another name or remove it yourself");
-  }
-  std::error_code e;
-  const fs::path relative = fs::weakly_canonical(options.source, e).lexically_relative(fs::weakly_canonical(root, e));
-  if (!options.source.empty() && !relative.empty() && *relative.begin() != "..") {
-    throw convert_error("the source \"" + options.source + "\" lies inside the target \"" + root_ + "\"; choose another target");
-  }
-  try {
-    fs::create_directory(mark);
-    if (const file_descriptor fd(::open((mark / removing).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)); !fd) {
-      fail_file("cannot write", (mark / removing).native(), errno);
-    }
-    remove_content(root);
-    // the journal of an older run is no journal of this one
-    for (const auto& entry : fs::directory_iterator(mark)) {
-      if (entry.path().filename() != removing) fs::remove_all(entry.path());
-    }
-    fs::remove(mark / removing);
-  } catch (const fs::filesystem_error& error) {
-    throw convert_error("cannot remove the old store \"" + root_ + "\": " + error.code().message() +
-                        "; remove it yourself or choose another name");
-  }
-}
-
 directory_sink::~directory_sink() {
-  if (finished_ || joined_) return;
-  // A failed run leaves nothing that looks like a store: zarr.json files first, the mark last.
-  try {
-    remove_content(root_);
-    fs::remove_all(path_of(unfinished_folder));
-    if (created_root_) fs::remove(root_);
-  } catch (...) {  // the mark still says that the store is not whole
+  if (finished_) return;
+  if (!joined_) target_.discard();  // a failed run leaves nothing that looks like a store
+  else if (root_written_) ::unlinkat(target_.root(), "zarr.json", 0);
+}
+
+bool directory_sink::remove_unfinished(const std::string& path, const sink_options& options) {
+  return directory_target::remove_unfinished(without_slashes(path), options);
+}
+
+file_descriptor directory_sink::folder_of(std::string_view key, missing folders) const {
+  file_descriptor at(::openat(target_.root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t begin = 0, end = 0; (end = key.find('/', begin)) != std::string_view::npos; begin = end + 1) {
+    const std::string part(key.substr(begin, end - begin));
+    if (folders == missing::is_made && ::mkdirat(at.get(), part.c_str(), 0777) != 0 && errno != EEXIST) {
+      fail_file("cannot create the folder", path_of(key.substr(0, end)), errno);
+    }
+    at = file_descriptor(::openat(at.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (at) continue;
+    if (errno == ELOOP || errno == ENOTDIR) {
+      throw convert_error("\"" + path_of(key.substr(0, end)) + "\" is a symbolic link, or no folder, in a store that others may write to; begin anew with "
+                          "--overwrite, or choose another name");
+    }
+    break;
   }
+  return at;
+}
+
+directory_sink::place directory_sink::place_of(std::string_view key, missing folders) const {
+  check_key(key);
+  if (is_alone_) return {{}, AT_FDCWD, path_of(key)};
+  place p{folder_of(key, missing::stays), 0, std::string(key.substr(key.rfind('/') + 1))};
+  if (!p.folder && errno == ENOENT && folders == missing::is_made) p.folder = folder_of(key, folders);
+  if (!p.folder && errno != ENOENT) fail_file("cannot open the folder of", path_of(key), errno);
+  p.at = p.folder.get();  // -1 where there is none: whatever is done with it fails
+  return p;
 }
 
 // Becomes the file `path` with commit(); else it goes.
@@ -151,59 +104,81 @@ class directory_sink::new_file {
   // A rename costs as much as copying tens of KiB: what nobody looks at before the store is whole may have its name from the beginning.
   enum class named { with_commit, at_once };
 
-  new_file(directory_sink& sink, std::string path, named when) : sink_(sink), path_(std::move(path)), slash_(path_.rfind('/')) {
+  new_file(directory_sink& sink, std::string_view key, named when) : sink_(sink), key_(key), place_(sink.place_of(key, missing::is_made)) {
     if (when == named::at_once) {
-      written_ = path_;
+      written_ = place_.name;
       open();
     }
     if (!fd_) {  // or there is one, of an earlier try
-      written_ = path_.substr(0, slash_ + 1) + std::string(temporary_prefix) + sink.token_ + "-" + std::to_string(sink.next_temporary_++) +
-                 std::string(temporary_suffix);
+      written_ = place_.name.substr(0, place_.name.rfind('/') + 1) + std::string(temporary_prefix) + sink.token_ + "-" +
+                 std::to_string(sink.next_temporary_++) + std::string(temporary_suffix);
       open();
     }
-    if (!fd_) fail_file("cannot write", path_, errno);
+    if (!fd_) fail_file("cannot write", sink_.path_of(key_), errno);
   }
   ~new_file() {
-    if (!committed_ && fd_) ::unlink(written_.c_str());
+    if (!committed_ && fd_) ::unlinkat(place_.at, written_.c_str(), 0);
   }
   new_file(const new_file&) = delete;
   new_file& operator=(const new_file&) = delete;
 
   int fd() const { return fd_.get(); }
   void check(int error) const {
-    if (error) fail_file("cannot write", path_, error);
+    if (error) fail_file("cannot write", sink_.path_of(key_), error);
   }
   void write(std::span<const std::byte> bytes) { check(write_all(fd(), bytes)); }
   void write(int from, std::uint64_t offset, std::uint64_t size) { check(copy_range(from, offset, size, fd())); }
   void commit() {
-    if (sink_.sync_ && ::fsync(fd()) != 0) check(errno);
-    if (const int error = ::close(fd_.get()) == 0 ? 0 : errno) {
-      fd_.release();
-      ::unlink(written_.c_str());
-      check(error);
+    close();
+    if (written_ != place_.name && ::renameat(place_.at, written_.c_str(), place_.at, place_.name.c_str()) != 0) remove_and_fail(errno);
+    done();
+  }
+  // False, and nothing is left of it, where there is a file of this name.
+  bool commit_if_new() {
+    close();
+    if (written_ != place_.name) {
+      const int error = ::linkat(place_.at, written_.c_str(), place_.at, place_.name.c_str(), 0) == 0 ? 0 : errno;
+      if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK) {  // no links here: almost as good
+        struct stat info {};
+        if (::fstatat(place_.at, place_.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return ::unlinkat(place_.at, written_.c_str(), 0), false;
+        if (::renameat(place_.at, written_.c_str(), place_.at, place_.name.c_str()) != 0) remove_and_fail(errno);
+      } else {
+        ::unlinkat(place_.at, written_.c_str(), 0);
+        if (error == EEXIST) return false;
+        check(error);
+      }
     }
-    fd_.release();
-    if (written_ != path_ && ::rename(written_.c_str(), path_.c_str()) != 0) {
-      const int error = errno;
-      ::unlink(written_.c_str());
-      check(error);
-    }
-    committed_ = true;
-    if (sink_.sync_) sink_.remember(path_.substr(0, slash_));
+    done();
+    return true;
   }
 
  private:
   void open() {
-    const auto try_to = [this] { fd_ = file_descriptor(::open(written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)); };
+    const auto try_to = [this] {
+      fd_ = file_descriptor(::openat(place_.at, written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    };
     try_to();
-    if (fd_ || errno != ENOENT) return;
-    sink_.make_folders(path_.substr(0, slash_));
+    if (fd_ || errno != ENOENT || place_.folder) return;
+    sink_.make_folders(upper_folder(place_.name));
     try_to();
+  }
+  void close() {
+    if (sink_.sync_ && ::fsync(fd()) != 0) check(errno);
+    const int error = fd_.close();
+    if (error) remove_and_fail(error);
+  }
+  [[noreturn]] void remove_and_fail(int error) {
+    ::unlinkat(place_.at, written_.c_str(), 0);
+    fail_file("cannot write", sink_.path_of(key_), error);
+  }
+  void done() {
+    committed_ = true;
+    if (sink_.sync_) sink_.remember(upper_folder(sink_.path_of(key_)));
   }
 
   directory_sink& sink_;
-  std::string path_;
-  std::size_t slash_;
+  std::string key_;
+  place place_;
   std::string written_;
   file_descriptor fd_;
   bool committed_ = false;
@@ -211,7 +186,7 @@ class directory_sink::new_file {
 
 class directory_sink::writer final : public object_writer {
  public:
-  writer(directory_sink& sink, std::string_view key) : sink_(sink), key_(key), file_(sink, sink.path_of(key), new_file::named::with_commit) {}
+  writer(directory_sink& sink, std::string_view key) : sink_(sink), key_(key), file_(sink, key, new_file::named::with_commit) {}
   void append(std::span<const std::byte> bytes) override {
     size_ += bytes.size();
     if (bytes.size() < room - pending_.size()) {  // many small chunks are one write
@@ -249,14 +224,15 @@ class directory_sink::writer final : public object_writer {
 void directory_sink::put(std::string_view key, std::span<const std::byte> bytes) {
   const bool chunk = key != "zarr.json" && !key.ends_with("/zarr.json") && !key.starts_with(unfinished_folder);
   if (sync_ && !chunk) sync_folders();  // what it speaks of comes first
-  new_file file(*this, path_of(key), chunk && is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
+  if (key == "zarr.json") root_written_ = true;
+  new_file file(*this, key, chunk && is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
   file.write(bytes);
   file.commit();
   count(key, bytes.size());
 }
 
 void directory_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
-  new_file file(*this, path_of(key), is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
+  new_file file(*this, key, is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
   file.write(fd, offset, size);
   file.commit();
   count(key, size);
@@ -264,55 +240,76 @@ void directory_sink::put_range(std::string_view key, int fd, std::uint64_t offse
 
 std::unique_ptr<object_writer> directory_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
 
+bool directory_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  new_file file(*this, key, new_file::named::with_commit);
+  file.write(bytes);
+  if (!file.commit_if_new()) return false;
+  count(key, bytes.size());
+  return true;
+}
+
 std::optional<std::vector<std::byte>> directory_sink::get(std::string_view key) {
-  const std::string path = path_of(key);
-  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", path, errno, "check the permissions there");
-  std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
-  try {
-    read_range(fd.get(), 0, bytes);
-  } catch (const unreadable_range& e) {
-    throw convert_error("cannot read \"" + path + "\": " + e.what());
-  }
-  return bytes;
+  const place p = place_of(key, missing::stays);
+  if (p.at < 0 && p.at != AT_FDCWD) return std::nullopt;
+  return read_regular_file(p.at, p.name, path_of(key));
 }
 
 std::vector<std::string> directory_sink::list(std::string_view folder) {
+  if (!folder.empty() && !is_alone_) folder_of(std::string(folder) + "/", missing::stays);  // no link on the way
   std::vector<std::string> keys;
   std::error_code e;
   for (fs::directory_iterator i(path_of(folder), e), end; !e && i != end; i.increment(e)) {
     const std::string name = i->path().filename().native();
-    if (!is_temporary(name)) keys.push_back(folder.empty() ? name : std::string(folder) + "/" + name);
+    if (!is_temporary(name) && (name != lock_name || folder != unfinished_folder)) keys.push_back(folder.empty() ? name : std::string(folder) + "/" + name);
   }
   if (e && e != std::errc::no_such_file_or_directory) fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
   std::sort(keys.begin(), keys.end());
   return keys;
 }
 
+void directory_sink::each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) {
+  if (!folder.empty()) check_key(folder);
+  if (!folder.empty() && !is_alone_) folder_of(std::string(folder) + "/", missing::stays);
+  std::error_code e;
+  const std::string above = root_ + "/";
+  for (fs::recursive_directory_iterator i(path_of(folder), e), end; !e && i != end; i.increment(e)) {
+    struct stat info {};
+    const std::string& path = i->path().native();
+    if (i.depth() == 0 && folder.empty() && i->path().filename() == unfinished_folder) i.disable_recursion_pending();
+    if (is_temporary(i->path().filename().native()) || ::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    found(std::string_view(path).substr(above.size()), static_cast<std::uint64_t>(info.st_size));
+  }
+  if (e && e != std::errc::no_such_file_or_directory) fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
+}
+
 void directory_sink::append(std::string_view key, std::string_view text) {
   if (sync_) sync_folders();  // the journal speaks of what is there
   const std::string path = path_of(key);
   std::string line(text);
+  const place p = place_of(key, missing::stays);
   {
     const std::lock_guard lock(append_mutex_);
     if (appended_.insert(path).second) {
-      make_folders(folder_of(path));
       const auto before = get(key);
       if (before && !before->empty() && before->back() != std::byte{'\n'}) line.insert(0, "\n");  // a killed run tore its last line
     }
   }
-  file_descriptor fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
-  int error = fd ? write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size()))) : errno;
+  file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!fd && (errno == ENOENT || errno == EBADF)) throw convert_error("the store \"" + root_ + "\" was finished, or removed, by another process meanwhile");
+  struct stat info {};
+  int error = fd && ::fstat(fd.get(), &info) == 0 ? 0 : errno;
+  if (!error && (!S_ISREG(info.st_mode) || info.st_nlink > 1)) throw convert_error("\"" + path + "\" is no file of this store; begin anew with --overwrite");
+  if (!error) error = write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size())));
   if (!error && sync_ && ::fsync(fd.get()) != 0) error = errno;
   if (const int closing = fd.close(); !error) error = closing;
   if (error) fail_file("cannot write", path, error);
-  if (sync_) sync_path(folder_of(path));
+  if (sync_) sync_path(upper_folder(path));
 }
 
 void directory_sink::remove(std::string_view folder) {
   if (folder.empty()) return;
+  check_key(folder);
+  if (!is_alone_) folder_of(folder, missing::stays);  // no link on the way to it; itself it would be removed
   std::error_code e;
   fs::remove_all(path_of(folder), e);
   if (e) fail_file("cannot remove", path_of(folder), e.value(), "check the permissions there");
@@ -321,13 +318,19 @@ void directory_sink::remove(std::string_view folder) {
 void directory_sink::finish() {
   sync_folders();
   try {
-    if (found_unfinished_) remove_temporaries(root_);
-    fs::remove_all(path_of(unfinished_folder));
+    if (joined_) remove_temporaries(root_);
   } catch (const fs::filesystem_error& e) {
     fail_file("cannot finish the store", root_, e.code().value(), "convert again");
   }
-  if (sync_) sync_path(root_);
+  target_.finish();
   finished_ = true;
+  if (!sync_) return;
+  try {
+    sync_path(root_);
+  } catch (...) {
+    ::unlinkat(target_.root(), "zarr.json", 0);  // who reads of a failure finds no store
+    throw;
+  }
 }
 
 void directory_sink::make_folders(const std::string& path) {
@@ -337,6 +340,10 @@ void directory_sink::make_folders(const std::string& path) {
     for (fs::path p = path; p.native().size() > root_.size() && !fs::exists(p, e); p = p.parent_path()) remember(p.parent_path().native());
   }
   fs::create_directories(path, e);
+  if (e == std::errc::filename_too_long) {  // libstdc++ refuses more than 1,000 at once
+    for (std::size_t end = root_.size(); (end = path.find('/', end + 1)) != std::string::npos;) ::mkdir(path.substr(0, end).c_str(), 0777);
+    fs::create_directories(path, e);
+  }
   if (e) fail_file("cannot create the folder", path, e.value());
 }
 

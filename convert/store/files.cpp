@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <random>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -25,6 +26,14 @@ std::string reason(int error) { return std::system_category().message(error); }
 
 void fail_file(const std::string& what, const std::string& path, int error, const std::string& remedy) {
   throw convert_error(what + " \"" + path + "\": " + reason(error) + "; " + remedy);
+}
+
+std::string why_no_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return "cannot open \"" + path + "\": " + reason(errno) + "; give the name of an HDF5 file";
+  if (S_ISREG(info.st_mode)) return "";
+  return "\"" + path + "\" is " + (S_ISDIR(info.st_mode) ? "a directory" : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe" : "a device") +
+         " and no regular file; give the name of an HDF5 file" + (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved");
 }
 
 std::string unique_token() {
@@ -58,6 +67,37 @@ int write_all(int fd, std::span<const std::byte> bytes) noexcept {
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return 0;
+}
+
+std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown) {
+  constexpr const char* remedy = "check the permissions there";
+  const file_descriptor fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
+  if (!S_ISREG(info.st_mode)) throw convert_error("\"" + shown + "\" is no file; remove it");
+  if (static_cast<std::uint64_t>(info.st_size) > largest_read_back) throw convert_error("\"" + shown + "\" is larger than any that zarrbits writes; remove it");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
+  try {
+    read_range(fd.get(), 0, bytes);
+  } catch (const unreadable_range& e) {
+    throw convert_error("cannot read \"" + shown + "\": " + e.what());
+  }
+  return bytes;
+}
+
+lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
+  lock_state state = lock_state::taken;
+  while (::flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK || errno == EACCES) return lock_state::busy;
+    state = lock_state::unknown;
+    break;
+  }
+  struct stat ours {}, there {};
+  const bool same = ::fstat(fd, &ours) == 0 && ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_dev == there.st_dev &&
+                    ours.st_ino == there.st_ino;
+  return same ? state : lock_state::gone;
 }
 
 void require_range(int fd, std::uint64_t offset, std::uint64_t size) {

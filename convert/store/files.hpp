@@ -7,14 +7,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace zarrbits::conversion {
 
 // "cannot write "x": No space left on device; check ..." as convert_error.
 [[noreturn]] void fail_file(const std::string& what, const std::string& path, int error,
                             const std::string& remedy = "check the space and the permissions there");
+
+// Why `path` is no file to be read, as a sentence; "" where it is one. A pipe or a device would be waited for, or read, for ever.
+std::string why_no_file(const std::string& path);
 
 // 16 hexadecimal digits that no other process on any machine has.
 std::string unique_token();
@@ -38,6 +43,19 @@ class file_descriptor {
 
 // 0, or errno. A disk that takes nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
+
+// A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is no regular file (a symbolic link, too), or larger
+// than largest_read_back (sink.hpp), throws convert_error, which calls it `shown`.
+std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
+
+// The lock of an open file, which the kernel lets go where the process ends.
+enum class lock_state {
+  taken,
+  busy,     // another process has it
+  gone,     // whoever had it has removed the file: `name` in `folder` is another one, or none
+  unknown,  // the file system knows no locks
+};
+lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
 
 // Throws unreadable_range (sink.hpp) where a file has not these bytes.
 void require_range(int fd, std::uint64_t offset, std::uint64_t size);

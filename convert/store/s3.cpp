@@ -2,226 +2,224 @@
 #include "convert/store/s3.hpp"
 
 #include "convert/store/files.hpp"
-#include "convert/store/s3_listing.hpp"
+#include "convert/store/s3_lock.hpp"
+#include "convert/store/s3_upload.hpp"
 
 #include <zarrbits/convert.hpp>
 
-#include <boost/property_tree/ptree.hpp>
-
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <functional>
+#include <thread>
 
 namespace zarrbits::conversion {
 
 namespace {
 
-constexpr const char* begun = "begun";  // beside the plan and the journal: that a store was begun
-constexpr std::size_t first_part = 16 << 20;  // S3 wants 5 MiB at least, and 10,000 parts at most: later ones are larger
+constexpr std::size_t longest_read = 64 << 20;  // of what is read back: plan and journal
 
 bool is_metadata(const std::string& key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
 
 }  // namespace
 
-s3_sink::s3_sink(const std::string& target, const sink_options& options)
-    : client_(read_s3_settings(target, options.endpoint)), token_(unique_token()), joined_(options.target == sink_options::existing::join) {
-  using existing = sink_options::existing;
-  const std::string mark = std::string(unfinished_folder) + "/";
-  const std::string below = whole("");
-  if (!find(below, false, 1).empty()) {
-    const bool unfinished = !find(whole(mark), false, 1).empty();
-    const bool store = unfinished || get("zarr.json");
-    if (options.target == existing::refuse) {
-      throw convert_error("the target \"" + target + "\" exists; choose another name, or replace it with --overwrite");
-    }
-    if (options.target == existing::replace) {
-      if (!store) {
-        throw convert_error("the target \"" + target + "\" exists and is no Zarr v3 store, so --overwrite does not remove it; "
-                            "choose another name or remove it yourself");
-      }
-      put_object(mark + removing, {});
-      marked_ = true;
-      remove_all(false);
-      remove_object(whole(mark + removing));
-    } else if (!unfinished) {
-      throw convert_error("the target \"" + target + "\" exists and is no unfinished store that could be gone on with; choose another name" +
-                          (store ? ", or replace it with --overwrite" : ""));
-    } else if (get(mark + removing)) {
-      throw convert_error("the target \"" + target + "\" is an old store that was not wholly removed; replace it with --overwrite");
-    }
-  }
-  put_object(mark + begun, {});
-  marked_ = true;
+void s3_sink::tally::add(std::string_view key, std::uint64_t size) {
+  ++objects;
+  bytes += size;
+  mixed += std::hash<std::string_view>()(key) * 0x9e3779b97f4a7c15U ^ size * 0xff51afd7ed558ccdU;
 }
 
+void s3_sink::tally::subtract(std::string_view key, std::uint64_t size) {
+  tally one;
+  one.add(key, size);
+  objects -= one.objects;
+  bytes -= one.bytes;
+  mixed -= one.mixed;
+}
+
+s3_sink::s3_sink(const std::string& target, const sink_options& options)
+    : client_(read_s3_settings(target, options.endpoint)), token_(unique_token()), target_(target), joined_(options.target == sink_options::existing::join) {
+  open_target(target, options);
+  if (!heartbeat_) heartbeat_ = beating();
+}
+
+s3_sink::s3_sink(const std::string& target, const std::string& endpoint)
+    : client_(read_s3_settings(target, endpoint)), token_(unique_token()), target_(target), joined_(true) {}
+
 s3_sink::~s3_sink() {
+  heartbeat_.reset();
   if (finished_ || joined_ || !marked_) return;
   try {
-    remove_all(true);
+    if (is_ours()) remove_all(true);
   } catch (...) {  // the mark still says that the store is not whole
   }
 }
 
 std::string s3_sink::whole(std::string_view key) const {
+  if (!key.empty()) check_key(key.ends_with('/') ? key.substr(0, key.size() - 1) : key);
   const std::string& prefix = client_.settings().prefix;
   return prefix.empty() ? std::string(key) : prefix + "/" + std::string(key);
 }
 
-void s3_sink::put_object(const std::string& key, std::span<const std::byte> bytes) {
-  const auto answer = client_.send({.method = "PUT", .key = whole(key), .body = bytes});
-  if (answer.status == 404) {
-    throw convert_error("there is no S3 bucket \"" + client_.settings().bucket + "\" at " + client_.settings().url + "; make it, or check --endpoint");
-  }
+void s3_sink::written(std::string_view key, std::uint64_t size) {
+  count(key, size);
+  if (key.starts_with(std::string(unfinished_folder) + "/")) return;
+  const std::lock_guard held(tally_mutex_);
+  if (key == "zarr.json") root_size_ = size;
+  tally_.add(key, size);
 }
 
 void s3_sink::put(std::string_view key, std::span<const std::byte> bytes) {
+  if (key == "zarr.json") require_all_listed();
   if (bytes.size() > 4 * first_part) {
     const auto object = begin(key);
     object->append(bytes);
     return object->commit();
   }
-  put_object(std::string(key), bytes);
-  count(key, bytes.size());
+  put_object(client_, whole(key), bytes);
+  written(key, bytes.size());
 }
 
-// An upload of many parts, where there is more than one.
 class s3_sink::writer final : public object_writer {
  public:
-  writer(s3_sink& sink, std::string_view key) : sink_(sink), key_(key) {}
-  ~writer() override {
-    if (upload_.empty()) return;
-    try {
-      sink_.client_.send({.method = "DELETE", .key = sink_.whole(key_), .query = {{"uploadId", upload_}}});
-    } catch (...) {  // the server's rules for uploads without end remove it
-    }
-  }
-  void append(std::span<const std::byte> bytes) override {
-    size_ += bytes.size();
-    while (!bytes.empty()) {
-      const std::size_t n = std::min(bytes.size(), part_size() - part_.size());
-      part_.insert(part_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
-      bytes = bytes.subspan(n);
-      if (part_.size() == part_size() && !bytes.empty()) send_part();
-    }
-  }
+  writer(s3_sink& sink, std::string_view key) : sink_(sink), key_(key), upload_(sink.client_, sink.whole(key)) {}
+  void append(std::span<const std::byte> bytes) override { upload_.append(bytes); }
   void commit() override {
-    if (upload_.empty()) {
-      sink_.put_object(key_, part_);
-    } else {
-      if (part_.size() > 0) send_part();
-      complete();
-    }
-    sink_.count(key_, size_);
+    upload_.commit();
+    sink_.written(key_, upload_.size());
   }
 
  private:
-  std::size_t part_size() const { return first_part << std::min<std::size_t>(etags_.size() / 1000, 8); }
-  void send_part() {
-    s3_client& client = sink_.client_;
-    const std::string whole_key = sink_.whole(key_);
-    if (upload_.empty()) {
-      const auto answer = client.send({.method = "POST", .key = whole_key, .query = {{"uploads", ""}}});
-      upload_ = parsed_xml(answer.body).get("InitiateMultipartUploadResult.UploadId", std::string());
-      if (upload_.empty()) throw convert_error("the S3 server begins no upload of parts for \"" + whole_key + "\"; check the bucket and --endpoint");
-    }
-    const auto answer = client.send({.method = "PUT", .key = whole_key,
-                                     .query = {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", upload_}}, .body = part_});
-    if (answer.status == 404 || answer.etag.empty()) throw convert_error("the S3 server takes no parts of \"" + whole_key + "\"; convert again");
-    etags_.push_back(answer.etag);
-    part_.clear();
-  }
-  void complete() {
-    const std::string whole_key = sink_.whole(key_);
-    std::string list = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
-    for (std::size_t i = 0; i < etags_.size(); ++i) {
-      list += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>" + etags_[i] + "</ETag></Part>";
-    }
-    list += "</CompleteMultipartUpload>";
-    const auto answer = sink_.client_.send({.method = "POST", .key = whole_key, .query = {{"uploadId", upload_}},
-                                            .body = std::as_bytes(std::span(list.data(), list.size()))});
-    if (answer.status == 404) {
-      // done by an attempt whose answer was lost?
-      const auto there = sink_.client_.send({.method = "HEAD", .key = whole_key});
-      if (answer.attempts == 1 || there.status == 404 || there.length != static_cast<long long>(size_)) {
-        throw convert_error("the S3 server lost the upload of \"" + whole_key + "\"; convert again");
-      }
-    }
-    upload_.clear();
-  }
   s3_sink& sink_;
-  std::string key_, upload_;
-  std::vector<std::byte> part_;
-  std::vector<std::string> etags_;
-  std::uint64_t size_ = 0;
+  std::string key_;
+  s3_upload upload_;
 };
 
 std::unique_ptr<object_writer> s3_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
 
 std::optional<std::vector<std::byte>> s3_sink::get(std::string_view key) {
-  const auto answer = client_.send({.key = whole(key)});
+  const auto answer = client_.send({.key = whole(key), .longest = longest_read});
   if (answer.status == 404) return std::nullopt;
   const auto bytes = std::as_bytes(std::span(answer.body.data(), answer.body.size()));
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-std::vector<std::string> s3_sink::find(const std::string& start, bool folders, std::size_t most) {
-  std::vector<std::string> keys;
-  for (s3_entry& e : list_objects(client_, start, folders, most)) keys.push_back(std::move(e.key));
-  return keys;
+std::string s3_sink::text_of(const std::string& key) {
+  const auto answer = client_.send({.key = whole(key), .longest = longest_read});
+  return answer.status == 404 ? "" : answer.body;
 }
 
 std::vector<std::string> s3_sink::list(std::string_view folder) {
   const std::string start = folder.empty() ? whole("") : whole(folder) + "/";
   std::vector<std::string> keys;
   const std::size_t above = whole("").size();
-  for (std::string& key : find(start, true, all_of_them)) {
-    key.erase(0, above);
-    if (key.back() == '/') key.pop_back();
-    if (folder != unfinished_folder || (!key.ends_with(std::string("/") + begun) && !key.ends_with(std::string("/") + removing))) {
-      keys.push_back(std::move(key));
-    }
-  }
+  for_each_object(client_, start, true, all_of_them, [&](s3_entry&& e) {
+    e.key.erase(0, above);
+    if (e.key.back() == '/') e.key.pop_back();
+    const std::string_view leaf = std::string_view(e.key).substr(e.key.rfind('/') + 1);
+    if (folder != unfinished_folder || (leaf != s3_begun && leaf != removing && !leaf.starts_with(s3_alive))) keys.push_back(std::move(e.key));
+    return true;
+  });
   std::sort(keys.begin(), keys.end());
   return keys;
+}
+
+void s3_sink::each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) {
+  const std::size_t above = whole("").size();
+  for_each_object(client_, folder.empty() ? whole("") : whole(folder) + "/", false, all_of_them, [&](s3_entry&& e) {
+    if (e.key.size() > above) found(std::string_view(e.key).substr(above), e.size);
+    return true;
+  });
 }
 
 void s3_sink::append(std::string_view key, std::string_view text) {
   char number[24];
   std::snprintf(number, sizeof number, "%08llu", static_cast<unsigned long long>(next_line_++));
-  put_object(std::string(key) + "-" + token_ + "-" + number, std::as_bytes(std::span(text.data(), text.size())));
+  put_object(client_, whole(std::string(key) + "-" + token_ + "-" + number), std::as_bytes(std::span(text.data(), text.size())));
 }
 
 void s3_sink::remove_object(const std::string& whole_key) { client_.send({.method = "DELETE", .key = whole_key}); }
 
 void s3_sink::remove(std::string_view folder) {
   if (folder.empty()) return;
-  for (const std::string& key : find(whole(folder) + "/", false, all_of_them)) remove_object(key);
+  for (const s3_entry& e : list_objects(client_, whole(folder) + "/", false, all_of_them)) {
+    remove_object(e.key);
+    const std::lock_guard held(tally_mutex_);
+    tally_.subtract(std::string_view(e.key).substr(whole("").size()), e.size);
+  }
 }
 
 // zarr.json first, the outermost before those in it, so that no reader takes the rest for a store. The mark goes last, or stays.
 void s3_sink::remove_all(bool mark_too) {
-  std::vector<std::string> keys = find(whole(""), false, all_of_them);
+  remove_object(whole("zarr.json"));  // whatever is listed
+  std::vector<std::string> keys;
+  for (s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) keys.push_back(std::move(e.key));
   const auto late = std::stable_partition(keys.begin(), keys.end(), is_metadata);
   std::sort(keys.begin(), late, [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
-  const std::string mark = whole(std::string(unfinished_folder) + "/");
+  const std::string begun = whole(in_unfinished(s3_begun)), old = whole(in_unfinished(removing));
   for (const std::string& key : keys) {
-    if (key != mark + begun && key != mark + removing) remove_object(key);
+    if (key != begun && key != old) remove_object(key);
   }
   if (mark_too) {
-    for (const char* name : {removing, begun}) remove_object(mark + name);
+    for (const std::string& key : {old, begun}) remove_object(key);
   }
+}
+
+// Before the root's zarr.json makes a store of it: the server lists what was written, and nothing else. What several runs wrote, their journals
+// tell.
+void s3_sink::require_all_listed() {
+  if (joined_) return;
+  if (!is_ours()) throw s3_taken(target_);
+  const std::size_t above = whole("").size();
+  const std::string unfinished = in_unfinished("");
+  tally there;
+  // some servers list an object a moment after it was written
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(s3_lock_seconds() / 60 * attempt));
+    there = {};
+    for_each_object(client_, whole(""), false, all_of_them, [&](s3_entry&& e) {
+      const std::string_view key = std::string_view(e.key).substr(above);
+      if (!key.starts_with(unfinished)) there.add(key, e.size);
+      return true;
+    });
+    const std::lock_guard held(tally_mutex_);
+    if (there == tally_) return;
+  }
+  throw convert_error("the S3 server lists other objects in \"" + target_ + "\" than were written: " + std::to_string(there.objects) + " of " +
+                      std::to_string(there.bytes) + " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
+                      "; convert again, and look for who else writes there");
 }
 
 void s3_sink::finish() {
-  for (const std::string& key : find(whole(std::string(unfinished_folder) + "/"), false, all_of_them)) remove_object(key);
+  heartbeat_.reset();
+  if (root_size_ > 0) {
+    const auto root = client_.send({.method = "HEAD", .key = whole("zarr.json")});
+    if (root.status == 404 || root.length != static_cast<long long>(root_size_)) {
+      throw convert_error("the S3 server does not have \"" + whole("zarr.json") + "\" as it was written; convert again");
+    }
+  }
+  const std::string begun = whole(in_unfinished(s3_begun));
+  for (const s3_entry& e : list_objects(client_, whole(in_unfinished("")), false, all_of_them)) {
+    if (e.key != begun) remove_object(e.key);
+  }
+  remove_object(begun);
   finished_ = true;
 }
 
-bool s3_sink::remove_unfinished(const std::string& target, const std::string& endpoint) {
+bool s3_sink::remove_unfinished(const std::string& target, const sink_options& options) {
   try {
-    s3_sink sink(target, {.target = sink_options::existing::join, .endpoint = endpoint});
+    s3_sink sink(target, options.endpoint);
+    const auto unfinished = list_objects(sink.client_, sink.whole(in_unfinished("")), false, all_of_them);
+    if (unfinished.empty()) return false;
+    if (options.run.empty()) {
+      sink.require_idle(target, unfinished);
+      if (!sink.has_own_note()) return false;
+    } else if (!s3_is_mark_of(sink.text_of(in_unfinished(s3_begun)), options.run)) {
+      return false;
+    }
     sink.remove_all(true);
     return true;
-  } catch (const convert_error&) {  // none that is unfinished
+  } catch (const convert_error&) {
     return false;
   }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/sink.hpp"
 
+#include "convert/names.hpp"
 #include "convert/store/directory.hpp"
 #include "convert/store/files.hpp"
 #ifdef ZARRBITS_WITH_S3
 #include "convert/store/s3.hpp"
 #endif
+#include "convert/store/s3_access.hpp"
 #include "convert/store/zip.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -13,11 +15,29 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace zarrbits::conversion {
+
+void check_key(std::string_view key) {
+  constexpr std::size_t longest_key = 4095;
+  const auto is_part = [](std::string_view part) {
+    return !part.empty() && part != "." && part != ".." && part.size() <= longest_name && part.find('\0') == std::string_view::npos;
+  };
+  bool good = key.size() <= longest_key;
+  for (std::string_view rest = key; good;) {
+    const std::size_t end = rest.find('/');
+    good = is_part(rest.substr(0, end));
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (good) return;
+  std::string shown = utf8_text(key.substr(0, 200));
+  std::replace_if(shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
+  throw convert_error("\"" + shown + "\" is no place in a store: the unfinished store was damaged, or made by somebody who means "
+                      "harm; begin anew with --overwrite, or choose another name");
+}
 
 void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
   require_range(fd, offset, size);
@@ -43,6 +63,11 @@ bool is_zip(const std::string& target) { return target.size() > 4 && target.ends
 
 }  // namespace
 
+#ifndef ZARRBITS_WITH_S3
+void take_s3_keys() {}
+void prepare_s3(const std::string&, const std::string&, const std::string&, const std::function<void(const std::string&)>&) {}
+#endif
+
 bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
@@ -60,24 +85,14 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
 }
 
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept {
-  namespace fs = std::filesystem;
   try {
 #ifdef ZARRBITS_WITH_S3
-    if (is_s3(target)) return s3_sink::remove_unfinished(target, options.endpoint);
+    if (is_s3(target)) return s3_sink::remove_unfinished(target, options);
 #else
     if (is_s3(target)) return false;
 #endif
-    (void)options;
-    if (is_zip(target)) return fs::remove(unfinished_zip(target));
-    const fs::path root = target, mark = root / unfinished_folder;
-    if (!fs::exists(mark)) return false;
-    fs::remove(root / "zarr.json");
-    for (const auto& entry : fs::directory_iterator(root)) {
-      if (entry.path() != mark) fs::remove_all(entry.path());
-    }
-    fs::remove_all(mark);
-    fs::remove(root);
-    return true;
+    if (is_zip(target)) return zip_sink::remove_unfinished(target);
+    return directory_sink::remove_unfinished(target, options);
   } catch (...) {
     return false;
   }
@@ -89,7 +104,7 @@ void write_whole_file(const std::string& path, std::string_view text) {
   struct stat info {};
   const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
   const std::string temporary = special ? path : path + ".zarrbits-" + unique_token() + ".tmp";
-  file_descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  file_descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666));
   if (!fd) fail_file(what, path, errno, remedy);
   int error = write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size())));
   if (const int closing = fd.close(); !error) error = closing;
@@ -102,6 +117,6 @@ void write_whole_file(const std::string& path, std::string_view text) {
 
 }  // namespace zarrbits::conversion
 
-bool zarrbits::remove_unfinished_store(const std::string& store, const std::string& endpoint) noexcept {
-  return conversion::remove_unfinished(store, {.endpoint = endpoint});
+bool zarrbits::remove_unfinished_store(const std::string& store, const std::string& endpoint, const std::string& run) noexcept {
+  return conversion::remove_unfinished(store, {.run = run, .endpoint = endpoint});
 }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,15 @@ namespace zarrbits::conversion {
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
 // A file in that folder while an old store is removed. What is left then is no part of the new one.
 constexpr const char* removing = "removing";
+// Another: that of a process that writes, or the lock of several that share a plan. It holds the sink_options::run of a process that writes alone.
+constexpr const char* lock_name = "lock";
+
+// More than this, in one piece, is nothing that the converter keeps for itself or reads back: a plan, a journal, a zarr.json.
+constexpr std::uint64_t largest_read_back = std::uint64_t{1} << 30;
+
+// Throws convert_error where this is no "a/b/c": parts that are empty, ".", "..", or longer than a file system holds, and NUL. What a store or
+// its journal says may come from anybody; every sink calls this where a key becomes a place, and nowhere else need it be thought of.
+void check_key(std::string_view key);
 
 // Bytes of the source's file that put_range() and append_range() cannot read. what() is a reason, not a sentence.
 struct unreadable_range : std::runtime_error {
@@ -59,11 +69,15 @@ class sink {
   // The same with bytes of a file. Throws unreadable_range, too; then there is no object.
   virtual void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size);
   virtual std::unique_ptr<object_writer> begin(std::string_view key) = 0;
+  // Writes one object where there is none. False where there is one; of several that do so at once, in whatever process, one hears true.
+  virtual bool put_new(std::string_view key, std::span<const std::byte> bytes) = 0;
 
   // Nothing where there is no such object.
   virtual std::optional<std::vector<std::byte>> get(std::string_view key) = 0;
   // The keys of objects and folders directly below a folder ("" for the root), sorted. None where there is no such folder.
   virtual std::vector<std::string> list(std::string_view folder) = 0;
+  // All objects below a folder, at any depth, in no order, with their sizes.
+  virtual void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) = 0;
 
   // Adds lines to an object, for the journal; `text` ends with a newline. Where objects cannot grow, each call makes one of its own:
   // its key begins with `key` and "-". To read all: list() the folder and get() what begins with `key`.
@@ -100,10 +114,13 @@ struct sink_options {
   enum class existing {
     refuse,   // an empty directory is as good as none
     replace,  // remove it, if it is a Zarr store or an unfinished one, its metadata first
-    join,     // go on with an unfinished store, or begin one; without finish() it stays as it is
+    join,     // go on with an unfinished store, or begin one; without finish() it stays as it is, but for the root's zarr.json
   } target = existing::refuse;
+  bool shared = false;        // with join: other processes write to it, too. Else nobody may
+  std::string run = {};       // tells what this run began from what others did, for remove_unfinished(); kept in the store until it is whole
   std::string source = {};    // the file that is read: a store that holds it is never removed
   bool sync = false;          // all is on the disk before it is said to be written
+  std::function<void(const std::string&)> warning = {};  // a sentence on what the target's server does not keep to
   std::string endpoint = {};  // of an S3 server that is not Amazon's: "http://127.0.0.1:7070"
 };
 
@@ -113,7 +130,8 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
 // Whether a store or a source is "s3://...".
 bool is_s3(const std::string& name);
 
-// Removes what a conversion left that was killed. True where there was something.
+// Removes what a conversion left that was killed: that of options.run, or, where that is empty, any that nobody writes to. True where there was
+// something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
 
 // Writes a file so that it appears whole or not at all. Throws convert_error.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/zip.hpp"
 
+#include "convert/verify/zarr_reader.hpp"
+
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,31 +72,82 @@ bool is_zip_file(const std::string& path) {
 
 std::string unfinished_zip(const std::string& target) { return target + unfinished_folder; }
 
+namespace {
+
+bool is_zip_store(const std::string& path) {
+  try {
+    return is_zip_file(path) && verify::kind_of(verify::open_store(path)) != verify::node_kind::none;
+  } catch (const std::exception&) {  // any other archive
+    return false;
+  }
+}
+
+// A file of a run that was killed, locked: nobody else writes to it. Nothing where there is no file; throws where somebody writes, or where
+// it is none of ours.
+file_descriptor take_left_over(const std::string& temporary, const std::string& target) {
+  struct stat info {};
+  if (::lstat(temporary.c_str(), &info) != 0) return {};
+  if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
+    throw convert_error("\"" + temporary + "\" is in the way, and is no file of a conversion; remove it or choose another target");
+  }
+  file_descriptor fd(::open(temporary.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return {};
+  if (!fd) fail_file("cannot open what an earlier run left,", temporary, errno, "remove it or choose another target");
+  const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
+  if (state == lock_state::gone) return {};
+  if (state != lock_state::taken) throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+  return fd;
+}
+
+}  // namespace
+
 zip_sink::zip_sink(std::string path, const sink_options& options) : path_(std::move(path)), temporary_(unfinished_zip(path_)), sync_(options.sync) {
   if (options.target == sink_options::existing::join) {
     throw convert_error("a .zip file cannot be written in parts or gone on with; choose a directory for \"" + path_ + "\"");
   }
+  replaces_ = options.target == sink_options::existing::replace;
+  check_target(options);
+  open_temporary();
+  try {
+    check_target(options);  // another run may have been faster
+  } catch (...) {
+    ::unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+void zip_sink::check_target(const sink_options& options) const {
   std::error_code e;
-  if (fs::exists(fs::symlink_status(path_, e))) {
-    if (options.target != sink_options::existing::replace) {
-      throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with --overwrite");
-    }
-    if (!fs::is_regular_file(path_, e) || !is_zip_file(path_)) {
-      throw convert_error("the target \"" + path_ + "\" exists and is no .zip file, so --overwrite does not replace it; "
-                          "choose another name or remove it yourself");
-    }
-    if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {
-      throw convert_error("the source \"" + options.source + "\" is the target, too; choose another target");
-    }
+  if (!fs::exists(fs::symlink_status(path_, e))) return;
+  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with --overwrite");
+  if (!fs::is_regular_file(path_, e) || !is_zip_store(path_)) {
+    throw convert_error("the target \"" + path_ + "\" exists and is no .zip file of a Zarr v3 store, so --overwrite does not replace it; "
+                        "choose another name or remove it yourself");
   }
-  fd_ = file_descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!fd_) fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
-  // what a killed run left is not locked any more
-  if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    fd_.close();
-    throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+  if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {
+    throw convert_error("the source \"" + options.source + "\" is the target, too; choose another target");
   }
-  if (::ftruncate(fd_.get(), 0) != 0) fail_file("cannot write", temporary_, errno);
+}
+
+// A file that was not there before, and that no other process takes for one that was left.
+void zip_sink::open_temporary() {
+  for (int tries = 0; tries < 200; ++tries) {
+    fd_ = file_descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (fd_) {
+      const lock_state state = take_lock(fd_.get(), AT_FDCWD, temporary_, false);
+      if (state == lock_state::taken || state == lock_state::unknown) return;
+      continue;
+    }
+    if (errno != EEXIST) fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    if (const file_descriptor old = take_left_over(temporary_, path_)) ::unlink(temporary_.c_str());
+  }
+  throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+}
+
+bool zip_sink::remove_unfinished(const std::string& target) {
+  const std::string temporary = unfinished_zip(target);
+  const file_descriptor old = take_left_over(temporary, target);
+  return old && ::unlink(temporary.c_str()) == 0;
 }
 
 zip_sink::~zip_sink() {
@@ -112,6 +165,7 @@ void zip_sink::write_at(std::uint64_t offset, std::span<const std::byte> bytes) 
 }
 
 std::uint64_t zip_sink::reserve(std::string_view key, std::uint64_t size) {
+  check_key(key);
   if (key.size() > limit16) throw convert_error("the key \"" + std::string(key.substr(0, 100)) + "...\" is too long for a .zip file; choose a directory");
   const std::uint64_t header = header_size(key, size);
   const std::lock_guard lock(mutex_);
@@ -210,6 +264,12 @@ class zip_sink::writer final : public object_writer {
 
 std::unique_ptr<object_writer> zip_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
 
+bool zip_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  if (get(key)) return false;  // nobody else writes to it
+  put(key, bytes);
+  return true;
+}
+
 std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
   member m;
   {
@@ -245,6 +305,14 @@ std::vector<std::string> zip_sink::list(std::string_view folder) {
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
+}
+
+void zip_sink::each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) {
+  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, m] : members_) {
+    if (key.starts_with(prefix)) found(key, m.size);
+  }
 }
 
 void zip_sink::append(std::string_view key, std::string_view text) {
@@ -295,14 +363,32 @@ void zip_sink::finish() {
   list.u32(std::min(directory, limit32)).u16(0);
   flush();
   if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot bring to the disk", path_, errno, "check the disk");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_file("cannot finish the store", path_, errno);
-  finished_ = true;
-  if (const int error = fd_.close()) fail_file("cannot write", path_, error);
-  if (sync_) {
-    const fs::path folder = fs::absolute(path_).parent_path();
-    const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot bring to the disk", folder.native(), errno, "check the disk");
+  // a server may tell only now that there is no room; the lock stays with the other descriptor until the file has its name
+  const file_descriptor lock(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  if (const int error = fd_.close()) {
+    ::unlink(temporary_.c_str());
+    fail_file("cannot write", path_, error);
   }
+  rename_to_target();
+  finished_ = true;
+  if (!sync_) return;
+  const fs::path folder = fs::absolute(path_).parent_path();
+  const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd && (::fsync(fd.get()) == 0 || errno == EINVAL)) return;
+  const int error = errno;
+  ::unlink(path_.c_str());  // who reads of a failure finds no store
+  fail_file("cannot bring to the disk", folder.native(), error, "check the disk");
+}
+
+void zip_sink::rename_to_target() {
+  int error = ENOSYS;
+#ifdef RENAME_NOREPLACE
+  if (!replaces_) error = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+#endif
+  if (error == ENOSYS || error == EINVAL) error = ::rename(temporary_.c_str(), path_.c_str()) == 0 ? 0 : errno;
+  if (!error) return;
+  ::unlink(temporary_.c_str());
+  fail_file("cannot finish the store", path_, error, "choose another name");
 }
 
 }  // namespace zarrbits::conversion

@@ -27,16 +27,24 @@ class zip_sink final : public sink {
   void put(std::string_view key, std::span<const std::byte> bytes) override;
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
   std::unique_ptr<object_writer> begin(std::string_view key) override;
+  bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> get(std::string_view key) override;
   std::vector<std::string> list(std::string_view folder) override;
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override;
   void append(std::string_view key, std::string_view text) override;
   void remove(std::string_view folder) override;
   void finish() override;
   bool keeps_unfinished() const override { return false; }
   bool any_order() const override { return false; }
 
+  // The file that a killed run left beside the target. True where there was one, and nobody writes to it.
+  static bool remove_unfinished(const std::string& target);
+
  private:
   class writer;
+  void open_temporary();
+  void check_target(const sink_options& options) const;
+  void rename_to_target();
   struct member {
     std::uint64_t offset = 0;  // of its content; the header lies before it
     std::uint64_t size = 0;
@@ -50,7 +58,7 @@ class zip_sink final : public sink {
 
   std::string path_, temporary_;
   file_descriptor fd_;
-  bool sync_ = false, finished_ = false;
+  bool sync_ = false, replaces_ = false, finished_ = false;
   std::mutex mutex_;
   std::uint64_t end_ = 0;
   // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes longer.

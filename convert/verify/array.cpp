@@ -187,16 +187,17 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
 }
 
 bool dataset_comparison::chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known) {
+  if (going_) going_();
   const std::size_t rank = at.size();
   index start(rank), count(rank);
   for (std::size_t i = 0; i < rank; ++i) {
     start[i] = at[i] * l.array.chunk_shape()[i];
     count[i] = std::min(l.array.chunk_shape()[i], l.array.shape()[i] - start[i]);
   }
-  zarr_values values;
+  zarr_values chunk_values;
   bool present = false;
   try {
-    present = l.array.read_chunk(at, values);
+    present = l.array.read_chunk(at, chunk_values);
   } catch (const store_error& e) {
     throw store_error("chunk " + join(at) + ": " + e.what());
   }
@@ -213,6 +214,7 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   const std::uint64_t most = product(source_count) <= largest_at_once / v.type.size ? product(source_count) : std::max<std::uint64_t>(1, block_bytes / v.type.size);
   return for_blocks(source_start, source_count, most,
                     [&](const index& from, const index& size) {
+                      if (going_) going_();
                       try {
                         source.read(dataset_, from, size);
                       } catch (const source_error& e) {
@@ -221,7 +223,7 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
                         conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
                         return true;
                       }
-                      block b{v, l, source.data(), present ? &values : nullptr, start, start, count, may_be_undefined_ && !stored};
+                      block b{v, l, source.data(), present ? &chunk_values : nullptr, start, start, count, may_be_undefined_ && !stored};
                       std::copy(from.begin(), from.end(), b.start.begin());
                       std::copy(size.begin(), size.end(), b.count.begin());
                       return elements_of(b, c);

@@ -180,7 +180,7 @@ likeness raw(const source_type& s, const std::byte* p, const zarr_element& e, di
   if (std::memcmp(p, e.bytes, s.size) == 0) return likeness::equal;
   const source_type* base = &s;
   while (base->kind == source_kind::array) base = &base->members[0].type;
-  if (base->kind == source_kind::integer || base->kind == source_kind::floating || base->kind == source_kind::bitfield) {
+  if (base->swapped) {
     // raw bytes have no byte order: they may be those of the file
     bool same = true;
     for (std::size_t i = 0; i < s.size && same; ++i) {

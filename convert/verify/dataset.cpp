@@ -14,32 +14,6 @@ namespace {
 
 constexpr std::uint64_t largest_element = 1u << 30;
 
-// A one-dimensional array of the store, read from front to back.
-class sequence_reader {
- public:
-  explicit sequence_reader(const store_folder& folder) : array_(folder) {
-    if (array_.shape().size() != 1) throw store_error("an array of sequences has " + std::to_string(array_.shape().size()) + " dimensions");
-  }
-  const zarr_array& array() const noexcept { return array_; }
-  std::uint64_t size() const noexcept { return array_.shape()[0]; }
-  zarr_element at(std::uint64_t i) {
-    const std::uint64_t n = array_.chunk_shape()[0];
-    if (!loaded_ || i / n != chunk_) {
-      chunk_ = i / n;
-      present_ = array_.read_chunk({chunk_}, values_);
-      loaded_ = true;
-    }
-    return present_ ? element_of(array_.type(), values_, static_cast<std::size_t>(i % n)) : element_of(array_.type(), array_.fill(), 0);
-  }
-
- private:
-  zarr_array array_;
-  zarr_values values_;
-  std::uint64_t chunk_ = 0;
-  bool loaded_ = false;
-  bool present_ = false;
-};
-
 }  // namespace
 
 std::string dataset_comparison::view::member() const {
@@ -117,6 +91,7 @@ void dataset_comparison::whole(const store_folder& folder) {
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
   const node_kind kind = kind_of(folder);
+  check_older(folder, "");
   if (kind == node_kind::none) return conclude(verdict::missing, "is not in the store", "");
 
   const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
@@ -125,6 +100,7 @@ void dataset_comparison::whole(const store_folder& folder) {
     if (kind == node_kind::array && product(zarr_array(folder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
+    if (kind == node_kind::group) add_rest(child_nodes(folder));
     return;
   }
   const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -146,13 +122,16 @@ void dataset_comparison::whole(const store_folder& folder) {
 
 void dataset_comparison::node(const view& v, const store_folder& folder) {
   guarded(v.member(), [&] {
+    check_older(folder, v.member());
     switch (kind_of(folder)) {
       case node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
       case node_kind::array: return array(v, folder);
       case node_kind::group: break;
     }
     if (v.type.kind == source_kind::compound) return members(v, folder);
-    if (v.type.kind == source_kind::sequence) return sequences(v, folder);
+    const source_type* leaf = &v.type;
+    while (leaf->kind == source_kind::array) leaf = &leaf->members[0].type;
+    if (leaf->kind == source_kind::sequence) return sequences(v, folder);
     if (v.type.kind == source_kind::array) throw not_supported(v.type.name + " in a group");
     conclude(verdict::differs, "is a group in the store", v.member());
   });
@@ -160,19 +139,19 @@ void dataset_comparison::node(const view& v, const store_folder& folder) {
 
 // A compound that Zarr's struct cannot hold is a group with one array for each member.
 void dataset_comparison::members(const view& v, const store_folder& folder) {
-  const std::vector<store_folder> nodes = folder.nodes();
+  child_nodes nodes(folder);
   for (unsigned i = 0; i < v.type.members.size(); ++i) {
     const source_member& m = v.type.members[i];
     std::vector<std::string> path = v.members;
     path.push_back(m.name);
     const std::string name = v.members.empty() ? m.name : v.member() + "." + m.name;
+    const std::vector<store_folder> children = nodes.take(m.name);
     if (m.type.kind == source_kind::unsupported || m.type.size == 0) {
       unchecked_ += product(dims_);
       conclude(verdict::unchecked, "was not compared: " + m.type.name, name);
       continue;
     }
-    const auto child = std::find_if(nodes.begin(), nodes.end(), [&](const store_folder& n) { return unescape(n.last()) == m.name; });
-    if (child == nodes.end()) {
+    if (children.empty()) {
       conclude(verdict::missing, "is not in the store", name);
       continue;
     }
@@ -184,59 +163,19 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
       check(H5Tinsert(outer.get(), path[k].c_str(), 0, memory.get()), "cannot make a memory type");
       memory = std::move(outer);
     }
-    node({m.type, file_type.get(), memory.get(), path}, *child);
+    for (const store_folder& child : children) node({m.type, file_type.get(), memory.get(), path}, child);
   }
+  add_rest(nodes);
 }
 
-// Sequences are a group: `values` has their elements one after the other, `offsets` where each begins, and the end of the last.
-void dataset_comparison::sequences(const view& v, const store_folder& folder) {
-  if (kind_of(folder / "values") == node_kind::group) throw not_supported(v.type.name + " in a group of their own");
-  sequence_reader offsets(folder / "offsets");
-  sequence_reader values(folder / "values");
-  const source_type& base = v.type.members[0].type;
-  const comparison c(base, values.array().type(), address_of_);
-  if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
-  const zarr_type& offset_type = offsets.array().type();
-  if ((offset_type.kind != zarr_kind::signed_integer && offset_type.kind != zarr_kind::unsigned_integer) || offset_type.size != 8) {
-    throw not_supported("offsets of the type " + offset_type.name);
-  }
-  const std::uint64_t n = product(dims_);
-  if (offsets.size() != n + 1) {
-    return conclude(verdict::differs, "has " + std::to_string(n) + " sequences, but the store " + std::to_string(offsets.size()) + " offsets", v.member());
-  }
-  const auto offset = [&](std::uint64_t i) {
-    std::uint64_t o = 0;
-    std::memcpy(&o, offsets.at(i).bytes, 8);
-    return o;
-  };
-  std::uint64_t begin = offset(0);
-  if (begin != 0) return conclude(verdict::differs, "has offsets in the store that do not begin with 0", v.member());
-  std::uint64_t i = 0;
-  source_values source(v.type, v.memory_type);
-  const bool whole = for_blocks(index(dims_.size(), 0), dims_, std::max<std::uint64_t>(1, (1u << 20) / v.type.size), [&](const index& start, const index& count) {
-    source.read(dataset_, start, count);
-    for (std::uint64_t k = 0; k < product(count); ++k, ++i) {
-      hvl_t sequence;
-      std::memcpy(&sequence, source.data() + k * sizeof sequence, sizeof sequence);
-      const std::uint64_t end = offset(i + 1);
-      if (end < begin || end - begin != sequence.len || end > values.size()) {
-        conclude(verdict::differs, "differs in sequence " + std::to_string(i) + ": " + std::to_string(sequence.len) +
-                                       " elements in the source, offsets " + std::to_string(begin) + " and " + std::to_string(end) + " in the store", v.member());
-        return false;
-      }
-      for (std::uint64_t j = 0; j < sequence.len; ++j) {
-        difference d;
-        const likeness l = c.compare(static_cast<const std::byte*>(sequence.p) + j * base.size, values.at(begin + j), d);
-        if (l == likeness::different) return different(v, {i, j}, d);
-        ++(l == likeness::equal ? elements_ : unchecked_);
-      }
-      begin = end;
-    }
-    return true;
-  });
-  if (!whole) return;
-  if (begin != values.size()) return conclude(verdict::differs, "has " + std::to_string(begin) + " values, but the store more", v.member());
-  if (unchecked_ > 0) conclude(verdict::unchecked, "was compared in part: " + std::to_string(unchecked_) + " elements are of types that were not", v.member());
+void dataset_comparison::check_older(const store_folder& folder, const std::string& member) {
+  const std::string older = older_metadata(folder);
+  if (older.empty()) return;
+  conclude(verdict::unchecked, "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared; readers may take either", member);
+}
+
+void dataset_comparison::add_rest(const child_nodes& children) {
+  for (const store_folder& child : children.rest()) only_in_store_.push_back(child);
 }
 
 }  // namespace zarrbits::verify

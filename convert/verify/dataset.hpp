@@ -8,18 +8,24 @@
 #include "convert/verify/verify.hpp"
 #include "convert/verify/compare.hpp"
 
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 namespace zarrbits::verify {
 
 class dataset_comparison {
  public:
-  dataset_comparison(hid_t dataset, const comparison::lookup& address_of, finding& f) : dataset_(dataset), address_of_(address_of), finding_(f) {}
+  // `going` is called again and again.
+  dataset_comparison(hid_t dataset, const comparison::lookup& address_of, std::function<void()> going, finding& f)
+      : dataset_(dataset), address_of_(address_of), going_(std::move(going)), finding_(f) {}
 
   void run(const store_folder& folder);
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
+  const std::vector<store_folder>& only_in_store() const noexcept { return only_in_store_; }  // where the dataset is a group
 
  private:
   using index = std::vector<std::uint64_t>;
@@ -35,6 +41,12 @@ class dataset_comparison {
   };
   struct layout;
   struct block;
+  // sequences.cpp
+  class values;
+  class fixed_values;
+  class sequence_values;
+  class member_values;
+  std::unique_ptr<values> make_values(const view& v, const source_type& type, const store_folder& folder);
 
   template <class F>
   void guarded(const std::string& member, F&& f);
@@ -43,6 +55,8 @@ class dataset_comparison {
   void node(const view& v, const store_folder& folder);
   void members(const view& v, const store_folder& folder);
   void sequences(const view& v, const store_folder& folder);
+  void add_rest(const child_nodes& children);
+  void check_older(const store_folder& folder, const std::string& member);
   void array(const view& v, const store_folder& folder);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
@@ -54,7 +68,9 @@ class dataset_comparison {
 
   hid_t dataset_;
   const comparison::lookup& address_of_;
+  std::function<void()> going_;
   finding& finding_;
+  std::vector<store_folder> only_in_store_;
   std::uint64_t elements_ = 0;
   std::uint64_t unchecked_ = 0;
 

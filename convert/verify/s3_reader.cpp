@@ -32,7 +32,7 @@ class s3_object final : public stored_object {
     while (!out.empty()) {
       const auto piece = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), most_at_once)));
       const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
-      const auto answer = asked([&] { return client_.send({.key = key_, .range = range}); });
+      const auto answer = asked([&] { return client_.send({.key = key_, .range = range, .longest = piece.size()}); });
       if (answer.body.size() != piece.size()) throw store_error("the S3 server does not give all of \"" + key_ + "\": it was changed, or the server knows no ranges");
       std::memcpy(piece.data(), answer.body.data(), piece.size());
       offset += piece.size();
@@ -60,14 +60,16 @@ class s3_reader final : public store_reader {
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
     std::string start = whole(folder);
     if (!start.empty()) start += '/';
-    for (const conversion::s3_entry& found : asked([&] { return conversion::list_objects(client_, start, true, conversion::all_of_them); })) {
-      store_entry e;
-      e.name = found.key.substr(start.size());
-      e.is_folder = e.name.back() == '/';
-      if (e.is_folder) e.name.pop_back();
-      e.size = found.size;
-      if (!e.name.empty() && !each(e)) return;
-    }
+    asked([&] {
+      conversion::for_each_object(client_, start, true, conversion::all_of_them, [&](conversion::s3_entry&& found) {
+        store_entry e;
+        e.name = found.key.substr(start.size());
+        e.is_folder = e.name.back() == '/';
+        if (e.is_folder) e.name.pop_back();
+        e.size = found.size;
+        return each(e);
+      });
+    });
   }
 
  private:

@@ -40,9 +40,15 @@ source_type unsupported(const std::string& name) {
   return t;
 }
 
+bool is_swapped(hid_t type) {
+  const H5T_order_t order = H5Tget_order(type);
+  return (order == H5T_ORDER_LE || order == H5T_ORDER_BE) && order != H5Tget_order(H5T_NATIVE_UINT64);
+}
+
 source_type describe_integer(hid_t type, source_kind kind) {
   source_type t;
   t.kind = kind;
+  t.swapped = is_swapped(type);
   const std::size_t size = H5Tget_size(type);
   t.is_signed = kind == source_kind::integer && H5Tget_sign(type) == H5T_SGN_2;
   if (size == 0 || size > 8) return unsupported("integers of " + std::to_string(size) + " bytes");
@@ -67,6 +73,7 @@ bool is_ieee(hid_t type, std::size_t size) {
 source_type describe_float(hid_t type) {
   source_type t;
   t.kind = source_kind::floating;
+  t.swapped = is_swapped(type);
   const std::size_t size = H5Tget_size(type);
   t.exact = is_ieee(type, size);
   t.size = t.exact ? size : sizeof(double);

@@ -70,6 +70,7 @@ struct source_type {
   bool exact = true;           // memory has the very bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
   bool is_bool = false;        // h5py's boolean: an enum FALSE = 0, TRUE = 1
   bool is_enum = false;
+  bool swapped = false;        // numbers: the file has the other byte order
   H5T_str_t padding = H5T_STR_NULLTERM;
   std::vector<source_member> members;  // compound; array and sequence: one, the base
   std::vector<std::uint64_t> dims;     // array

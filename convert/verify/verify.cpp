@@ -5,12 +5,16 @@
 //
 #include "convert/verify/verify.hpp"
 
+#include "convert/hdf5/chunk_locator.hpp"
+#include "convert/names.hpp"
 #include "convert/selection.hpp"
+#include "convert/store/files.hpp"
 #include "convert/verify/dataset.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace zarrbits::verify {
@@ -25,11 +29,14 @@ struct link {
 
 struct object {
   H5O_type_t type = H5O_TYPE_UNKNOWN;
-  std::string path;         // one of them
-  std::vector<link> links;  // of a group: its hard links
-  std::string reason;       // why the group cannot be listed, where it cannot
+  std::string path;               // one of them
+  haddr_t parent = HADDR_UNDEF;   // the group of that path
+  std::vector<link> links;        // of a group: its hard links
+  std::string reason;             // why the group cannot be listed, where it cannot
   bool in_store = false;
-  bool left_out = false;    // by a selection, under one of its paths
+  bool wanted = false;            // under one of its paths
+  bool unwanted = false;          // under another
+  bool disclaimed = false;        // the store says that it was not wanted, under one of its paths
 };
 
 struct name_and_type {
@@ -48,25 +55,34 @@ herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
 
 class walk {
  public:
-  walk(const std::string& source, const store_folder& store) : store_(store) {
+  walk(const std::string& source, const store_folder& store, const scope& wanted, const told& at)
+      : store_(store), gate_(std::make_shared<conversion::file_gate>(source, false, wanted.external)), at_(at) {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
     const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
     check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
+    conversion::chunk_locator::set_driver(access.get(), gate_);
     const hid_t file = H5Fopen(source.c_str(), H5F_ACC_RDONLY, access.get());
+    gate_->source_is_open();
     if (file < 0) throw source_error("cannot open \"" + source + "\" as an HDF5 file: " + hdf5_reason());
     file_ = handle(file);
     if (kind_of(store) == node_kind::none) throw store_error("there is no " + (store / "zarr.json").name());
     const store_selection s = selection_of(store);
-    top_ = s.object.empty() ? "/" : s.object;
-    wanted_ = conversion::selection(s.include, s.exclude);
+    top_ = !wanted.object.empty() ? wanted.object : s.object.empty() ? "/" : conversion::unshown(s.object);
+    if (wanted.object.empty() && !s.object.empty()) part_ = s.object;
+    wanted_ = conversion::selection(wanted.include, wanted.exclude);
+    if (wanted_.everything()) claimed_ = conversion::selection(s.include, s.exclude);  // else it is known what was wanted
   }
 
   result run() {
     list_source();
+    select();
+    wanted_.require_all_matched();
     pair();
     for (const auto& [address, o] : objects_) {
-      if (!o.in_store && !o.left_out && o.type != H5O_TYPE_NAMED_DATATYPE) add_missing(o);
+      if (o.wanted && !o.in_store && o.type != H5O_TYPE_NAMED_DATATYPE) add_missing(o);
     }
+    if (!part_.empty()) add_rest();
     std::stable_sort(result_.findings.begin(), result_.findings.end(), [](const finding& a, const finding& b) { return a.path < b.path; });
     return std::move(result_);
   }
@@ -74,10 +90,14 @@ class walk {
  private:
   void list_source();
   void list_group(haddr_t address, object& group);
+  void select();
   void pair();
   void pair_group(const object& group, const std::string& path, const store_folder& folder);
   void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  void check_metadata(const store_folder& folder, finding& f) const;
   void add_missing(const object& o);
+  void add_rest();
+  bool disclaimed(const object& o) const { return !o.in_store && !o.unwanted && o.disclaimed; }
   std::optional<std::uint64_t> address_of(const std::string& path) const;
 
   void add(finding&& f) {
@@ -89,10 +109,13 @@ class walk {
   static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
 
   store_folder store_;
+  std::shared_ptr<conversion::file_gate> gate_;  // the one thing that is the converter's: which other files may be read
   handle file_;
   haddr_t root_ = 0;
+  told at_;
   std::string top_;
-  conversion::selection wanted_;
+  std::string part_;  // what the store says that it was made of, where nobody else does
+  conversion::selection wanted_, claimed_;
   std::map<haddr_t, object> objects_;
   struct place {
     haddr_t address;
@@ -111,7 +134,10 @@ void walk::list_source() {
   H5O_info_t info;
   check(H5Oget_info(root.get(), &info), "cannot open the root group");
   root_ = info.addr;
-  objects_[root_] = {info.type, top_, {}, {}, false, false};
+  object& top = objects_[root_];
+  top.type = info.type;
+  top.path = top_;
+  top.wanted = true;
   result_.attributes += info.num_attrs;
   std::deque<haddr_t> groups;
   if (info.type == H5O_TYPE_GROUP) groups.push_back(root_);
@@ -119,6 +145,7 @@ void walk::list_source() {
     const haddr_t address = groups.front();
     groups.pop_front();
     object& group = objects_[address];
+    if (at_) at_(group.path);
     list_group(address, group);
     for (const link& l : group.links) {
       if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP && objects_[l.target].path == child_path(group.path, l.name)) {
@@ -150,13 +177,39 @@ void walk::list_group(haddr_t address, object& group) {
       if (is_new) {
         at->second.type = info.type;
         at->second.path = child_path(group.path, n.name);
+        at->second.parent = address;
         result_.attributes += info.num_attrs;
         if (info.type == H5O_TYPE_NAMED_DATATYPE) ++result_.named_types;
       }
-      if (!wanted_.wants(shown_name(child_path(group.path, n.name)))) at->second.left_out = true;
     }
     l.name = std::move(n.name);
     group.links.push_back(std::move(l));
+  }
+}
+
+// An object is wanted by any of its links, and brings what is below it.
+void walk::select() {
+  std::deque<object*> brought;
+  const auto want = [&](object& o) {
+    if (!o.wanted) brought.push_back(&o);
+    o.wanted = true;
+  };
+  for (const auto& [address, group] : objects_) {
+    for (const link& l : group.links) {
+      if (l.target == HADDR_UNDEF) continue;
+      object& o = objects_[l.target];
+      const std::string path = conversion::shown(child_path(group.path, l.name));
+      if (wanted_.wants(path)) want(o);
+      else o.unwanted = true;
+      if (!claimed_.wants(path)) o.disclaimed = true;
+    }
+  }
+  while (!brought.empty()) {
+    const object& group = *brought.front();
+    brought.pop_front();
+    for (const link& l : group.links) {
+      if (l.target != HADDR_UNDEF && !wanted_.excludes(conversion::shown(child_path(group.path, l.name)))) want(objects_[l.target]);
+    }
   }
 }
 
@@ -181,13 +234,14 @@ void walk::pair_group(const object& group, const std::string& path, const store_
   f.path = path;
   f.store_path = store_path(folder);
   f.kind = "group";
-  std::map<std::string, store_folder> children;
+  child_nodes children;
   try {
     if (kind_of(folder) != node_kind::group) {
       f.outcome = verdict::differs;
       f.reason = "is no group in the store";
     } else {
-      for (const store_folder& child : folder.nodes()) children.emplace(unescape(child.last()), child);
+      children = child_nodes(folder);
+      check_metadata(folder, f);
     }
   } catch (const store_error& e) {
     f.outcome = verdict::differs;
@@ -196,27 +250,40 @@ void walk::pair_group(const object& group, const std::string& path, const store_
     f.outcome = verdict::unchecked;
     f.reason = std::string("was not compared: this reader does not know ") + e.what();
   }
-  if (f.outcome == verdict::equal && !group.reason.empty()) {
+  if (f.outcome < verdict::unreadable && !group.reason.empty()) {
     f.outcome = verdict::unreadable;
     f.reason = group.reason;
   }
   add(std::move(f));
   for (const link& l : group.links) {
-    const auto child = children.find(l.name);
+    const std::vector<store_folder> found = children.take(l.name);
     if (l.target == HADDR_UNDEF) {
-      if (!wanted_.wants(shown_name(child_path(path, l.name)))) continue;
+      if (!wanted_.wants(conversion::shown(child_path(path, l.name)))) continue;
       finding broken;
       broken.path = child_path(path, l.name);
       broken.kind = "link";
       broken.outcome = verdict::unreadable;
       broken.reason = "cannot be opened: " + l.reason;
       add(std::move(broken));
-    } else if (child != children.end()) {
-      pairs_.push_back({l.target, child_path(path, l.name), child->second});
+      continue;
     }
-    if (child != children.end()) children.erase(child);
+    for (const store_folder& child : found) pairs_.push_back({l.target, child_path(path, l.name), child});
   }
-  for (const auto& [name, where] : children) result_.only_in_store.push_back(store_path(where));
+  for (const store_folder& child : children.rest()) result_.only_in_store.push_back(store_path(child));
+}
+
+// Readers may take metadata from elsewhere than each node's zarr.json.
+void walk::check_metadata(const store_folder& folder, finding& f) const {
+  if (const std::string older = older_metadata(folder); !older.empty()) {
+    f.outcome = verdict::unchecked;
+    f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared; readers may take either";
+  }
+  for (const std::string& path : differing_consolidated(folder)) {
+    f.outcome = verdict::unchecked;
+    f.reason = "has consolidated metadata in the store that say other than the zarr.json of " + store_path(path.empty() ? folder : folder / path) +
+               ", which was compared; readers may take either";
+    return;
+  }
 }
 
 void walk::compare_dataset(haddr_t address, const std::string& path, const store_folder& folder) {
@@ -230,9 +297,22 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     f.reason = "cannot be opened: " + hdf5_reason();
     return add(std::move(f));
   }
+  try {
+    if (const auto other = conversion::look_beside(dataset.get(), *gate_); !other.obstacle.empty() || other.refused > 0) {
+      f.outcome = verdict::unreadable;
+      f.reason = "cannot be read: " + (other.obstacle.empty() ? "one of its sources must not be: " + other.why_refused : other.obstacle);
+      return add(std::move(f));
+    }
+  } catch (const h5::failure& e) {
+    f.outcome = verdict::unreadable;
+    f.reason = e.what();
+    return add(std::move(f));
+  }
   const comparison::lookup find_address = [this](const std::string& p) { return address_of(p); };
-  dataset_comparison c(dataset.get(), find_address, f);
+  if (at_) at_(path);
+  dataset_comparison c(dataset.get(), find_address, [&] { if (at_) at_(path); }, f);
   c.run(folder);
+  for (const store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
   result_.elements += c.elements();
   result_.elements_unchecked += c.elements_unchecked();
   add(std::move(f));
@@ -244,12 +324,35 @@ void walk::add_missing(const object& o) {
   f.kind = o.type == H5O_TYPE_GROUP ? "group" : "dataset";
   f.outcome = verdict::missing;
   f.reason = "is not in the store";
+  if (o.unwanted) {
+    f.outcome = verdict::unchecked;
+    f.reason = "is not in the store; one of its paths is selected, and another is not";
+  } else if (o.disclaimed) {
+    f.outcome = verdict::unchecked;
+    f.reason = "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same --include and --exclude where that is so";
+    const auto above = objects_.find(o.parent);
+    if (above != objects_.end() && disclaimed(above->second)) {  // the group stands for all below it
+      ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
+      return;
+    }
+  }
+  add(std::move(f));
+}
+
+void walk::add_rest() {
+  finding f;
+  f.path = "/";
+  f.store_path = "/";
+  f.kind = "group";
+  f.outcome = verdict::unchecked;
+  f.reason = "was not compared but for " + part_ + ", which the store says itself (zarrbits.selection) that it was made of; name it behind the file, as in in.h5:" +
+             part_ + ", where that is so";
   add(std::move(f));
 }
 
 // References in the store are paths, of the file or of the store.
 std::optional<std::uint64_t> walk::address_of(const std::string& path) const {
-  for (const std::string& p : {path, unescape(path)}) {
+  for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
     H5O_info_t info;
     if (!p.empty() && H5Oget_info_by_name(file_.get(), p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
   }
@@ -269,9 +372,9 @@ bool result::failed() const noexcept {
 }
 
 bool result::incomplete() const noexcept {
-  return std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
+  return !only_in_store.empty() || std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
 }
 
-result compare_file(const std::string& source, const store_folder& store) { return walk(source, store).run(); }
+result compare_file(const std::string& source, const store_folder& store, const scope& wanted, const told& at) { return walk(source, store, wanted, at).run(); }
 
 }  // namespace zarrbits::verify

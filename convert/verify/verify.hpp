@@ -7,7 +7,8 @@
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
 //
 // Compared are the hierarchy, the shape, data type and fill value of every dataset, and every element. Attributes, links and named
-// types are counted only.
+// types are counted only. What the store says of itself is no reason to leave anything out: a selection is the caller's, and what only
+// the store says was not wanted is `unchecked`.
 //
 #ifndef ZARRBITS_CONVERT_VERIFY_VERIFY_HPP
 #define ZARRBITS_CONVERT_VERIFY_VERIFY_HPP
@@ -57,11 +58,20 @@ struct result {
   std::uint64_t attributes = 0, links = 0, named_types = 0;  // not compared
 
   bool failed() const noexcept;      // something differs, is missing or cannot be read
-  bool incomplete() const noexcept;  // something could not be compared
+  bool incomplete() const noexcept;  // something could not be compared, or the store has more than the source
 };
 
+// What of the source the store is to hold.
+struct scope {
+  std::string object;                         // that is the store's root; "": the whole file
+  std::vector<std::string> include, exclude;  // patterns of paths, as convert takes them
+  std::vector<std::string> external = {};     // folders in which the source's other files may be read, as convert takes them
+};
+
+using told = std::function<void(const std::string& path)>;  // what is at hand; again and again for the same object, as it goes on
+
 // Throws source_error (verify_source.hpp) or store_error (zarr_reader.hpp) where the file or the store cannot be opened at all.
-result compare_file(const std::string& source, const store_folder& store);
+result compare_file(const std::string& source, const store_folder& store, const scope& wanted = {}, const told& at = {});
 
 }  // namespace zarrbits::verify
 

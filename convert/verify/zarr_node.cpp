@@ -2,8 +2,13 @@
 //
 // Nodes of a store, and what their zarr.json says at the outermost level.
 //
+#include "convert/names.hpp"
 #include "convert/verify/zarr_json.hpp"
 #include "convert/verify/zarr_reader.hpp"
+#include "core/json.hpp"
+
+#include <set>
+#include <utility>
 
 namespace zarrbits::verify {
 
@@ -12,20 +17,19 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t most_metadata = 64u << 20;
-constexpr int deepest_metadata = 100;
 
 json read_metadata(const store_folder& folder, bool& exists) {
   const auto object = folder.open("zarr.json");
   exists = object != nullptr;
   if (!exists) return {};
   const std::vector<std::byte> text = read_object(*object, most_metadata);
-  const char* begin = reinterpret_cast<const char*>(text.data());
-  // what is done with JSON later recurses
-  const auto shallow = [&](int depth, json::parse_event_t, json&) {
-    if (depth > deepest_metadata) throw store_error((folder / "zarr.json").name() + " is nested too deeply");
-    return true;
-  };
-  json j = json::parse(begin, begin + text.size(), shallow, false);
+  json j;
+  try {
+    // not deeply nested, for what is done with it later recurses; and no key twice, for readers take the first or the last
+    j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration, (folder / "zarr.json").name());
+  } catch (const zarrbits::error& e) {
+    throw store_error(e.what());
+  }
   if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is no JSON object");
   return j;
 }
@@ -106,6 +110,80 @@ std::string unescape(const std::string& name) {
       i += 2;
     } else {
       out += name[i];
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// Names that are too long for a file system end with a hash, which tells nothing of the name. That spelling is the converter's own.
+constexpr const char* hash_mark = "%~";
+
+bool is_hashed(const std::string& stored) { return stored.find(hash_mark) != std::string::npos; }
+
+// What a stored name is found by: no HDF5 name holds a 0.
+std::string key_of_hashed(const std::string& stored) { return std::string(1, '\0') + stored; }
+
+}  // namespace
+
+child_nodes::child_nodes(const store_folder& group) {
+  for (const store_folder& child : group.nodes()) nodes_.emplace(is_hashed(child.last()) ? key_of_hashed(child.last()) : unescape(child.last()), child);
+}
+
+std::vector<store_folder> child_nodes::take(const std::string& name) {
+  const std::string stored = conversion::node_name(name);
+  const auto [first, last] = nodes_.equal_range(is_hashed(stored) ? key_of_hashed(stored) : name);
+  std::vector<store_folder> out;
+  for (auto i = first; i != last; ++i) out.push_back(i->second);
+  nodes_.erase(first, last);
+  return out;
+}
+
+std::vector<store_folder> child_nodes::rest() const {
+  std::vector<store_folder> out;
+  for (const auto& [name, child] : nodes_) out.push_back(child);
+  return out;
+}
+
+std::string older_metadata(const store_folder& node) {
+  for (const char* name : {".zarray", ".zgroup", ".zmetadata"}) {
+    if (node.open(name)) return name;
+  }
+  return "";
+}
+
+std::vector<std::string> differing_consolidated(const store_folder& group) {
+  const json whole = read_node(group);
+  const json all = whole.value("consolidated_metadata", json());
+  if (all.is_null()) return {};
+  if (!all.is_object() || !all.contains("metadata") || !all["metadata"].is_object()) return {""};
+  std::vector<std::string> out;
+  std::set<std::string> listed;
+  for (const auto& [path, said] : all["metadata"].items()) {
+    listed.insert(path);
+    bool same = said.is_object();
+    try {
+      const json is = read_node(group / path);
+      for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs", "storage_transformers"}) {
+        // an empty list of transformers is as good as none
+        const auto value = [&](const json& j) { return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json(); };
+        same = same && value(said) == value(is);
+      }
+    } catch (const store_error&) {
+      same = false;
+    }
+    if (!same) out.push_back(path);
+  }
+  // readers of it do not see what it does not tell
+  std::vector<std::pair<store_folder, std::string>> todo{{group, ""}};
+  while (!todo.empty() && out.empty()) {
+    const auto [folder, prefix] = todo.back();
+    todo.pop_back();
+    for (const store_folder& child : folder.nodes()) {
+      const std::string path = prefix + child.last();
+      if (!listed.count(path)) out.push_back(path);
+      todo.emplace_back(child, path + "/");
     }
   }
   return out;

@@ -20,6 +20,7 @@ constexpr std::uint64_t most_object = 2u << 30;  // what is held in memory at on
 
 zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   const json j = read_node(folder_);
+  if (j.value("zarr_format", json()) != 3 || j.value("node_type", json()) != "array") throw store_error("zarr.json is not that of an array of Zarr v3");
   for (const auto& item : j.items()) {
     const std::string& key = item.key();
     const json& value = item.value();

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,26 @@ store_selection selection_of(const store_folder& store);
 
 // Names of the store's directories escape what Zarr does not allow: %2F is "/".
 std::string unescape(const std::string& name);
+
+// The nodes directly in a group, by the HDF5 name that they stand for.
+class child_nodes {
+ public:
+  child_nodes() = default;
+  explicit child_nodes(const store_folder& group);
+
+  // Takes out those of that name. More than one where it is spelled in several ways, as "a" and "%61": a reader may open any of them.
+  std::vector<store_folder> take(const std::string& name);
+  std::vector<store_folder> rest() const;
+
+ private:
+  std::multimap<std::string, store_folder> nodes_;
+};
+
+// The name of metadata of Zarr v2 that stand beside the zarr.json of a node, or "": some readers take them first.
+std::string older_metadata(const store_folder& node);
+
+// Nodes ("" is the group itself) of which the group's consolidated metadata, if it has any, say other than their zarr.json does, or nothing.
+std::vector<std::string> differing_consolidated(const store_folder& group);
 
 class zarr_array {
  public:

@@ -112,6 +112,7 @@ std::vector<std::byte> base64(const std::string& text) {
   std::vector<std::byte> out;
   std::uint32_t bits = 0;
   unsigned count = 0;
+  if (text.size() % 4 != 0) throw store_error("\"fill_value\" is no base64");
   for (const char c : text) {
     unsigned v = 0;
     if (c >= 'A' && c <= 'Z') v = static_cast<unsigned>(c - 'A');

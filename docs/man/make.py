@@ -48,13 +48,22 @@ The set of kernels to use instead of the best that the processor has: portable, 
 .B ZARRBITS_HDF5_LOG
 What the plugins print on standard error when they refuse something.
 .TP
+.B ZARRBITS_STALLED_AFTER
+Seconds of processor time without progress after which reading a file is given up; 100 where it is not set.
+.TP
+.B ZARRBITS_SILENT_AFTER
+Seconds in which nothing happens at all, neither progress nor work of the processor, after which reading a file is given up; 3600 where it is not set.
+.TP
 .B NO_COLOR
 Where it is set and not empty, nothing is coloured.
 .TP
-.B AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL
+.B AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL, AWS_CA_BUNDLE
 For targets in S3, as other programs read them; also the files of profiles.
+.TP
+.B ZARRBITS_S3_PATIENCE
+Seconds for which an S3 server that does not answer is waited for before the request is sent again; 60 where it is not set.
 .SH EXIT STATUS
-0 success; 1 failure; 2 wrong usage or configuration; 3 done, but something was left out, which the output names.
+0 success; 1 failure; 2 wrong usage or configuration; 3 done, but something was left out, which the output names. A command that is ended by a signal dies of it.
 .SH SEE ALSO
 .BR h5dump (1),
 .BR h5repack (1)

@@ -67,6 +67,8 @@ struct convert_progress {
   std::uint64_t bytes_done, bytes;  // stored bytes of the source's datasets; `bytes` is 0 where they were not added up first
 };
 
+struct convert_result;
+
 struct convert_options {
   std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
   std::string store = {};   // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
@@ -78,7 +80,11 @@ struct convert_options {
   // group stands for all below it. A pattern that matches nothing is an error.
   std::vector<std::string> include = {}, exclude = {};
   bool allow_lossy = false; // exit status 0 where something was skipped or lossy
+  // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) have to be regular ones in its folder or below; these
+  // folders are allowed as well, or, with "all", any. Others are not read, and named.
+  std::vector<std::string> external = {};
   bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
+  bool allow_expansion = false;  // chunks may become more than 1,000 times larger, beyond `memory`, when they are decoded
   // "portable" (the default): codecs that all Zarr readers have. "native": stored chunks are copied where numcodecs has the filters as codecs
   // ("numcodecs.shuffle", ...); zarr-python and zarrs read those. "recode": all is encoded anew, with `compress`.
   std::string profile = {};
@@ -106,6 +112,10 @@ struct convert_options {
   std::optional<share_type> share = {};
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
   std::function<void(const std::string&)> warning = {};  // called before the first chunk is made: a sentence on what this run will not keep to
+  // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the conversion. The
+  // place to write a report.
+  std::function<void(const convert_result&)> before_done = {};
+  std::string run = {};  // tells what this run leaves, if it is killed, from what others leave: any text that is used once
   bool measure_first = false;    // add up the stored bytes before, for a progress bar
 };
 
@@ -116,6 +126,11 @@ struct convert_result {
   std::uint64_t store_objects = 0;  // files written
   std::uint64_t store_bytes = 0;
   double seconds = 0;
+  std::vector<std::string> other_files;   // that were read beside the source
+  struct refused_file {
+    std::string file, reason;
+  };
+  std::vector<refused_file> refused_files;  // that were not
 
   // True where something was skipped, or cannot be rebuilt from the store.
   bool lost() const noexcept;
@@ -123,8 +138,9 @@ struct convert_result {
   std::string report_json() const;
 };
 
-// Removes what a conversion left that was killed: a store that is marked as unfinished. True where there was one.
-bool remove_unfinished_store(const std::string& store, const std::string& endpoint = {}) noexcept;
+// Removes what a conversion left that was killed: a store that is marked as unfinished, and that nobody writes to. With `run`, only one that
+// the conversion with this convert_options::run began. True where there was one.
+bool remove_unfinished_store(const std::string& store, const std::string& endpoint = {}, const std::string& run = {}) noexcept;
 
 // Throws convert_error where an option, or two together, mean nothing. convert() does so before anything else.
 void check_options(const convert_options& options);
@@ -151,6 +167,8 @@ struct planned_dataset {
 struct convert_plan {
   std::vector<planned_dataset> datasets;
   std::uint64_t groups = 0;
+  std::vector<std::string> other_files;  // as convert_result has them
+  std::vector<convert_result::refused_file> refused_files;
   std::string json() const;  // strict JSON
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.

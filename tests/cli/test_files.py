@@ -109,7 +109,24 @@ class Files(unittest.TestCase):
         self.assertEqual((r.returncode, r.stdout), (0, b"\xbc\xfa\xff"))
         self.assertEqual(os.listdir("."), [])
 
+    def test_an_empty_name_is_an_error_and_not_a_pipe(self):
+        for command in ("encode", "decode"):
+            for arguments in ([""], ["-o", ""], ["--output=", "in"]):
+                r = run(command, *CAMERA, *arguments, data=b"\xbc\x0a\xff\x0f")
+                self.assertEqual((r.returncode, r.stdout), (2, b""), arguments)
+                self.assertTrue(is_one_sentence(r.stderr) and ("file is empty" in r.stderr or "no value" in r.stderr), r.stderr)
+        self.assertEqual(os.listdir("."), [])
+
     # -- output
+
+    def test_names_as_long_as_a_file_system_takes_are_written(self):
+        for name in ("a" * 250, "b" * 255, "\u20ac" * 85):
+            r = run("encode", *CAMERA, "-o", name, data=b"\xbc\x0a\xff\x0f")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual((os.listdir("."), self.read(name)), ([name], b"\xbc\xfa\xff"))
+            os.remove(name)
+        self.assertIn("too long", self.refused(run("encode", *CAMERA, "-o", "c" * 256, data=b"")))
+        self.assertEqual(os.listdir("."), [])
 
     def test_an_output_file_appears_whole(self):
         self.write("in", b"\xbc\x0a\xff\x0f")

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits verify` on stores that are written here by hand, from the specification, and then damaged in one place at a time."""
+import collections
+import ctypes
 import gzip
 import json
 import os
+import random
+import re
 import shutil
 import struct
 import tempfile
@@ -70,12 +74,33 @@ def edit(store, node, **changes):
         json.dump(metadata, f)
 
 
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
 def flip(store, key, at, mask=1):
     with open(os.path.join(store, key), "r+b") as f:
         f.seek(at)
         b = f.read(1)[0]
         f.seek(at)
         f.write(bytes([b ^ mask]))
+
+
+def write_sequences(file, name, kind, values, size):
+    """Sequences that h5py cannot write, by libhdf5 itself: `values` are their bytes, elements have `size`."""
+    with open("/proc/self/maps") as f:
+        library = ctypes.CDLL(next(line.split()[-1] for line in f if re.search(r"/libhdf5[^/]*\.so", line) and "_hl" not in line))
+    library.H5Dwrite.argtypes = [ctypes.c_int64] * 5 + [ctypes.c_char_p]
+    held = [ctypes.create_string_buffer(v) for v in values]
+    rows = b"".join(struct.pack("<QQ", len(v) // size, ctypes.addressof(h)) for v, h in zip(values, held))
+    dataset = h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple((len(values),)))
+    assert library.H5Dwrite(dataset.id, kind.id, 0, 0, 0, rows) >= 0
 
 
 def write_source(path):
@@ -183,6 +208,8 @@ DAMAGE = {
     "a boolean as int8": (lambda s: edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]), "/g/mask", "differs", None),
     "a byte order": (lambda s: edit(s, "g/int16", codecs=[BIG, GZIP]), "/g/int16", "differs", [0, 0]),
     "metadata that is no JSON": (lambda s: os.truncate(s + "/text/zarr.json", 20), "/text", "differs", None),
+    "a key that is given twice": (lambda s: write(s + "/enum/zarr.json", read(s + "/enum/zarr.json").replace(b'"fill_value": 0', b'"fill_value": 1, "fill_value": 0')),
+                                  "/enum", "differs", None),
     "an unknown key": (lambda s: edit(s, "text", more=1), "/text", "differs", None),
     "a dataset lost": (lambda s: shutil.rmtree(s + "/enum"), "/enum", "missing", None),
     "a dataset that is a group": (lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum"), "/enum", "differs", None),
@@ -206,8 +233,8 @@ class Verify(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def verify(self, source, store):
-        r = run("verify", "--json", source, store)
+    def verify(self, source, store, *more):
+        r = run("verify", "--json", source, store, *more)
         self.assertEqual(r.stderr, "")
         report = json.loads(r.stdout)
         self.assertEqual(report["exit_status"], r.returncode)
@@ -280,6 +307,141 @@ class Verify(unittest.TestCase):
             shutil.copytree(self.store, store)
             group(store + "/g/more")
             self.assertEqual(self.verify(self.source, store)[1]["only_in_store"], ["/g/more"])
+
+    def changed(self, folder, damage):
+        store = folder + "/s.zarr"
+        shutil.copytree(self.store, store)
+        damage(store)
+        return store
+
+    def outcomes(self, *arguments):
+        status, report = self.verify(*arguments)
+        return status, {f["path"]: f["outcome"] for f in report["findings"]}
+
+    def test_what_the_store_says_of_itself_is_no_excuse(self):
+        def excuse(store, **selection):
+            shutil.rmtree(store + "/g")
+            shutil.rmtree(store + "/text")
+            edit(store, "", attributes={"zarrbits": {"selection": selection}})
+        with tempfile.TemporaryDirectory() as folder:
+            store = self.changed(folder, lambda s: excuse(s, exclude=["/**"]))
+            self.assertEqual(self.outcomes(self.source, store), (3, {"/g": "unchecked", "/hard": "unchecked", "/text": "unchecked"}))  # a group stands for what is below
+            self.assertIn("zarrbits.selection", run("verify", self.source, store).stdout.decode())
+            edit(store, "", attributes={"zarrbits": {"selection": {"exclude": ["/g"]}}})
+            self.assertEqual(self.outcomes(self.source, store), (1, {"/g": "unchecked", "/hard": "unchecked", "/text": "missing"}))
+            # whoever asked for it says so
+            more = ["--exclude", "/g", "--exclude", "hard"]
+            self.assertEqual(self.outcomes(self.source, store, *more), (1, {"/text": "missing"}))
+            self.assertEqual(self.outcomes(self.source, store, *more, "--exclude", "te?t"), (0, {}))
+            self.assertEqual(self.outcomes(self.source, store, "--include", "/enum", "--include", "nan"), (1, {"/g/nan": "missing"}))
+            self.assertEqual(self.outcomes(self.source, store, "--include", "/hard")[1], {"/hard": "unchecked"})  # and not under its other name
+            self.assertEqual(run("verify", self.source, store, "--include", "/none").returncode, 1)
+            self.assertEqual(run("verify", self.source, store, "--include", "[").returncode, 2)
+
+    def test_a_store_of_one_object_is_the_whole_of_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = folder + "/g.zarr"
+            shutil.copytree(self.store + "/g", store)
+            edit(store, "", attributes={"zarrbits": {"selection": {"object": "/g"}}})
+            self.assertEqual(self.outcomes(self.source, store), (3, {"/": "unchecked"}))
+            self.assertEqual(self.outcomes(self.source + ":/g", store), (0, {}))
+            self.assertEqual(self.outcomes(self.source + ":/hard", store)[0], 1)
+
+    def test_what_a_reader_may_see_instead(self):
+        other = lambda s: shutil.copytree(s + "/enum", s + "/%65num") and flip(s, "%65num/c/0", 0)
+        def metadata(s):
+            out = {}
+            for d, _, files in os.walk(s):
+                if "zarr.json" in files and d != s:
+                    with open(d + "/zarr.json") as f:
+                        out[os.path.relpath(d, s)] = json.load(f)
+            return out
+        inline = lambda s, nodes: edit(s, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes})
+        cases = {
+            "a name spelled in another way": (other, (1, {"/enum": "differs"})),
+            "consolidated metadata": (lambda s: inline(s, metadata(s)), (0, {})),
+            "consolidated metadata that say other": (lambda s: inline(s, metadata(s) | {"g/nan": metadata(s)["g/nan"] | {"fill_value": 1.0}}), (3, {"/": "unchecked"})),
+            "consolidated metadata that say less": (lambda s: inline(s, {k: v for k, v in metadata(s).items() if k != "g/nan"}), (3, {"/": "unchecked"})),
+            "consolidated metadata that say more": (lambda s: inline(s, metadata(s) | {"more": metadata(s)["g/nan"]}), (3, {"/": "unchecked"})),
+            "consolidated metadata that are none": (lambda s: edit(s, "", consolidated_metadata=[]), None),
+            "one more node": (lambda s: shutil.copytree(s + "/enum", s + "/soft"), (3, {})),
+            "one more member": (lambda s: shutil.copytree(s + "/enum", s + "/mixed/more"), (3, {})),
+            "one more of a sequence": (lambda s: shutil.copytree(s + "/enum", s + "/sequences/offsets_1"), (3, {})),
+            "metadata of Zarr v2": (lambda s: shutil.copy(s + "/enum/zarr.json", s + "/enum/.zarray"), (3, {"/enum": "unchecked"})),
+            "a group's of Zarr v2": (lambda s: shutil.copy(s + "/zarr.json", s + "/.zgroup"), (3, {"/": "unchecked"})),
+            "a member's of Zarr v2": (lambda s: shutil.copy(s + "/zarr.json", s + "/sequences/values/.zarray"), (3, {"/sequences": "unchecked"})),
+            "what is nothing": (lambda s: shutil.copytree(s + "/enum", s + "/null/data"), (3, {})),
+        }
+        for name, (damage, expected) in cases.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                found = self.outcomes(self.source, self.changed(folder, damage))
+                self.assertEqual(found, expected) if expected else self.assertNotEqual(found[0], 0)
+
+    def test_nothing_odd_in_metadata_is_equal(self):
+        """ZARRBITS_MUTATIONS and ZARRBITS_SEED: more of them, and others."""
+        dice = random.Random(int(os.environ.get("ZARRBITS_SEED", "3")))
+        statuses = collections.Counter()
+        with tempfile.TemporaryDirectory() as folder:
+            store = self.changed(folder, lambda s: None)
+            nodes = sorted(d for d, _, files in os.walk(store) if "zarr.json" in files)
+            for _ in range(int(os.environ.get("ZARRBITS_MUTATIONS", "40"))):
+                path = dice.choice(nodes) + "/zarr.json"
+                before = read(path)
+                metadata = json.loads(before)
+                key = dice.choice(sorted(metadata))
+                old, metadata[key] = metadata[key], dice.choice([None, 0, -1, 1.5, "x", [], {}, [0], True, 2 ** 63, "NaN", [[]], {"name": "x"}, {"name": "gzip"}, [1, 2, 3]])
+                write(path, json.dumps(metadata).encode())
+                status = run("verify", self.source, store).returncode
+                write(path, before)
+                statuses[status] += 1
+                # the fill value of what holds sequences is nobody's: all of it is stored
+                harmless = key == "attributes" or old == metadata[key] or (key == "fill_value" and "/sequences/" in path)
+                self.assertIn(status, (0, 1, 3) if harmless else (1, 3), (path, key, metadata[key]))
+        print("metadata changed:", dict(statuses))
+
+    def test_raw_bytes_are_not_turned_round(self):
+        kind = np.dtype([("a", "<i2", (2,)), ("b", ">i2", (2,))])
+        struct_type = {"name": "struct", "configuration": {"fields": [{"name": n, "data_type": "r32"} for n in "ab"]}}
+        with tempfile.TemporaryDirectory() as folder:
+            with h5py.File(folder + "/r.h5", "w") as f:
+                f["d"] = np.array([((1, 2), (3, 4))], kind)
+            group(folder + "/r.zarr")
+            for a, b, status in (("<", ">", 0), ("<", "<", 0), (">", ">", 1)):  # as in the file, or in the machine's order
+                array(folder + "/r.zarr/d", [1], [1], struct_type, [BYTES], {"a": [0] * 4, "b": [0] * 4},
+                      {"c/0": struct.pack(a + "2h", 1, 2) + struct.pack(b + "2h", 3, 4)})
+                self.assertEqual(self.verify(folder + "/r.h5", folder + "/r.zarr")[0], status, (a, b))
+
+    def test_sequences_of_all_kinds_and_long_names(self):
+        inner = h5py.h5t.vlen_create(h5py.h5t.vlen_create(h5py.h5t.STD_I16LE))
+        pairs = h5py.h5t.vlen_create(h5py.h5t.array_create(h5py.h5t.STD_I32BE, (2,)))
+        long = "n" * 300, "n" * 299 + "m", "%" * 100
+        with tempfile.TemporaryDirectory() as folder:
+            source, store = folder + "/q.h5", folder + "/q.zarr"
+            with h5py.File(source, "w") as f:
+                for name in long:
+                    f["g/" + name] = np.arange(3)
+                f["wide"] = np.array([(1, "one")], np.dtype([("k" * 260, "<i4"), ("s", h5py.string_dtype())]))
+                f.create_dataset("texts", (2,), h5py.vlen_dtype(h5py.string_dtype()))[0] = ["a", "bc"]
+                d = h5py.Dataset(h5py.h5d.create(f.id, b"inner", inner, h5py.h5s.create_simple((3,))))
+                d[0] = np.array([np.array([1, 2], "i2"), np.array([3], "i2")], object)
+                letters = ctypes.create_string_buffer(b"word")
+                rows = struct.pack("<iQ", 7, ctypes.addressof(letters)) + struct.pack("<iQ", 8, ctypes.addressof(letters))
+                member = h5py.h5t.create(h5py.h5t.COMPOUND, 12)
+                member.insert(b"n", 0, h5py.h5t.STD_I32LE)
+                member.insert(b"s", 4, h5py.h5t.py_create(h5py.string_dtype(), logical=True))
+                write_sequences(f, "pairs", pairs, [struct.pack(">4i", 1, 2, 3, 4), b"", struct.pack(">2i", 5, 6)], 8)
+                write_sequences(f, "rows", h5py.h5t.vlen_create(member), [rows, rows[:12]], 12)
+            r = run("convert", "--quiet", source, store)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            status, report = self.verify(source, store)
+            self.assertEqual((status, report["findings"], report["only_in_store"]), (0, [], []))
+            self.assertEqual(report["datasets"]["equal"], len(long) + 5)
+            for key in ("inner/values/c/0", "inner/offsets_1/c/0", "inner/offsets/c/0", "pairs/values/c/0/0", "texts/values/c/0", "rows/values/s/c/0",
+                        "g/" + next(n for n in os.listdir(store + "/g") if "~" in n) + "/c/0"):
+                at = os.path.getsize(store + "/" + key) - 1
+                flip(store, key, at)
+                self.assertEqual(self.outcomes(source, store)[0], 1, key)
+                flip(store, key, at)
 
     def test_undefined_elements_are_never_called_equal_nor_different(self):
         with tempfile.TemporaryDirectory() as folder:

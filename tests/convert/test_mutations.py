@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Damaged files: real ones with bytes changed, converted under limits of time and memory.
+"""Damaged files: real ones, and some made here, with bytes changed, converted under limits of time and memory.
 
     test_mutations.py [--count N] [--seed S] [--only K] [--keep FOLDER]      60 by default; --only: mutation number K alone; --keep: files that fail
 
+Of two in three the checksums are right again (superblocks, object headers and the other structures of HDF5 1.8 and later; chunks with fletcher32), so that what
+was changed is believed. What malloc returns and what is freed is filled with marks; none of them may be in the store.
+
 Whatever is in a file, `zarrbits convert` must end with 0 (or 3, something was skipped), and then there is a store, or with 1, and then there is one sentence
 and no store. It must never be killed by a signal, hang, or take more than the memory that it is given. A file that kills libhdf5 is one of those that end with 1.
-The real files are found through ZARRBITS_CORPUS. The same seed makes the same files.
+The real files are found through ZARRBITS_CORPUS; without it there are only those made here. The same seed makes the same files.
 """
 import argparse
 import collections
@@ -16,8 +19,12 @@ import resource
 import signal
 import subprocess
 import sys
+import struct
 import tempfile
 import time
+
+import h5py
+import numpy as np
 
 COMMAND, CORPUS = os.environ["ZARRBITS_COMMAND"], os.environ.get("ZARRBITS_CORPUS")
 LARGEST_FILE, SECONDS, MEMORY = 64 << 10, 200, 2 << 30
@@ -41,17 +48,125 @@ def small_files():
     return sorted(found)
 
 
+MARKS = [bytes([b]) * 24 for b in (0x6B, 0x6B ^ 0xFF)]  # malloc's, and freed
+CHECKED = [s for s in SIGNATURES if s not in (b"TREE", b"SNOD", b"HEAP", b"GCOL")]
+
+
+def rotated(x, k):
+    return x << np.uint32(k) | x >> np.uint32(32 - k)
+
+
+def lookup3(data, lengths):
+    """Bob Jenkins' hash of the first so many bytes, for each of the lengths, which ascend (numpy)."""
+    lengths = np.asarray(lengths, "i8")
+    words = np.frombuffer(bytes(data) + b"\0" * (24 - len(data) % 12), "<u4")
+    result = np.empty(len(lengths), "u4")
+    a = lengths.astype("u4") + np.uint32(0xDEADBEEF)
+    b, c = a.copy(), a.copy()
+    for i in range(0, len(words) - 2, 3):
+        left = lengths[len(lengths) - len(a):] - 4 * i
+        ends = int(np.searchsorted(left, 12, "right"))
+        if ends:  # what is behind the end counts as zeros
+            x, y, z = (v[:ends] + (words[i + k] & (np.uint64(0xFFFFFFFF) >> (8 * np.clip(4 - (left[:ends] - 4 * k), 0, 4)).astype("u8")).astype("u4"))
+                       for k, v in enumerate((a, b, c)))
+            result[len(lengths) - len(a):][:ends] = final(x, y, z)
+        a, b, c = a[ends:], b[ends:], c[ends:]
+        if not len(a):
+            break
+        a, b, c = mixed(a + words[i], b + words[i + 1], c + words[i + 2])
+    return result
+
+
+def mixed(a, b, c):
+    for k in (4, 6, 8, 16, 19, 4):
+        a = (a - c) ^ rotated(c, k)
+        a, b, c = b, c + b, a
+    return a, b, c
+
+
+def final(a, b, c):
+    c = (c ^ b) - rotated(b, 14)
+    a = (a ^ c) - rotated(c, 11)
+    b = (b ^ a) - rotated(a, 25)
+    c = (c ^ b) - rotated(b, 16)
+    a = (a ^ c) - rotated(c, 4)
+    b = (b ^ a) - rotated(a, 14)
+    return (c ^ b) - rotated(b, 24)
+
+
+def fletcher32(data):
+    a = b = 0
+    for (word,) in struct.iter_unpack(">H", data + b"\0" * (len(data) % 2)):
+        a += word
+        b += a
+    def folded(v):
+        return (v - 1) % 65535 + 1 if v else 0
+    return folded(b) << 16 | folded(a)
+
+
+def checked_spans(data):
+    """Where what follows a signature ends with its checksum: (begin, checksum)."""
+    spans = []
+    for m in re.finditer(b"|".join(map(re.escape, CHECKED)), data):
+        for shortest, longest in (6, 256), (256, 1024), (1024, 4096):
+            piece = data[m.start():m.start() + longest + 4]
+            lengths = np.arange(shortest, len(piece) - 3)
+            sums = np.array([int.from_bytes(piece[i:i + 4], "little") for i in lengths], "u4")
+            hits = np.nonzero(lookup3(piece, lengths) == sums)[0] if len(lengths) else []
+            if len(hits):
+                spans.append((m.start(), m.start() + int(lengths[hits[0]])))
+                break
+    return spans
+
+
+def made_files(folder):
+    """Of every index of chunks and every filter of libhdf5, and chunks with checksums: (path, where these are)."""
+    made = []
+    numbers = (np.arange(3000, dtype="<i4") * 7919 % 1000).reshape(60, 50)
+    for libver in "earliest", "latest":
+        path = os.path.join(folder, f"made_{libver}.h5")
+        with h5py.File(path, "w", libver=libver) as f:
+            for name, options in {"fixed": {}, "one": {"chunks": (60, 50)}, "growing": {"maxshape": (None, 50)}, "both": {"maxshape": (None, None)}}.items():
+                for filters in {}, {"fletcher32": True}, {"compression": "gzip", "fletcher32": True}, {"compression": "lzf", "shuffle": True, "fletcher32": True}, {"scaleoffset": 0}:
+                    f.create_dataset(f"{name}/with_{'_'.join(filters) + str(filters.get('compression', ''))}", data=numbers, **{"chunks": (20, 25)} | options | filters)
+            f["contiguous"] = numbers
+            f["strings"] = np.array(["a", "bc", "def"] * 20, h5py.string_dtype())
+            f["pairs"] = np.array([(1, 2.5), (3, 4.5)], "i4,f8")
+            f["references"] = np.array([f["one"].ref, f.ref], h5py.ref_dtype)
+            f.attrs["title"], f.attrs["list"] = "made", [1.5, 2.5]
+            for i in range(12 if libver == "latest" else 3):
+                f["contiguous"].attrs[f"a{i}"] = i
+            chunks = []
+            f.visititems(lambda _, o: chunks.extend((c.byte_offset, c.byte_offset + c.size - 4) for c in map(o.id.get_chunk_info, range(o.id.get_num_chunks())))
+                         if isinstance(o, h5py.Dataset) and o.fletcher32 else None)
+        made.append((path, chunks))
+    return made
+
+
+def repaired(data, original, spans, chunks):
+    data = bytearray(data)
+    for begin, end in spans:
+        if end + 4 <= len(data) and data[begin:end + 4] != original[begin:end + 4]:
+            data[end:end + 4] = struct.pack("<I", int(lookup3(data[begin:end], [end - begin])[0]))
+    for begin, end in chunks:
+        if end + 4 <= len(data) and data[begin:end + 4] != original[begin:end + 4]:
+            data[end:end + 4] = struct.pack("<I", fletcher32(bytes(data[begin:end])))
+    return bytes(data)
+
+
 def places(data):
     """Where structures begin: the superblock, headers, trees and heaps by their signatures. Version 1 object headers have none: all over the file, then."""
     return [m.start() for m in re.finditer(b"|".join(map(re.escape, SIGNATURES)), data)]
 
 
-def mutated(data, r):
+def mutated(data, r, chunks=()):
     data = bytearray(data)
     structures = places(data)
     for _ in range(r.choice([1, 1, 1, 2, 4, 16])):
         kind = r.random()
-        if kind < 0.2:
+        if chunks and r.random() < 0.3:
+            at = r.randrange(*r.choice(chunks))
+        elif kind < 0.2:
             at = structures[0] + r.randrange(96)  # the superblock
         elif kind < 0.7:
             at = r.choice(structures) + r.randrange(4, 128)  # what follows a signature
@@ -82,12 +197,12 @@ def limits():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
 
 
-def convert(source, target):
+def convert(source, target, *more):
     """(exit status, or minus a signal, or None where it did not end; standard error)"""
     # a group of its own, so that all of it can be ended
     # libhdf5 follows rings of addresses for ever; 20 s of processor time without progress are enough to tell
-    process = subprocess.Popen([COMMAND, "convert", "--quiet", source, target], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               preexec_fn=limits, start_new_session=True, env=os.environ | {"ZARRBITS_STALLED_AFTER": "20"})
+    process = subprocess.Popen([COMMAND, "convert", "--quiet", source, target, *more], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               preexec_fn=limits, start_new_session=True, env=os.environ | {"ZARRBITS_STALLED_AFTER": "20", "MALLOC_PERTURB_": str(MARKS[0][0])})
     try:
         errors = process.communicate(timeout=SECONDS)[1]
         return process.returncode, errors.decode("utf-8", "replace")
@@ -121,6 +236,11 @@ def complaint(status, errors, target):
         return f"exit status {status}, but no store"
     elif status == 3 and not lines:
         return "exit status 3, but it does not say what was skipped"
+    for folder, _, names in os.walk(target):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as f:
+                if any(mark in f.read() for mark in MARKS):
+                    return f"memory of the process is in {os.path.join(folder, name)}"
     return ""
 
 
@@ -131,37 +251,47 @@ def main():
     options.add_argument("--only", type=int)
     options.add_argument("--keep")
     options = options.parse_args()
-    if not CORPUS:
-        print("SKIPPED: mutations of real files: ZARRBITS_CORPUS is not set")
-        return 0
-    files = small_files()
-    assert len(files) > 100, f"only {len(files)} small files in {CORPUS}"
+    real = small_files() if CORPUS else []
+    assert not CORPUS or len(real) > 100, f"only {len(real)} small files in {CORPUS}"
     ended, failures, slowest = collections.Counter(), 0, (0.0, "")
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+        made = made_files(folder)
+        files = [(path, []) for path in real] + made * (max(1, len(real) // 4))
+        spans = {}
         for k in range(options.count) if options.only is None else [options.only]:
             r = random.Random(options.seed * 1000003 + k)
-            original = r.choice(files)
+            original, chunks = r.choice(files)
             with open(original, "rb") as f:
-                data = mutated(f.read(), r)
+                data = f.read()
+            if r.random() < 0.67:
+                if original not in spans:
+                    spans[original] = checked_spans(data)
+                    assert CORPUS or spans[original] or "earliest" in original
+                data = repaired(mutated(data, r, chunks), data, spans[original], chunks)
+                ended["repaired"] += 1
+            else:
+                data = mutated(data, r, chunks)
+            more = r.choice([[], [], ["--keep-going"], ["--profile", "recode", "--compress", "none", "--keep-going"]])
             with open(source, "wb") as f:
                 f.write(data)
             started = time.monotonic()
-            status, errors = convert(source, target)
-            slowest = max(slowest, (time.monotonic() - started, f"{k}, {os.path.relpath(original, CORPUS)}"))
+            status, errors = convert(source, target, *more)
+            slowest = max(slowest, (time.monotonic() - started, f"{k}, {os.path.relpath(original, CORPUS or folder)}"))
             ended["libhdf5 died" if status == 1 and ("crashed" in errors or "come to an end" in errors) else status] += 1
             wrong = complaint(status, errors, target)
             if wrong:
                 failures += 1
-                print(f"FAILED: mutation {k} (seed {options.seed}) of {os.path.relpath(original, CORPUS)}: {wrong}", flush=True)
+                print(f"FAILED: mutation {k} (seed {options.seed}) of {os.path.relpath(original, CORPUS or folder)}: {wrong}", flush=True)
                 if options.keep:
                     os.makedirs(options.keep, exist_ok=True)
                     os.replace(source, os.path.join(options.keep, f"{options.seed}_{k}.h5"))
             elif options.only is not None:
                 print(errors)
             subprocess.run(["rm", "-rf", target], check=True)
+    checks = ended.pop("repaired", 0)
     count = sum(ended.values())
-    print(f"{count} mutations of {len(files)} files: " + ", ".join(f"{n} ended with {s}" for s, n in sorted(ended.items(), key=str)) +
+    print(f"{count} mutations of {len(real) + len(made)} files, {checks} with right checksums: " + ", ".join(f"{n} ended with {s}" for s, n in sorted(ended.items(), key=str)) +
           f"; slowest {slowest[0]:.1f} s ({slowest[1]}); {failures} failed")
     # damage that nothing notices would prove nothing
     assert options.only is not None or ended[1] + ended["libhdf5 died"] > count / 20, ended

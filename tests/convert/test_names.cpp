@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/names.hpp"
+#include "convert/sha256.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -32,7 +33,7 @@ BOOST_AUTO_TEST_CASE(ordinary_names_stay) {
 }
 
 BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
-  const std::string hostile[] = {"..", ".", "...", "/etc", "a\\b", "..\\..", "__init__", "zarr.json", "ZARR.JSON", "a%2Fb", "\x01\n", std::string("\xFF\xFE"),
+  const std::string hostile[] = {"..", ".", "...", "/etc", "a\\b", "..\\..", "__init__", "zarr.json", "ZARR.JSON", ".zarrbits-unfinished", ".Zarrbits-1.tmp", "a%2Fb", "\x01\n", std::string("\xFF\xFE"),
                                  std::string("a\xC0\xAF") + "b", std::string(300, 'x'), std::string(100, '\n')};
   std::set<std::string> all;
   for (const std::string& name : hostile) {
@@ -45,6 +46,7 @@ BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
       BOOST_TEST(n.find('\\') == std::string::npos);
       BOOST_TEST(n.substr(0, 2) != "__");
       BOOST_TEST(folded(n) != "zarr.json");
+      BOOST_TEST(!folded(n).starts_with(own_prefix));
       BOOST_TEST(is_utf8(n));
       if (n.find("%~") == std::string::npos) BOOST_TEST(decoded(n) == name);
       BOOST_TEST(all.insert(n).second);
@@ -56,6 +58,9 @@ BOOST_AUTO_TEST_CASE(escaped_names_do_not_collide_with_plain_ones) {
   BOOST_TEST(node_name("a\\b") == "a%5Cb");
   BOOST_TEST(node_name("a%5Cb") == "a%255Cb");
   BOOST_TEST(node_name(std::string(256, 'a')) != node_name(std::string(257, 'a')));
+  BOOST_TEST(node_name(std::string(256, 'a')) == std::string(200, 'a') + "%~02d7160d77e18c6447be80c2e355c7ed");  // sha256sum
+  BOOST_TEST(node_name("a" + std::string(90, '%')).starts_with("a%25"));
+  BOOST_TEST(node_name("a" + std::string(90, '%')).find("%25%~") == 196U);  // no escape is cut
 }
 
 BOOST_AUTO_TEST_CASE(names_that_differ_in_case_alone_can_be_told_apart) {
@@ -70,6 +75,36 @@ BOOST_AUTO_TEST_CASE(only_well_formed_utf8_is_text) {
     BOOST_TEST(!is_utf8(s), shown(s));
   }
   BOOST_TEST(shown("a\xFFz%") == "a%FFz%");
+}
+
+BOOST_AUTO_TEST_CASE(no_two_names_are_shown_as_one) {
+  for (const char* name : {"100%", "a%20b", "%ff", "%7F", "%%", "%"}) BOOST_TEST(shown(name) == name);
+  BOOST_TEST(shown("x%FF") == "x%25FF");
+  BOOST_TEST(utf8_text("x%FF\xFF") == "x%FF%FF");
+  const std::string letters = "%25F8a\xFF\xC3\xA9";
+  std::set<std::string> all;
+  std::size_t names = 0;
+  for (std::size_t n = 0; n < 9 * 9 * 9 * 9 * 9; ++n) {
+    std::string name;
+    for (std::size_t rest = n, i = 0; i < 5; ++i, rest /= 9) name += letters[rest % 9];
+    const std::string s = shown(name);
+    if (unshown(s) != name || !is_utf8(s)) BOOST_ERROR(s);
+    names += all.insert(s).second;
+  }
+  BOOST_TEST(names == all.size());
+  BOOST_TEST(names == 59049U);
+}
+
+BOOST_AUTO_TEST_CASE(sha256_is_that_of_fips_180_4) {
+  const auto of = [](const std::string& text, std::size_t step) {
+    sha256 sum;
+    for (std::size_t i = 0; i < text.size(); i += step) sum.add(std::string_view(text).substr(i, step));
+    return sum.hex();
+  };
+  BOOST_TEST(of("", 1) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  BOOST_TEST(of("abc", 1) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  BOOST_TEST(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 7) == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  BOOST_TEST(of(std::string(1'000'000, 'a'), 999) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 BOOST_AUTO_TEST_CASE(base64_is_that_of_rfc_4648) {

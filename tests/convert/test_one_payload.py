@@ -3,13 +3,14 @@
 import json
 import os
 import subprocess
+import zlib
 
 import h5py
 import numpy as np
 
 from store import COMMAND, Store, convert, run_tests
 
-ID = int(os.environ["ZARRBITS_PACKBITS_ID"])
+ID, PLUGINS = int(os.environ["ZARRBITS_PACKBITS_ID"]), os.environ["HDF5_PLUGIN_PATH"]
 
 
 def golden():
@@ -55,6 +56,44 @@ def test_the_plugin_is_not_needed_to_convert_what_it_wrote(folder):
     convert(source, store.path, "--quiet", "--codec", "bytes")
     assert store.chunk("camera/c/0") == decoded
     assert np.array_equal(store.read("mask"), np.arange(77).reshape(7, 11) % 3 == 0)
+
+
+def test_a_raw_chunk_under_a_mask_that_does_not_say_so_is_read_right(folder):
+    """Parallel HDF5 (1.10.8) stores a chunk that did not fit so: the values themselves, and a filter mask of 0."""
+    source, values = os.path.join(folder, "in.h5"), np.arange(128, dtype="<u2")
+    values[70] = 5000
+    after = {"alone": lambda p: None, "checked": lambda p: p.set_fletcher32(), "deflated": lambda p: p.set_deflate(1)}
+    with h5py.File(source, "w") as f:
+        for name, add in after.items():
+            dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            dcpl.set_chunk((64,))
+            dcpl.set_filter(ID, h5py.h5z.FLAG_OPTIONAL, (12,))
+            add(dcpl)
+            d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16LE, h5py.h5s.create_simple((128,)), dcpl)
+            h5py.Dataset(d)[:64] = values[:64]
+            raw = values[64:].tobytes()
+            d.write_direct_chunk((64,), {"alone": raw, "checked": raw + fletcher32(raw), "deflated": zlib.compress(raw)}[name], filter_mask=0)
+    with h5py.File(source, "r") as f:
+        for name in after:
+            assert np.array_equal(f[name][:], values), name
+    for plugins in (PLUGINS, folder):
+        os.environ["HDF5_PLUGIN_PATH"] = plugins
+        for options in ([], ["--codec", "bytes"]):
+            store = Store(os.path.join(folder, "out.zarr"))
+            convert(source, store.path, "--quiet", "--overwrite", *options)
+            for name in after:
+                assert np.array_equal(store.read(name), values), (name, options)
+        if plugins != folder:
+            subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
+
+
+def fletcher32(data):
+    """HDF5's, of an even number of bytes."""
+    a = b = 0
+    for i in range(0, len(data), 2):
+        a = (a + (data[i] << 8 | data[i + 1])) % 65535
+        b = (b + a) % 65535
+    return (b << 16 | a).to_bytes(4, "little")
 
 
 if __name__ == "__main__":

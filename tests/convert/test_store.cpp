@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <csignal>
 #include <fcntl.h>
+#include <atomic>
+#include <map>
 #include <thread>
 
 using namespace support;
@@ -31,10 +33,20 @@ std::unique_ptr<sink> open(const std::string& target, sink_options::existing exi
   return make_sink(target, {.target = existing, .source = source});
 }
 
+// Without the lock of who writes.
 std::size_t files_below(const std::string& path) {
   std::size_t files = 0;
-  for (const auto& e : fs::recursive_directory_iterator(path)) files += e.is_regular_file();
+  for (const auto& e : fs::recursive_directory_iterator(path)) files += e.is_regular_file() && e.path().filename() != "lock";
   return files;
+}
+
+const std::string group = R"({"zarr_format": 3, "node_type": "group"})", plan = R"({"zarrbits": "1", "source": "in.h5", "options": {}})";
+
+// One of several that share a plan.
+std::unique_ptr<sink> share(const std::string& target) {
+  auto s = make_sink(target, {.target = join, .shared = true});
+  s->put_new(".zarrbits-unfinished/plan", std::as_bytes(std::span(plan.data(), plan.size())));
+  return s;
 }
 
 std::string text(const std::optional<std::vector<std::byte>>& bytes) {
@@ -67,7 +79,7 @@ BOOST_AUTO_TEST_CASE(overwriting_removes_the_old_store_whole) {
     const auto s = open(f / "out");
     s->put("a/c/0", "old");
     s->put("a/zarr.json", "{}");
-    s->put("zarr.json", "{}");
+    s->put("zarr.json", group);
     s->finish();
   }
   {
@@ -85,7 +97,7 @@ BOOST_AUTO_TEST_CASE(the_source_is_never_removed) {
   folder f;
   {
     const auto s = open(f / "out");
-    s->put("zarr.json", "{}");
+    s->put("zarr.json", group);
     s->finish();
   }
   std::ofstream(f / "out/in.h5") << "data";
@@ -136,11 +148,13 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_cannot_be_written_leaves_no_file) {
 
 BOOST_AUTO_TEST_CASE(what_was_joined_stays_without_finish_and_can_be_joined_again) {
   folder f;
-  open(f / "out", join)->put("a/c/0", "x");
+  share(f / "out")->put("a/c/0", "x");
   BOOST_TEST(read_file(f / "out/a/c/0") == "x");
   BOOST_CHECK_THROW(open(f / "out"), convert_error);
   {
-    const auto first = open(f / "out", join), second = open(f / "out", join);
+    const auto first = share(f / "out"), second = share(f / "out");
+    BOOST_CHECK_EXCEPTION(open(f / "out", join), convert_error, says("another conversion"));  // alone
+    BOOST_CHECK_EXCEPTION(open(f / "out", replace), convert_error, says("another conversion"));
     first->put("a/c/1", "y");
     second->put("a/c/2", "z");
     first->put("zarr.json", "{}");
@@ -155,6 +169,7 @@ BOOST_AUTO_TEST_CASE(a_killed_run_can_be_replaced) {
   fs::create_directories(f / "out/a");
   fs::create_directories(f / "out/.zarrbits-unfinished");
   std::ofstream(f / "out/.zarrbits-unfinished/journal-0") << "done\n";
+  std::ofstream(f / "out/.zarrbits-unfinished/plan") << plan;
   std::ofstream(f / "out/a/zarr.json") << "{}";
   BOOST_CHECK_THROW(open(f / "out"), convert_error);
   {
@@ -168,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_killed_run_can_be_replaced) {
 BOOST_AUTO_TEST_CASE(an_old_store_half_removed_is_not_gone_on_with) {
   folder f;
   fs::create_directories(f / "out/.zarrbits-unfinished");
-  std::ofstream(f / "out/.zarrbits-unfinished/removing") << "";
+  std::ofstream(f / "out/.zarrbits-unfinished/removing") << R"({"zarrbits": "1", "removing": true})";
   std::ofstream(f / "out/old") << "";
   BOOST_CHECK_EXCEPTION(open(f / "out", join), convert_error, says("not wholly removed"));
   open(f / "out", replace)->finish();
@@ -177,7 +192,7 @@ BOOST_AUTO_TEST_CASE(an_old_store_half_removed_is_not_gone_on_with) {
 
 BOOST_AUTO_TEST_CASE(temporary_files_of_killed_runs_are_no_keys_and_go_in_the_end) {
   folder f;
-  open(f / "out", join)->put("a/c/0", "x");
+  share(f / "out")->put("a/c/0", "x");
   std::ofstream(f / "out/a/c/.zarrbits-0123456789abcdef-7.tmp") << "half";
   const auto s = open(f / "out", join);
   BOOST_TEST(s->list("a/c") == std::vector<std::string>{"a/c/0"});
@@ -263,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_journal_grows_and_a_torn_line_does_not_spoil_the_next) {
   folder f;
   const std::string journal = ".zarrbits-unfinished/journal-3";
   {
-    const auto s = open(f / "out", join);
+    const auto s = share(f / "out");
     BOOST_TEST(text(s->get(journal)) == "(none)");
     s->append(journal, "one\n");
     s->append(journal, "two\n");
@@ -273,13 +288,13 @@ BOOST_AUTO_TEST_CASE(a_journal_grows_and_a_torn_line_does_not_spoil_the_next) {
   s->append(journal, "three\n");
   s->append(journal, "four\n");
   BOOST_TEST(text(s->get(journal)) == "one\ntwo\nthr\nthree\nfour\n");
-  BOOST_TEST(s->list(".zarrbits-unfinished") == std::vector<std::string>{journal});
+  BOOST_TEST((s->list(".zarrbits-unfinished") == std::vector<std::string>{journal, ".zarrbits-unfinished/plan"}));
   BOOST_TEST(s->list("no/such/folder").empty());
 }
 
 BOOST_AUTO_TEST_CASE(many_threads_and_two_sinks_write_one_store) {
   folder f;
-  const auto first = open(f / "out", join), second = open(f / "out", join);
+  const auto first = share(f / "out"), second = share(f / "out");
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
@@ -304,6 +319,71 @@ BOOST_AUTO_TEST_CASE(many_threads_and_two_sinks_write_one_store) {
   BOOST_TEST(text(first->get("a/c/71/5")) == "a/c/71/5");
   first->finish();
   BOOST_TEST(files_below(f / "out") == 800U);
+}
+
+BOOST_AUTO_TEST_CASE(no_key_leads_out_of_the_store) {
+  folder f;
+  const std::string bad[] = {"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", "a/..", std::string("a\0b", 3), std::string(256, 'x'),
+                             "a/" + std::string(300, 'x'), [] {
+                               std::string deep = "a";
+                               for (int i = 0; i < 2048; ++i) deep += "/a";
+                               return deep;
+                             }()};
+  for (const std::string target : {"out", "out.zip"}) {
+    const auto s = open(f / target);
+    for (const std::string& key : bad) {
+      BOOST_CHECK_EXCEPTION(s->put(key, "x"), convert_error, says("no place in a store"));
+      BOOST_CHECK_EXCEPTION(s->put_new(key, std::as_bytes(std::span("x", 1))), convert_error, says("no place in a store"));
+    }
+    s->put("..a/b..", "x");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(of_two_that_put_one_new_object_one_hears_so) {
+  folder f;
+  for (const std::string target : {"out", "out.zip"}) {
+    const auto s = open(f / target);
+    const auto put = [&](std::string_view text) { return s->put_new("a/b", std::as_bytes(std::span(text.data(), text.size()))); };
+    BOOST_TEST(put("one"));
+    BOOST_TEST(!put("two"));
+    BOOST_TEST(text(s->get("a/b")) == "one");
+    std::map<std::string, std::uint64_t, std::less<>> all;
+    s->put("a/c/d", "12345");
+    s->each("a", [&](std::string_view key, std::uint64_t size) { all[std::string(key)] = size; });
+    BOOST_TEST((all == std::map<std::string, std::uint64_t, std::less<>>{{"a/b", 3}, {"a/c/d", 5}}));
+  }
+  const auto first = share(f / "shared"), second = share(f / "shared");
+  std::atomic<int> times = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) times += (t % 2 ? first : second)->put_new("n/" + std::to_string(i), std::as_bytes(std::span("x", 1)));
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  BOOST_TEST(times == 50);
+  BOOST_TEST(files_below(f / "shared") == 51U);  // nothing temporary
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_run_is_removed_by_its_own_name_alone) {
+  folder f;
+  using zarrbits::conversion::remove_unfinished;
+  for (const std::string run : {"mine", ""}) {
+    fs::create_directories(f / "out/.zarrbits-unfinished");
+    std::ofstream(f / "out/.zarrbits-unfinished/plan") << plan;
+    std::ofstream(f / "out/.zarrbits-unfinished/lock") << "mine";
+    std::ofstream(f / "out/chunk") << "x";
+    BOOST_TEST(!remove_unfinished(f / "out", {.run = "other"}));
+    {
+      const auto s = share(f / "out");
+      BOOST_TEST(!remove_unfinished(f / "out", {.run = run}));  // somebody writes
+    }
+    BOOST_TEST(files_below(f / "out") == 2U);
+    BOOST_TEST(remove_unfinished(f / "out", {.run = run}));
+    BOOST_TEST(!fs::exists(f / "out"));
+  }
+  const auto s = open(f / "out.zip");
+  BOOST_TEST(!remove_unfinished(f / "out.zip", {}));
 }
 
 BOOST_AUTO_TEST_CASE(a_store_that_is_synced_is_the_same_store) {

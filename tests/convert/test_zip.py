@@ -63,6 +63,12 @@ class Zip(unittest.TestCase):
         (self.folder / "out.zip").write_text("precious")
         self.assertEqual(convert(self.source, self.folder / "out.zip", "--overwrite").returncode, 1)
         self.assertEqual((self.folder / "out.zip").read_text(), "precious")
+        for name in ("precious", "zarr.json", "a/zarr.json"):  # an archive, but no store
+            with zipfile.ZipFile(self.folder / "out.zip", "w") as z:
+                z.writestr(name, "precious")
+            before = (self.folder / "out.zip").read_bytes()
+            self.assertEqual(convert(self.source, self.folder / "out.zip", "--overwrite").returncode, 1)
+            self.assertEqual((self.folder / "out.zip").read_bytes(), before)
 
     def test_a_failed_conversion_leaves_nothing(self):
         with h5py.File(self.source, "w") as f:

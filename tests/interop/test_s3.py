@@ -365,6 +365,28 @@ def test_a_source_in_s3(server, remote_source, tmp_path):
     assert (tmp_path / "d.zarr/c/7").read_bytes() == np.arange(70, 80, dtype="f4").tobytes()
 
 
+def test_a_source_in_s3_reads_no_other_file(server, tmp_path):
+    _, endpoint = server
+    raw = tmp_path / "raw"
+    raw.write_bytes(b"SECRET--")
+    with h5py.File(tmp_path / "other.h5", "w") as f:
+        f["d"] = np.frombuffer(b"SECRET--", "u1")
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("external", (8,), "u1", external=[(str(raw), 0, 8)])
+        for i, name in enumerate((str(tmp_path / "other.h5"), "other.h5", f"{endpoint}/{BUCKET}/other.h5")):
+            layout = h5py.VirtualLayout((8,), "u1")
+            layout[:] = h5py.VirtualSource(name, "d", (8,))
+            f.create_virtual_dataset(f"virtual{i}", layout)
+    for name in ("in.h5", "other.h5"):
+        client(endpoint).upload_file(str(tmp_path / name), BUCKET, name)
+    done = convert(f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--endpoint", endpoint)
+    assert done.returncode == 3 and str(raw) in done.stderr and "--external" in done.stderr, done.stderr
+    assert not any(b"SECRET" in data for data in files(tmp_path / "out.zarr").values())
+    done = convert(f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--overwrite", "--endpoint", endpoint, "--external", str(tmp_path))
+    assert (tmp_path / "out.zarr/external/c/0").read_bytes() == b"SECRET--" == (tmp_path / "out.zarr/virtual0/c/0").read_bytes(), done.stderr
+    assert done.returncode == 3 and "virtual2" in done.stderr
+
+
 def test_a_source_in_s3_that_changed_is_not_gone_on_with(server, tmp_path):
     _, endpoint = server
     for value in (1, 2):

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Texts of strangers on their way to a terminal or a log: names in a file, what a file's library says, arguments.
+//
+//   print_error("cannot open " + quote(path));   // print_error(), say() and tables pass through printable() whatever they are given
+//
+#ifndef ZARRBITS_COMMAND_PRINTABLE_HPP
+#define ZARRBITS_COMMAND_PRINTABLE_HPP
+
+#include <string>
+#include <string_view>
+
+namespace zarrbits::cli {
+
+// A text on one line that does to a terminal what it says: control characters (C1 and DEL too), line separators, marks that change the
+// direction of what follows, and bytes that are no UTF-8 come out as \x1b, byte by byte. As they are, they would let a name move the cursor, hide
+// what stands beside it, or begin a line of its own. What is printable already stays as it is.
+std::string printable(std::string_view text);
+
+// The same for JSON, where they are \u001b: the value stays what it was.
+std::string printable_json(std::string_view json);
+
+// One argument for a shell, printable: name, 'a name', or $'a\x1bname' (bash, zsh).
+std::string shell_quoted(std::string_view text);
+
+// A name in a sentence: "name"; where that would not be one argument for a shell, $'a\x1bname'.
+std::string quote(std::string_view name);
+
+}  // namespace zarrbits::cli
+
+#endif

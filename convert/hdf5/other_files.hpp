@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets of external links.
+// A stranger's file may name any: /etc/passwd, a pipe on which the reader waits for ever. Two checks stand before that, with one rule:
+// HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before each is opened; raw files libhdf5 opens past every driver, so that
+// look_beside() finds them, through virtual datasets of virtual datasets, before any value is read.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
+#define ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
+
+#include "convert/hdf5/h5.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Regular files in the source's folder and below, symbolic links resolved, may be read, and those that `allowed` adds: folders, or "all".
+class file_gate {
+ public:
+  // `name`: as libhdf5 is given it. Throws convert_error where an allowed folder is none.
+  file_gate(std::string name, bool remote, const std::vector<std::string>& allowed);
+
+  enum class answer { allowed, missing, refused };
+  answer ask(const std::string& name);
+  // The same, for one that libhdf5 is to open now. The source itself is let in until it is open.
+  bool let_in(const char* name) noexcept;
+  bool is_source(const char* name) const { return opening_ && name_ == name; }
+  void source_is_open() { opening_ = false; }
+
+  // Why ask() last said no, as a sentence without its end; empty where it did not since forget_refusal().
+  const std::string& refusal() const { return refusal_; }
+  void forget_refusal() { refusal_.clear(); }
+  // The last one is to be told.
+  void note_refusal() { refused_[refused_file_] = refusal_; }
+  // A raw file that is to be read.
+  void note_read() { read_.insert(asked_); }
+
+  // The folders that the names had by which this file was opened, in that order.
+  std::vector<std::string> folders_of(const std::string& name) const;
+
+  const std::set<std::string>& read() const { return read_; }
+  const std::map<std::string, std::string>& refused() const { return refused_; }  // and why
+
+ private:
+  using identity = std::pair<dev_t, ino_t>;
+  void note_folder(const identity& file, const std::string& name);
+
+  std::string name_;
+  bool opening_ = true, all_ = false;
+  std::vector<std::string> allowed_;
+  identity source_{};
+  std::string asked_, refusal_, refused_file_;
+  std::set<std::string> read_;
+  std::map<std::string, std::string> refused_;
+  std::map<identity, std::vector<std::string>> folders_;
+};
+
+// What the values of a dataset need beside the file that it is in.
+struct beside {
+  std::vector<bool> found;  // of each source of a virtual dataset: it is there, and may be read
+  std::uint64_t missing = 0, refused = 0;  // of those that are not
+  std::string why_refused;  // the first of them
+  std::string obstacle;     // why no value may be read at all; else empty
+  bool endless = false;     // not even the extent: a virtual dataset of itself
+  std::uint64_t raw_bytes = 0;  // in external files
+};
+beside look_beside(hid_t dataset, file_gate& gate);
+
+// For reports.
+void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
+void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read, const std::vector<convert_result::refused_file>& refused);
+
+}  // namespace zarrbits::conversion
+
+#endif

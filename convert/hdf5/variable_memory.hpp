@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Strings and sequences of variable length, for which libhdf5 allocates memory while it reads them: a file of a megabyte can make it gigabytes, for any
+// number of values may be one and the same piece of the file.
+//
+//   variable_memory strings(64 << 20);
+//   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says whether it was that
+//
+#ifndef ZARRBITS_CONVERT_HDF5_VARIABLE_MEMORY_HPP
+#define ZARRBITS_CONVERT_HDF5_VARIABLE_MEMORY_HPP
+
+#include "convert/hdf5/h5.hpp"
+#include "convert/hdf5/type_tree.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace zarrbits::conversion {
+
+// What was allocated lives as long as this.
+class variable_memory {
+ public:
+  explicit variable_memory(std::uint64_t most);
+  ~variable_memory();
+  variable_memory(const variable_memory&) = delete;
+  variable_memory& operator=(const variable_memory&) = delete;
+
+  hid_t transfer() const { return transfer_; }  // a property list for H5Dread and H5Tconvert
+  bool exceeded() const { return exceeded_; }
+  std::uint64_t used() const { return used_; }
+  void clear();
+
+ private:
+  struct block;
+  static void* allocate(std::size_t size, void* self);
+  static void give_back(void* memory, void* self);
+
+  std::uint64_t most_, used_ = 0;
+  bool exceeded_ = false;
+  block* blocks_ = nullptr;
+  h5::handle transfer_;
+};
+
+// True where values have strings or sequences of variable length in them.
+bool holds_variable(const type_tree& t);
+
+// The bytes that H5Aread would allocate for an attribute: it cannot be told how many it may. Throws h5::failure where that is more than `most`.
+std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most);
+
+}  // namespace zarrbits::conversion
+
+#endif

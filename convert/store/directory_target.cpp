@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/store/directory_target.hpp"
+
+#include "convert/json_text.hpp"
+
+#include <zarrbits/convert.hpp>
+#include <zarrbits/version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+using existing = sink_options::existing;
+
+namespace {
+
+constexpr const char* plan_name = "plan";
+
+std::string text_of_file(int folder, const char* name) {
+  try {
+    const auto bytes = read_regular_file(folder, name, name);
+    if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  } catch (const convert_error&) {  // nothing that the converter writes
+  }
+  return {};
+}
+
+bool is_node(int folder) { return is_zarr_node(text_of_file(folder, "zarr.json")); }
+bool is_plan(int mark) { return is_own_plan(text_of_file(mark, plan_name)); }
+
+bool is_removing(int mark) {
+  const auto j = parse_foreign_json(text_of_file(mark, removing));
+  return j.is_object() && j.contains("zarrbits") && j["zarrbits"].is_string() && j.contains("removing");
+}
+
+// Every zarr.json below `folder`, the outermost first: from then on no reader sees a node there.
+void remove_metadata(const fs::path& folder) {
+  fs::remove(folder / "zarr.json");
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink()) remove_metadata(entry.path());
+  }
+}
+
+// Of the folder of the unfinished, which is no symbolic link. The lock stays.
+void empty_mark(const fs::path& mark, const std::string& but = {}) {
+  for (const auto& entry : fs::directory_iterator(mark)) {
+    const std::string name = entry.path().filename().native();
+    if (name != lock_name && name != but) fs::remove_all(entry.path());
+  }
+}
+
+}  // namespace
+
+void remove_content(const std::string& root) {
+  remove_metadata(root);
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (entry.path().filename() != unfinished_folder) fs::remove_all(entry.path());
+  }
+}
+
+// What is in the target, but for the lock.
+struct directory_target::content {
+  bool mark = false, plan = false, half_removed = false, more_in_mark = false, more = false;
+
+  explicit content(const directory_target& t) {
+    for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != unfinished_folder;
+    const file_descriptor mark_fd(::openat(t.root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!mark_fd && errno == ENOENT) return;
+    if (!mark_fd) fail_file("cannot use the folder", t.path_ + "/" + unfinished_folder, errno, "remove it or choose another target");
+    mark = true;
+    for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / unfinished_folder)) more_in_mark = more_in_mark || entry.path().filename() != lock_name;
+    plan = is_plan(mark_fd.get());
+    half_removed = is_removing(mark_fd.get());
+  }
+  bool empty() const { return !more && !more_in_mark; }
+};
+
+directory_target::directory_target(const std::string& path) : path_(path) {}
+
+directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
+  const bool shared = options.target == existing::join && options.shared;
+  const auto busy = [&] { return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name"); };
+  for (int tries = 0;; ++tries) {  // another process may remove at any moment what this one has just seen
+    if (tries == 200) throw busy();
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    created_root_ = false;
+    if (::mkdir(path_.c_str(), 0777) == 0) created_root_ = true;
+    else if (errno != EEXIST) fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!root_ && errno == ENOTDIR) throw convert_error("the target \"" + path_ + "\" exists and is no directory; choose another name or remove it");
+    if (!root_ && errno == ENOENT) continue;
+    if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
+    try {
+      look(options, false);
+      if (!open_mark()) continue;
+      const lock_state state = take_lock(lock_.get(), mark_.get(), lock_name, shared);
+      if (state == lock_state::gone) continue;
+      if (state == lock_state::busy || (state == lock_state::unknown && options.target == existing::refuse && !made_mark_)) throw busy();
+    } catch (const fs::filesystem_error& e) {
+      if (e.code() == std::errc::no_such_file_or_directory) continue;
+      fail_file("cannot list the target", path_, e.code().value(), "choose another place");
+    }
+    break;
+  }
+  try {
+    const bool replaced = look(options, true);
+    if (!shared) {
+      const int error = ::ftruncate(lock_.get(), 0) != 0 ? errno : write_all(lock_.get(), std::as_bytes(std::span(options.run.data(), options.run.size())));
+      if (error) fail_file("cannot write to the store", path_, error);
+    }
+    if (replaced) replace(options);
+  } catch (const fs::filesystem_error& e) {
+    undo();
+    fail_file("cannot list the target", path_, e.code().value(), "choose another place");
+  } catch (...) {
+    undo();
+    throw;
+  }
+}
+
+// Throws where `options` do not allow what is there. True where it has to be removed.
+bool directory_target::look(const sink_options& options, bool locked) {
+  const content there(*this);
+  const std::string target = "the target \"" + path_ + "\"";
+  if (there.empty()) return false;
+  if (options.target == existing::refuse) throw convert_error(target + " exists; choose another name, or replace it with --overwrite");
+  const bool node = is_node(root());
+  if (options.target == existing::replace) {
+    if (node || there.plan || there.half_removed) return true;
+    throw convert_error(target + " exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
+  }
+  if (there.half_removed) throw convert_error(target + " is an old store that was not wholly removed; replace it with --overwrite");
+  if (!there.plan) {
+    throw convert_error(target + " exists and is no unfinished store that could be gone on with; choose another name" +
+                        (node ? ", or replace it with --overwrite" : ""));
+  }
+  if (locked) found_unfinished_ = true;
+  return false;
+}
+
+// The folder of the unfinished and the lock in it. False where somebody has removed them meanwhile.
+bool directory_target::open_mark() {
+  made_mark_ = ::mkdirat(root(), unfinished_folder, 0777) == 0;
+  if (!made_mark_ && errno != EEXIST) {
+    const int error = errno;
+    if (created_root_) ::rmdir(path_.c_str());
+    if (error == ENOENT) return false;
+    fail_file("cannot write to the store", path_, error);
+  }
+  const std::string name = path_ + "/" + unfinished_folder;
+  mark_ = file_descriptor(::openat(root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!mark_ && errno == ENOENT) return false;
+  if (!mark_) fail_file("cannot use the folder", name, errno, "remove it or choose another target");
+  lock_ = file_descriptor(::openat(mark_.get(), lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!lock_ && errno == ENOENT) return false;
+  struct stat info {};
+  if (!lock_ || ::fstat(lock_.get(), &info) != 0) {
+    const int error = errno;
+    undo();
+    fail_file("cannot write to the store", name + "/" + lock_name, error);
+  }
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1) throw convert_error("\"" + name + "/" + lock_name + "\" is no file of this store; choose another target");
+  return true;
+}
+
+// Where nothing was begun, nothing stays.
+void directory_target::undo() noexcept {
+  try {
+    if (!content(*this).more_in_mark) remove_mark();
+    if (created_root_) ::rmdir(path_.c_str());
+  } catch (...) {
+  }
+}
+
+void directory_target::replace(const sink_options& options) {
+  const fs::path root = path_, mark = root / unfinished_folder;
+  std::error_code e;
+  const fs::path relative = fs::weakly_canonical(options.source, e).lexically_relative(fs::weakly_canonical(root, e));
+  if (!options.source.empty() && !relative.empty() && *relative.begin() != "..") {
+    throw convert_error("the source \"" + options.source + "\" lies inside the target \"" + path_ + "\"; choose another target");
+  }
+  try {
+    fs::remove_all(mark / removing);
+    const std::string text = json_text({{"zarrbits", version()}, {"removing", true}}) + "\n";
+    file_descriptor fd(::openat(mark_.get(), removing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    int error = fd ? write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size()))) : errno;
+    if (const int closing = fd.close(); !error) error = closing;
+    if (error) fail_file("cannot write", (mark / removing).native(), error);
+    remove_content(path_);
+    empty_mark(mark, removing);  // the journal of an older run is no journal of this one
+    fs::remove(mark / removing);
+  } catch (const fs::filesystem_error& error) {
+    throw convert_error("cannot remove the old store \"" + path_ + "\": " + error.code().message() +
+                        "; remove it yourself or choose another name");
+  }
+}
+
+// The lock first: who waits for it then looks again at what is there.
+void directory_target::remove_mark() {
+  const fs::path mark = fs::path(path_) / unfinished_folder;
+  for (int tries = 0;; ++tries) {
+    empty_mark(mark);
+    ::unlinkat(mark_.get(), lock_name, 0);
+    if (::unlinkat(root(), unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
+    if (errno != ENOTEMPTY && errno != EEXIST) fail_file("cannot finish the store", path_, errno, "convert again");
+    // a process that was too late to share the store has made a lock of its own, and will see that there is nothing for it
+    if (tries >= 3 && content(*this).more_in_mark) fail_file("cannot finish the store", path_, ENOTEMPTY, "convert again");
+    if (tries >= 3) return;
+  }
+}
+
+void directory_target::discard() noexcept {
+  try {
+    remove_content(path_);
+    remove_mark();
+    if (created_root_) ::rmdir(path_.c_str());
+  } catch (...) {  // the mark still says that the store is not whole
+  }
+}
+
+void directory_target::finish() {
+  try {
+    remove_mark();
+  } catch (const fs::filesystem_error& e) {
+    if (e.code() != std::errc::no_such_file_or_directory) fail_file("cannot finish the store", path_, e.code().value(), "convert again");
+  }
+}
+
+bool directory_target::remove_unfinished(const std::string& path, const sink_options& options) {
+  directory_target t(path);
+  t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!t.root_) return false;
+  const content there(t);
+  if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark()) return false;
+  if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) != lock_state::taken) return false;
+  if (!options.run.empty()) {
+    const auto run = read_regular_file(t.mark_.get(), lock_name, lock_name);
+    if (!run || std::string_view(reinterpret_cast<const char*>(run->data()), run->size()) != options.run) return false;
+  }
+  t.created_root_ = true;  // it goes if nothing else is in it
+  t.discard();
+  return true;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The folder that becomes a store: what may be done with what is there, and that one process alone does it, or several that share a plan.
+//
+#ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
+#define ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
+
+#include "convert/store/files.hpp"
+#include "convert/store/sink.hpp"
+
+#include <string>
+
+namespace zarrbits::conversion {
+
+// Holds the lock of the folder (.zarrbits-unfinished/lock) as long as it lives; the kernel lets it go where the process is killed. Where the
+// file system knows no locks, only that the folder of the unfinished is new tells runs apart.
+class directory_target {
+ public:
+  // Makes the folder, or removes what may be removed, or takes what may be gone on with. Throws convert_error.
+  directory_target(const std::string& path, const sink_options& options);
+
+  int root() const { return root_.get(); }
+  bool created_root() const { return created_root_; }
+  // Something of an earlier run, or of another process, is in it.
+  bool found_unfinished() const { return found_unfinished_; }
+
+  // Takes away everything, the metadata first: it was no success. What cannot be removed stays, marked as unfinished.
+  void discard() noexcept;
+  // Takes away what only the unfinished have: the store is whole. Throws convert_error.
+  void finish();
+
+  // What a run left that was killed, of options.run or any. True where there was something, and nobody else writes to it.
+  static bool remove_unfinished(const std::string& path, const sink_options& options);
+
+ private:
+  struct content;
+  explicit directory_target(const std::string& path);
+  bool open_mark();
+  bool look(const sink_options& options, bool locked);
+  void replace(const sink_options& options);
+  void undo() noexcept;
+  void remove_mark();
+
+  std::string path_;
+  file_descriptor root_, mark_, lock_;
+  bool created_root_ = false, made_mark_ = false, found_unfinished_ = false;
+};
+
+// Removes everything in the folder but what the converter keeps to itself, every zarr.json first, the outermost before the others.
+// Symbolic links are removed, not followed.
+void remove_content(const std::string& root);
+
+}  // namespace zarrbits::conversion
+
+#endif

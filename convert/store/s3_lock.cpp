@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/store/s3_lock.hpp"
+
+#include "convert/json_text.hpp"
+#include "convert/store/s3.hpp"
+#include "convert/store/s3_upload.hpp"
+
+#include <zarrbits/version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <thread>
+
+namespace zarrbits::conversion {
+
+double s3_lock_seconds() { return std::max(2.0, s3_patience()); }
+
+std::string s3_mark(std::string_view run, std::string_view sink) {
+  return json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
+}
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string string_in(const json& j, const char* name) {
+  const auto found = j.is_object() ? j.find(name) : j.end();
+  return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+bool s3_is_mark(std::string_view text) {
+  const json j = parse_foreign_json(text);
+  return !string_in(j, "zarrbits").empty() && !string_in(j, "sink").empty();
+}
+
+bool s3_is_mark_of(std::string_view text, std::string_view run) { return string_in(parse_foreign_json(text), "run") == run; }
+
+std::optional<double> seconds_of(const std::string& time) {
+  for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
+    std::tm utc{};
+    if (::strptime(time.c_str(), form, &utc)) return static_cast<double>(::timegm(&utc));
+  }
+  return std::nullopt;
+}
+
+convert_error s3_taken(const std::string& target) {
+  return convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+}
+
+std::string in_unfinished(std::string_view name) { return std::string(unfinished_folder) + "/" + std::string(name); }
+
+s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
+    : thread_([this, &client, key = std::move(whole_key), progress = std::move(progress)](const std::stop_token& end) {
+        std::unique_lock held(mutex_);
+        std::uint64_t before = progress();
+        for (double quiet = 0; quiet < 3600; quiet += s3_lock_seconds() / 4) {
+          if (const std::uint64_t now = progress(); now != before) before = now, quiet = 0;
+          ends_.wait_for(held, end, std::chrono::duration<double>(s3_lock_seconds() / 4), [] { return false; });
+          if (end.stop_requested()) return;
+          try {
+            put_object(client, key, {});
+          } catch (...) {  // the next beat, or the next chunk, tells
+          }
+        }
+      }) {}
+
+std::unique_ptr<s3_heartbeat> s3_sink::beating() { return std::make_unique<s3_heartbeat>(client_, whole(in_unfinished(s3_alive + token_)), [this] { return objects(); }); }
+
+void s3_sink::open_target(const std::string& target, const sink_options& options) {
+  using existing = sink_options::existing;
+  const auto unfinished = list_objects(client_, whole(in_unfinished("")), false, all_of_them);
+  const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
+  mark_text_ = s3_mark(options.run, token_);
+  if (options.target == existing::join) return join_target(target, unfinished, anything);
+  const auto exists = [&] { return convert_error("the target \"" + target + "\" exists; choose another name, or replace it with --overwrite"); };
+  if (anything && options.target == existing::refuse) throw exists();
+  if (anything) {
+    require_removable(target, !unfinished.empty());
+    require_idle(target, unfinished);
+  }
+  const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(), [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
+  lock(target, options, taken_over);
+  marked_ = true;
+  try {
+    if (!anything) {
+      // another may have begun and finished in between
+      for (const s3_entry& e : list_objects(client_, whole(""), false, 2)) {
+        if (e.key != whole(in_unfinished(s3_begun))) {
+          remove_object(whole(in_unfinished(s3_begun)));
+          throw exists();
+        }
+      }
+      return;
+    }
+    heartbeat_ = beating();
+    put_object(client_, whole(in_unfinished(removing)), {});
+    remove_all(false);
+    for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
+      if (!e.key.starts_with(whole(in_unfinished("")))) {
+        throw convert_error("the S3 server did not remove \"" + e.key + "\" of the old store, or another program writes there; choose another name");
+      }
+    }
+    remove_object(whole(in_unfinished(removing)));
+  } catch (...) {
+    marked_ = false;
+    throw;
+  }
+}
+
+void s3_sink::join_target(const std::string& target, const std::vector<s3_entry>& unfinished, bool anything) {
+  bool begun = false;
+  for (const s3_entry& e : unfinished) {
+    if (e.key == whole(in_unfinished(removing))) {
+      throw convert_error("the target \"" + target + "\" is an old store that was not wholly removed; replace it with --overwrite");
+    }
+    begun |= e.key == whole(in_unfinished(s3_begun));
+  }
+  if (anything && unfinished.empty()) {
+    throw convert_error("the target \"" + target + "\" exists and is no unfinished store that could be gone on with; choose another name" +
+                        (is_zarr_node(text_of("zarr.json")) ? ", or replace it with --overwrite" : ""));
+  }
+  if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
+}
+
+bool s3_sink::has_own_note() { return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun))); }
+
+// What --overwrite may remove: a Zarr v3 store, or what a run of ours left.
+void s3_sink::require_removable(const std::string& target, bool unfinished) {
+  if (is_zarr_node(text_of("zarr.json"))) return;
+  if (unfinished && has_own_note()) return;
+  throw convert_error("the target \"" + target + "\" exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
+}
+
+// A run that is killed leaves what one leaves that still writes. The server's own clock tells them apart.
+void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry>& unfinished) {
+  if (unfinished.empty()) return;
+  const auto now = seconds_of(client_.send({.method = "HEAD", .key = whole(in_unfinished(s3_begun))}).date);
+  for (const s3_entry& e : unfinished) {
+    const auto then = seconds_of(e.modified);
+    if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
+    throw convert_error("another conversion wrote to \"" + target + "\" a moment ago; wait for it, or, if it was killed, try again in " +
+                        std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds");
+  }
+}
+
+bool s3_sink::is_ours() { return text_of(in_unfinished(s3_begun)) == mark_text_; }
+
+void s3_sink::lock(const std::string& target, const sink_options& options, bool taken_over) {
+  const std::string key = whole(in_unfinished(s3_begun));
+  const auto body = std::as_bytes(std::span(mark_text_.data(), mark_text_.size()));
+  std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
+  if (taken_over) {
+    const auto there = client_.send({.method = "HEAD", .key = key});
+    if (there.status != 404) only_if = {{"if-match", "\"" + there.etag + "\""}};
+  }
+  const auto made = [](const s3_client::response& r) { return r.status >= 200 && r.status < 300; };
+  const auto refused = [](const s3_client::response& r) { return r.status == 409 || r.status == 412; };
+  const auto answer = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
+  // an attempt whose answer was lost may have made it
+  if (refused(answer) && !is_ours()) throw s3_taken(target);
+  bool kept = refused(answer) || made(answer);  // does this server keep to conditions?
+  if (!kept) put_object(client_, key, body);
+  else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
+  if (!kept || taken_over) {
+    // who wrote last has it
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, s3_patience() / 10)));
+    if (!is_ours()) throw s3_taken(target);
+  }
+  if (!kept && options.warning) {
+    options.warning("the S3 server at " + client_.settings().url + " knows no conditional writes (If-None-Match): two conversions that begin at the same moment in \"" +
+                    target + "\" may both go on; see to it that there is one");
+  }
+}
+
+bool s3_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  const auto answer = client_.store({.method = "PUT", .key = whole(key), .body = bytes, .only_if = {{"if-none-match", "*"}}});
+  if (answer.status == 409 || answer.status == 412) {  // an attempt whose answer was lost may have made it
+    const auto there = get(key);
+    return there && std::equal(there->begin(), there->end(), bytes.begin(), bytes.end());
+  }
+  if (answer.status < 200 || answer.status >= 300) {  // a server that knows no conditions
+    if (get(key)) return false;
+    put_object(client_, whole(key), bytes);
+  }
+  written(key, bytes.size());
+  return true;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whose a target in S3 is while it is written: the object `begun` in the folder of the unfinished.
+//
+#ifndef ZARRBITS_CONVERT_STORE_S3_LOCK_HPP
+#define ZARRBITS_CONVERT_STORE_S3_LOCK_HPP
+
+#include "convert/store/s3_client.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace zarrbits::conversion {
+
+constexpr const char* s3_begun = "begun";   // beside the plan and the journal: that a store was begun, and by whom
+constexpr const char* s3_alive = "alive-";  // and the name of a run that has nothing else to show
+
+// What changed within so many seconds is the work of a conversion that still runs.
+double s3_lock_seconds();
+
+// What `begun` holds, of one sink of one run.
+std::string s3_mark(std::string_view run, std::string_view sink);
+bool s3_is_mark(std::string_view text);
+bool s3_is_mark_of(std::string_view text, std::string_view run);
+
+// Seconds since 1970 of "2026-01-31T12:34:56.000Z", or of "Sat, 31 Jan 2026 12:34:56 GMT".
+std::optional<double> seconds_of(const std::string& time);
+
+// The key of what we keep to ourselves.
+std::string in_unfinished(std::string_view name);
+
+// Shows others that this run lives: while it makes one large chunk, nothing else changes in the store. Without any `progress` it ends
+// after an hour, so that nobody takes a run that hangs for one that works.
+class s3_heartbeat {
+ public:
+  s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any ends_;
+  std::jthread thread_;
+};
+
+convert_error s3_taken(const std::string& target);
+
+}  // namespace zarrbits::conversion
+
+#endif

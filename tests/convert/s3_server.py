@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A small S3 in memory, of the standard library alone: every signature is checked, conditions are kept to. Faults make it a bad one, or a hostile one.
+
+    with Server() as s:
+        convert(source, "s3://bucket/x.zarr", "--endpoint", s.url)
+        s.content("x.zarr")
+"""
+import base64
+import email.utils
+import hashlib
+import hmac
+import http.server
+import socket
+import socketserver
+import threading
+import time
+import urllib.parse
+from xml.sax.saxutils import escape
+
+KEY, SECRET, BUCKET = "zarrbits-test", "a/secret+with=signs/and-40-characters-xx", "bucket"
+NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+class Stored:
+    def __init__(self, body, etag=None, modified=None):
+        self.body, self.modified = body, time.time() if modified is None else modified
+        self.etag = etag or hashlib.md5(body).hexdigest()
+
+
+class Answer:
+    """What goes back. `stored` False: a PUT or a removal that is only said to have happened."""
+    def __init__(self, status=200, body=b"", headers=None):
+        self.status, self.body, self.headers = status, body, headers or {}
+
+
+def error(status, code, message="no"):
+    return Answer(status, f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>'.encode())
+
+
+class Request:
+    def __init__(self, method, path, query, headers, body):
+        self.method, self.query, self.headers, self.body = method, query, headers, body
+        parts = urllib.parse.unquote(path).split("/", 2)
+        self.bucket, self.key = parts[1], parts[2] if len(parts) > 2 else ""
+        self.raw_path = path
+
+    @property
+    def kind(self):
+        """put, part, complete, initiate, abort, list, get, head, delete"""
+        if self.method == "GET" and not self.key:
+            return "list"
+        if self.method == "POST":
+            return "initiate" if "uploads" in self.query else "complete"
+        if "uploadId" in self.query:
+            return "part" if self.method == "PUT" else "abort"
+        return self.method.lower()
+
+
+class Server:
+    def __init__(self, fault=None, conditions="kept", page=1000, endless=False):
+        # fault(request, go_on) -> Answer, or a function of the connection's handler that writes what it likes
+        self.fault, self.conditions, self.page = fault, conditions, page
+        self.objects, self.uploads, self.lock = {}, {}, threading.RLock()
+        self.requests, self.wrong_signatures = [], []
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
+
+            def one(self):
+                path, _, query = self.path.partition("?")
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                request = Request(self.command, path, dict(urllib.parse.parse_qsl(query, keep_blank_values=True)), self.headers, body)
+                with server.lock:
+                    server.requests.append(request)
+                if wrong := server.check(request, query):
+                    server.wrong_signatures.append(wrong)
+                    answer = error(403, "SignatureDoesNotMatch", wrong)
+                else:
+                    go_on = lambda: server.answer(request)
+                    answer = server.fault(request, go_on) if server.fault else go_on()
+                if callable(answer):
+                    self.close_connection = True
+                    answer(self)
+                    return
+                self.send_response(answer.status)
+                length = answer.headers.pop("Content-Length", len(answer.body))
+                for name, value in {"Content-Length": str(length), **answer.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(answer.body)
+
+            def safe(self):
+                try:
+                    self.one()
+                except (OSError, ValueError):
+                    self.close_connection = True
+
+            do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = safe
+
+            def log_message(self, *_):
+                pass
+
+        class Threads(socketserver.ThreadingMixIn, http.server.HTTPServer):
+            daemon_threads, request_queue_size = True, 64
+
+            def handle_error(self, *_):
+                pass
+
+        self.http = Threads(("127.0.0.1", 0), Handler)
+        self.port = self.http.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.http.server_close()
+
+    def content(self, prefix, unfinished=True):
+        with self.lock:
+            below = {k[len(prefix) + 1:]: o.body for k, o in self.objects.items() if k.startswith(prefix + "/")}
+        return {k: b for k, b in below.items() if unfinished or not k.startswith(".zarrbits-unfinished/")}
+
+    def check(self, request, query):
+        """Why the signature is wrong; None where it is right."""
+        given = request.headers.get("Authorization", "")
+        try:
+            kind, _, rest = given.partition(" ")
+            fields = dict(f.strip().split("=", 1) for f in rest.split(","))
+            key, scope = fields["Credential"].split("/", 1)
+            names = fields["SignedHeaders"].split(";")
+        except (KeyError, ValueError):
+            return "no authorization"
+        if kind != "AWS4-HMAC-SHA256" or key != KEY or "host" not in names or names != sorted(names):
+            return "another key or kind"
+        if any(n.lower() not in names for n in request.headers if n.lower().startswith("x-amz-")):
+            return "a header of S3's is not signed"
+        lines = "".join(f"{n}:{request.headers.get(n, '').strip()}\n" for n in names)
+        text = "\n".join((request.method, request.raw_path, "&".join(sorted(query.split("&"))) if query else "", lines, ";".join(names), request.headers["X-Amz-Content-Sha256"]))
+        if hashlib.sha256(request.body).hexdigest() != request.headers["X-Amz-Content-Sha256"]:
+            return "other bytes"
+        day, region, service, _ = scope.split("/")
+        signing = b"AWS4" + SECRET.encode()
+        for part in (day, region, service, "aws4_request"):
+            signing = hmac.new(signing, part.encode(), hashlib.sha256).digest()
+        signed = "\n".join((kind, request.headers["X-Amz-Date"], scope, hashlib.sha256(text.encode()).hexdigest()))
+        return None if hmac.new(signing, signed.encode(), hashlib.sha256).hexdigest() == fields["Signature"] else "another signature"
+
+    def condition_failed(self, request):
+        if self.conditions == "ignored":
+            return None
+        there = self.objects.get(request.key)
+        none, match = request.headers.get("If-None-Match"), request.headers.get("If-Match")
+        if (none or match) and self.conditions == "rejected":
+            return error(501, "NotImplemented", "A header you provided implies functionality that is not implemented")
+        if (none == "*" and there) or (match and (not there or there.etag != match.strip('"'))):
+            return error(412, "PreconditionFailed")
+        return None
+
+    def answer(self, r):
+        with self.lock:
+            if r.bucket != BUCKET:
+                return error(404, "NoSuchBucket")
+            return getattr(self, "do_" + r.kind)(r)
+
+    def do_put(self, r):
+        if failed := self.condition_failed(r):
+            return failed
+        self.objects[r.key] = Stored(r.body)
+        return Answer(headers={"ETag": f'"{self.objects[r.key].etag}"'})
+
+    def do_get(self, r):
+        there = self.objects.get(r.key)
+        if not there:
+            return error(404, "NoSuchKey")
+        headers = {"ETag": f'"{there.etag}"'}
+        if "Range" in r.headers and r.method == "GET":
+            first, last = (int(n) for n in r.headers["Range"].removeprefix("bytes=").split("-"))
+            return Answer(206, there.body[first:last + 1], headers)
+        return Answer(200, there.body, headers)
+
+    do_head = do_get
+
+    def do_delete(self, r):
+        self.objects.pop(r.key, None)
+        return Answer(204)
+
+    def do_initiate(self, r):
+        name = base64.b32encode(hashlib.sha256(r.key.encode()).digest()).decode()[:20] + str(len(self.uploads))
+        self.uploads[name] = {}
+        return Answer(body=f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>{name}</UploadId></InitiateMultipartUploadResult>'.encode())
+
+    def do_part(self, r):
+        parts = self.uploads.get(r.query["uploadId"])
+        if parts is None:
+            return error(404, "NoSuchUpload")
+        parts[int(r.query["partNumber"])] = r.body
+        return Answer(headers={"ETag": f'"{hashlib.md5(r.body).hexdigest()}"'})
+
+    def do_complete(self, r):
+        parts = self.uploads.pop(r.query["uploadId"], None)
+        if parts is None:
+            return error(404, "NoSuchUpload")
+        bodies = [parts[n] for n in sorted(parts)]
+        etag = hashlib.md5(b"".join(hashlib.md5(b).digest() for b in bodies)).hexdigest() + f"-{len(bodies)}"
+        self.objects[r.key] = Stored(b"".join(bodies), etag)
+        # a long joining begins its answer early
+        return Answer(body=f'<?xml version="1.0" encoding="UTF-8"?>\n   \n<x:CompleteMultipartUploadResult xmlns:x="{NAMESPACE}"><x:ETag>&quot;{etag}&quot;</x:ETag>'
+                      '</x:CompleteMultipartUploadResult>'.encode())
+
+    def do_abort(self, r):
+        self.uploads.pop(r.query["uploadId"], None)
+        return Answer(204)
+
+    def listed(self, r):
+        """[(key, None for a folder, or the object)] of one page, and the token of the next"""
+        prefix, delimiter = r.query.get("prefix", ""), r.query.get("delimiter", "")
+        found = {}
+        for key in sorted(self.objects):
+            if not key.startswith(prefix):
+                continue
+            rest = key[len(prefix):]
+            if delimiter and delimiter in rest:
+                found[prefix + rest.split(delimiter, 1)[0] + delimiter] = None
+            else:
+                found[key] = self.objects[key]
+        keys = [k for k in sorted(found) if k > base64.b64decode(r.query.get("continuation-token", "")).decode()]
+        n = min(self.page, int(r.query.get("max-keys", 1000)))
+        return [(k, found[k]) for k in keys[:n]], base64.b64encode(keys[n - 1].encode()).decode() if len(keys) > n else None
+
+    @staticmethod
+    def list_xml(entries, token=None):
+        encode = lambda k: urllib.parse.quote(k, safe="/")
+        rows = "".join(f"<CommonPrefixes><Prefix>{encode(k)}</Prefix></CommonPrefixes>" if o is None else
+                       f"<Contents><Key>{encode(k)}</Key><LastModified>{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(o.modified))}.000Z</LastModified>"
+                       f"<ETag>&quot;{o.etag}&quot;</ETag><Size>{len(o.body)}</Size></Contents>" for k, o in entries)
+        more = f"<NextContinuationToken>{escape(token)}</NextContinuationToken>" if token else ""
+        return (f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="{NAMESPACE}"><EncodingType>url</EncodingType>'
+                f"<IsTruncated>{'true' if token else 'false'}</IsTruncated>{more}{rows}</ListBucketResult>").encode()
+
+    def do_list(self, r):
+        return Answer(body=self.list_xml(*self.listed(r)))
+
+
+def reset(handler):
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    handler.connection.close()

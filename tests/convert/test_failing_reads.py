@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Sources that cannot be read everywhere: values beyond the end of the file, calls that fail once, a file that is truncated or written to meanwhile. A run ends
+with 1 and no store, or with the store that an undisturbed one makes; never with zeros in it.
+
+    test_failing_reads.py [--every]      each of the reading calls in turn fails; without --every, a sample of them
+"""
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import h5py
+import numpy as np
+
+COMMAND, HERE = os.environ["ZARRBITS_COMMAND"], pathlib.Path(__file__).parent
+EVERY = "--every" in sys.argv and not sys.argv.remove("--every")
+SAMPLE = 12
+VALUES = np.arange(1, 20001, dtype="<i4")
+
+
+def contents(store):
+    return {str(p.relative_to(store)): p.read_bytes() for p in store.rglob("*") if p.is_file()}
+
+
+class FailingReads(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.source, self.store = self.folder / "in.h5", self.folder / "out.zarr"
+
+    def convert(self, *options, environment={}):
+        shutil.rmtree(self.store, ignore_errors=True)
+        return subprocess.run([COMMAND, "convert", self.source, self.store, "-q", "--threads", "1", *options], capture_output=True, text=True,
+                              env=os.environ | environment)
+
+    def write(self):
+        with h5py.File(self.source, "w") as f:
+            for i in range(4):
+                g = f.create_group(f"group{i}")
+                g.attrs["note"] = "x" * 100
+                g["contiguous"] = VALUES.reshape(200, 100)
+                g["turned"] = VALUES.astype("f8").reshape(20, 1000)
+                g.create_dataset("deflate", data=VALUES, chunks=(7000,), compression="gzip")
+                g.create_dataset("plain", data=VALUES, chunks=(7000,))
+                g["strings"] = np.array([f"string {k}" for k in range(50)], dtype=h5py.string_dtype())
+                g.create_dataset("squeezed", data=VALUES, chunks=(5000,), scaleoffset=0)
+                g["pair"] = np.zeros(300, "i4,f8")
+
+    def test_values_beyond_the_end_of_the_file(self):
+        """Contiguous ones, and a chunk: the superblock says that the file is longer than it is, or the address is beyond both."""
+        for chunks in None, (5000,):
+            with h5py.File(self.source, "w") as f:
+                d = f.create_dataset("x", data=VALUES, chunks=chunks)
+                f.flush()
+                address = d.id.get_chunk_info(2).byte_offset if chunks else d.id.get_offset()
+            whole = self.source.read_bytes()
+            size = len(whole)
+            self.assertEqual(whole[40:48], struct.pack("<Q", size))  # the end of the file, as the superblock has it
+            for name, at in ("half", size - 10000), ("behind", size), ("far", 1 << 40):
+                data = bytearray(whole)
+                place = data.index(struct.pack("<Q", address), 96)
+                data[place:place + 8] = struct.pack("<Q", at)
+                for end in size, 1 << 41:
+                    data[40:48] = struct.pack("<Q", end)
+                    self.source.write_bytes(data)
+                    for options in [], ["--profile", "recode"], ["--chunk", "3000,"], ["--shard", "1M"], ["--keep-going"]:
+                        with self.subTest((chunks, name, end, options)):
+                            done = self.convert(*options)
+                            self.assertIn(done.returncode, (1, 3), done.stderr)
+                            if self.store.exists():  # what is there are values
+                                for path in self.store.rglob("c/*"):
+                                    if path.is_file():
+                                        self.assertNotIn(b"\0" * 64, path.read_bytes())
+
+    def disturbed(self, how, call, *options):
+        return self.convert(*options, environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_CALL": str(call), "FAILING_HOW": how})
+
+    def preload(self):
+        self.library = self.folder / "failing_reads.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.library, HERE / "failing_reads.c", "-ldl"], check=True)
+
+    @unittest.skipUnless(sys.platform == "linux" and shutil.which("cc"), "no compiler, or no LD_PRELOAD")
+    def test_each_call_fails_once(self):
+        self.preload()
+        self.write()
+        ended = {}
+        for options in [], ["--chunk", "3000,"], ["--shard", "1M"], ["--profile", "recode", "--keep-going"]:
+            count = self.folder / "count"
+            done = self.convert(*options, environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_COUNT": str(count)})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            good, calls = contents(self.store), int(count.read_text())
+            self.assertGreater(calls, 20)
+            for how in "EIO", "short", "truncate":
+                every = range(1, calls + 1) if EVERY else sorted({1 + i * (calls - 1) // (SAMPLE // 4) + (len(how) + i) % 3 for i in range(SAMPLE // 4)})
+                for call in every:
+                    if how == "truncate":
+                        whole = self.source.read_bytes()
+                        times = self.source.stat()
+                    with self.subTest((options, how, call)):
+                        done = self.disturbed(how, call, *options)
+                        ended[how, done.returncode] = ended.get((how, done.returncode), 0) + 1
+                        if done.returncode == 3 and "--keep-going" in options:  # the chunk that was lost is named
+                            for key, data in contents(self.store).items():
+                                if not key.endswith("zarr.json"):
+                                    self.assertEqual(data, good[key], key)
+                        elif done.returncode == 0:
+                            self.assertEqual(contents(self.store), good)
+                        else:
+                            self.assertEqual(done.returncode, 1, done.stderr)
+                            self.assertFalse(self.store.exists())
+                            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                    if how == "truncate":
+                        self.source.write_bytes(whole)
+                        os.utime(self.source, ns=(times.st_atime_ns, times.st_mtime_ns))
+        print(", ".join(f"{how}: {n} ended with {status}" for (how, status), n in sorted(ended.items())), file=sys.stderr)
+        self.assertTrue(any(status == 1 for _, status in ended))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

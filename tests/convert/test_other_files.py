@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Other files that an HDF5 file names, and libhdf5 would read by itself: those of its own folder are read, and listed; others are not, and named."""
+import json
+import os
+import subprocess
+
+import h5py
+import numpy as np
+
+from store import COMMAND, Store, run_tests
+
+SECRET = b"SECRET-0123456789"
+
+
+def zarrbits(*arguments, status=0, folder=None):
+    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=folder, stdin=subprocess.DEVNULL)
+    assert done.returncode == status, f"exit {done.returncode}, not {status}: {done.stderr}{done.stdout}"
+    return done
+
+
+class Case:
+    """Two folders: `inside` has the source, `outside` a secret, as raw bytes and as HDF5."""
+
+    def __init__(self, folder):
+        self.inside, self.outside = os.path.join(folder, "inside"), os.path.join(folder, "outside")
+        os.mkdir(self.inside)
+        os.mkdir(self.outside)
+        self.source, self.store = os.path.join(self.inside, "in.h5"), os.path.join(folder, "out.zarr")
+        self.raw, self.h5 = os.path.join(self.outside, "raw"), os.path.join(self.outside, "s.h5")
+        with open(self.raw, "wb") as f:
+            f.write(SECRET)
+        with h5py.File(self.h5, "w") as f:
+            f["d"] = np.frombuffer(SECRET, "u1")
+
+    def convert(self, *options, status=0):
+        report = self.store + ".json"
+        done = zarrbits("convert", "-q", "--overwrite", self.source, self.store, "--report", report, *options, status=status, folder=self.inside)
+        with open(report, encoding="utf-8") as f:
+            return json.load(f), done.stderr
+
+    def leaked(self):
+        return any(SECRET[:8] in open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(self.store) for name in names)
+
+    def refused(self, file, *options, dataset="/d"):
+        """The source's dataset does not get at the file, with any command."""
+        report, errors = self.convert(*options, status=3)
+        assert not self.leaked(), self.store
+        [entry] = [o for o in report["objects"] if o["path"] == dataset and o["kind"] == "dataset"]
+        real = os.path.realpath(file)
+        assert [r["file"] for r in report["refused_files"]] == [real], report
+        assert real in entry["reason"] and real in errors, (entry, errors)
+        assert real not in report.get("other_files", [])
+        plan = json.loads(zarrbits("plan", "--json", self.source, *options, status=3, folder=self.inside).stdout)
+        assert [r["file"] for r in plan["refused_files"]] == [real]
+        assert real in zarrbits("plan", self.source, *options, status=3, folder=self.inside).stdout
+        suggestion = zarrbits("suggest", "--all", self.source, *options, folder=self.inside).stdout
+        assert "SECRET" not in suggestion
+        assert zarrbits("verify", self.source, self.store, *options, status=1, folder=self.inside).stdout.count("d ")
+        zarrbits("inspect", self.source, folder=self.inside)
+        return entry
+
+    def allowed(self, file, *options):
+        report, _ = self.convert(*options)
+        assert report["other_files"] == [os.path.realpath(file)] and "refused_files" not in report, report
+        assert self.leaked()
+        plan = json.loads(zarrbits("plan", "--json", self.source, *options, folder=self.inside).stdout)
+        assert plan["other_files"] == [os.path.realpath(file)]
+        zarrbits("verify", self.source, self.store, *options, folder=self.inside)
+
+
+def external(f, name, file, size=len(SECRET)):
+    f.create_dataset(name, (size,), "u1", external=[(file, 0, size)])
+
+
+def virtual(f, name, file, dataset="d", size=len(SECRET)):
+    layout = h5py.VirtualLayout((size,), "u1")
+    layout[:] = h5py.VirtualSource(file, dataset, (size,))
+    f.create_virtual_dataset(name, layout, fillvalue=7)
+
+
+def test_raw_files_of_other_folders_are_not_read_unless_allowed(folder):
+    for i, name in enumerate(("{outside}/raw", "../outside/raw", "link")):
+        os.mkdir(os.path.join(folder, str(i)))
+        case = Case(os.path.join(folder, str(i)))
+        os.symlink(case.raw, os.path.join(case.inside, "link"))
+        with h5py.File(case.source, "w") as f:
+            external(f, "d", name.format(outside=case.outside))
+            f["d"].attrs["kept"] = 1
+        entry = case.refused(case.raw)
+        assert entry["outcome"] == "skipped" and "--external" in entry["reason"]
+        assert Store(case.store).attributes()["zarrbits"]["skipped"]["d"]["attributes"] == {"kept": 1}
+        case.allowed(case.raw, "--external", case.outside)
+        case.allowed(case.raw, "--external", case.inside, "--external", "all")
+    done = zarrbits("convert", case.source, case.store, "--external", case.raw, status=1)
+    assert "no folder" in done.stderr
+
+
+def test_raw_files_of_the_own_folder_are_read_and_listed(folder):
+    case = Case(folder)
+    os.mkdir(os.path.join(case.inside, "below"))
+    raw = os.path.join(case.inside, "below", "raw")
+    os.rename(case.raw, raw)
+    with h5py.File(case.source, "w") as f:
+        external(f, "d", "below/raw")
+    case.allowed(raw)
+
+
+def test_what_is_no_regular_file_is_never_opened(folder):
+    case = Case(folder)
+    os.mkfifo(os.path.join(case.inside, "pipe"))
+    for file, make in (("pipe", external), ("/dev/zero", external), (os.path.join(case.inside, "pipe"), virtual), ("/dev/zero", virtual)):
+        with h5py.File(case.source, "w") as f:
+            make(f, "d", file)
+        for options in ([], ["--external", "all"]):
+            assert "no regular file" in case.refused(os.path.join(case.inside, file), *options)["reason"]
+
+
+def test_sources_of_virtual_datasets(folder):
+    case = Case(folder)
+    for name in (case.h5, "../outside/s.h5", "link.h5"):
+        if name == "link.h5":
+            os.symlink(case.h5, os.path.join(case.inside, name))
+        with h5py.File(case.source, "w") as f:
+            virtual(f, "d", name)
+        entry = case.refused(case.h5)
+        assert entry["outcome"] != "skipped" and entry["lossy"] and "1 source " in entry["reason"]
+        case.allowed(case.h5, "--external", case.outside)
+
+
+def test_a_file_of_the_same_name_beside_the_source_is_taken_as_libhdf5_does(folder):
+    case = Case(folder)
+    beside = os.path.join(case.inside, "s.h5")
+    with open(case.h5, "rb") as f, open(beside, "wb") as g:
+        g.write(f.read())
+    with h5py.File(case.source, "w") as f:
+        virtual(f, "d", case.h5)
+    case.allowed(beside)
+
+
+def test_sources_of_sources(folder):
+    case = Case(folder)
+    inner = os.path.join(case.inside, "inner.h5")
+    with h5py.File(inner, "w") as f:
+        external(f, "raw", case.raw)
+        virtual(f, "virtual", case.h5)
+        f["out"] = h5py.ExternalLink(case.h5, "/")
+    for name, file in (("raw", case.raw), ("virtual", case.h5), ("out/d", case.h5)):
+        with h5py.File(case.source, "w") as f:
+            virtual(f, "d", "inner.h5", name)
+        report, _ = case.convert(status=3)
+        assert not case.leaked() and [r["file"] for r in report["refused_files"]] == [file]
+        assert report["other_files"] == [inner]
+        report, _ = case.convert("--external", case.outside)
+        assert case.leaked() and sorted(report["other_files"]) == sorted([inner, file])
+
+
+def test_external_links_lead_to_no_other_file(folder):
+    case = Case(folder)
+    with h5py.File(case.source, "w") as f:
+        f["out"] = h5py.ExternalLink(case.h5, "/")
+        virtual(f, "d", ".", "out/d")
+    case.refused(case.h5)
+    done = zarrbits("convert", case.source + ":/out/d", case.store + "2", status=1)
+    assert "outside" in done.stderr and "--external" in done.stderr
+
+
+def test_a_source_behind_a_symbolic_link(folder):
+    case = Case(folder)
+    other = os.path.join(folder, "links")
+    os.mkdir(other)
+    beside = os.path.join(case.inside, "s.h5")
+    os.rename(case.h5, beside)
+    with h5py.File(case.source, "w") as f:
+        virtual(f, "d", "s.h5")
+    os.symlink(case.source, os.path.join(other, "in.h5"))
+    case.source = os.path.join(other, "in.h5")
+    case.allowed(beside)
+
+
+def test_a_source_that_is_the_file_itself_by_name(folder):
+    case = Case(folder)
+    with h5py.File(case.source, "w") as f:
+        f["part"] = np.arange(8, dtype="u1")
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        space = h5py.h5s.create_simple((8,))
+        properties.set_virtual(space, b"in.h5", b"part", space)
+        h5py.h5d.create(f.id, b"d", h5py.h5t.STD_U8LE, space, properties)
+    report, _ = case.convert()
+    assert Store(case.store).read("d").tolist() == list(range(8)) and "other_files" not in report
+    zarrbits("verify", case.source, case.store)
+
+
+def test_numbered_sources(folder):
+    case = Case(folder)
+    for i in range(3):
+        with h5py.File(os.path.join(case.inside, f"n{i}.h5"), "w") as f:
+            f["d"] = np.full(4, i + 1, "u1")
+    os.symlink(case.h5, os.path.join(case.inside, "n3.h5"))
+    with h5py.File(case.source, "w") as f:
+        space = h5py.h5s.create_simple((8,), (h5py.h5s.UNLIMITED,))
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        space.select_hyperslab((0,), (h5py.h5s.UNLIMITED,), (4,), (4,))
+        properties.set_virtual(space, b"n%b.h5", b"d", h5py.h5s.create_simple((4,)))
+        h5py.h5d.create(f.id, b"d", h5py.h5t.STD_U8LE, h5py.h5s.create_simple((8,), (h5py.h5s.UNLIMITED,)), properties)
+    report, _ = case.convert()
+    assert Store(case.store).read("d").tolist() == [1] * 4 + [2] * 4 + [3] * 4
+    assert [os.path.basename(n) for n in report["other_files"]] == ["n0.h5", "n1.h5", "n2.h5"] and not case.leaked()
+
+
+def test_a_virtual_dataset_of_itself_is_skipped(folder):
+    case = Case(folder)
+    other = os.path.join(case.inside, "other.h5")
+    for sources in ((".", "d"), ("other.h5", "d")):
+        with h5py.File(other, "w") as f:
+            virtual(f, "d", "in.h5")
+        with h5py.File(case.source, "w") as f:
+            virtual(f, "d", *sources)
+            f["whole"] = 1
+        report, _ = case.convert(status=3)
+        [entry] = [o for o in report["objects"] if o["path"] == "/d"]
+        assert entry["outcome"] == "skipped" and "of itself" in entry["reason"]
+        assert Store(case.store).read("whole") == 1
+        zarrbits("verify", case.source, case.store, status=1)
+        assert "of itself" in zarrbits("inspect", case.source, status=3).stdout
+        zarrbits("suggest", case.source)
+
+
+def test_resumed_and_shared_runs_list_the_same(folder):
+    case = Case(folder)
+    with h5py.File(case.source, "w") as f:
+        virtual(f, "d", case.h5)
+    for i in range(2):
+        zarrbits("convert", "-q", case.source, case.store, "--partition", f"{i}/2", "--external", "all")
+    report = case.store + ".json"
+    zarrbits("finalize", "-q", case.source, case.store, "--external", "all", "--report", report)
+    with open(report, encoding="utf-8") as f:
+        assert json.load(f)["other_files"] == [case.h5]
+
+
+if __name__ == "__main__":
+    run_tests(globals())

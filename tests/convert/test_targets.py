@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What is written where, removed, or taken for one's own: names, targets that exist, unfinished stores of others, two runs at once."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import zipfile
+
+import h5py
+import numpy as np
+
+import same_store
+from store import COMMAND, Store, convert, run_tests
+
+PAIRS = int(os.environ.get("ZARRBITS_PAIRS", "2"))
+
+
+def run(*arguments, status=None, **how):
+    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=60, **how)
+    assert status is None or done.returncode == status, f"{arguments}: exit {done.returncode}, not {status}: {done.stderr}"
+    return done
+
+
+def refused(*arguments):
+    """The one sentence of a command that fails."""
+    lines = run(*arguments, status=1).stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("zarrbits: "), lines
+    return lines[0]
+
+
+def small(path, value=0, chunks=30):
+    with h5py.File(path, "w") as f:
+        f.create_dataset("a/d", data=np.arange(chunks * 10, dtype="i4") + value, chunks=(10,))
+        f["s"] = np.array(["x", "y"], dtype=h5py.string_dtype())
+        rows = f.create_dataset("rows", (3,), h5py.vlen_dtype("i4"))
+        rows[1] = [1, 2, 3]
+    return path
+
+
+def write(path, text=""):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def everything(folder):
+    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, folders, files in os.walk(folder) for name in folders + files)
+
+
+# Names
+
+def test_names_that_look_like_the_converters_own_are_data(folder):
+    source = os.path.join(folder, "in.h5")
+    with h5py.File(source, "w") as f:
+        for group in ("", "g/"):
+            for name in (".zarrbits-unfinished", ".ZARRBITS-unfinished", ".zarrbits-unfinished-2", ".zarrbits-0-0.tmp", "lock"):
+                f[group + name + "/d"] = np.arange(3)
+    for target in ("out.zarr", "out.zip"):
+        target = os.path.join(folder, target)
+        convert(source, target, "-q")
+        run("verify", source, target, status=0)
+    assert os.path.exists(os.path.join(folder, "out.zarr", "%2Ezarrbits-unfinished", "d", "c", "0"))
+    partly = os.path.join(folder, "partly.zarr")
+    convert(source, partly, "--partition", "0/2", "-q")
+    convert(source, partly, "--resume", "-q")
+    same_store.same(os.path.join(folder, "out.zarr"), partly)
+
+
+def test_no_two_names_become_one_key(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    pairs = [b"x%FF", b"x\xff", b"x%25FF", b"100%", b"a%20b"]
+    with h5py.File(source, "w") as f:
+        for i, name in enumerate(pairs):
+            f.id.links.create_soft(name, b"/" + name)
+            kind = h5py.h5t.STD_I32LE.copy()
+            kind.commit(f.id, b"type " + name)
+        enum = h5py.h5t.enum_create(h5py.h5t.STD_I8LE)
+        compound = h5py.h5t.create(h5py.h5t.COMPOUND, 4 * len(pairs))
+        for i, name in enumerate(pairs):
+            enum.enum_insert(name, i)
+            compound.insert(name, 4 * i, h5py.h5t.STD_I32LE)
+        space = h5py.h5s.create_simple((2,))
+        h5py.h5d.create(f.id, b"enum", enum, space).write(h5py.h5s.ALL, h5py.h5s.ALL, np.zeros(2, "i1"), enum)
+        h5py.h5d.create(f.id, b"compound", compound, space)
+        h5py.h5a.create(f["enum"].id, b"values", compound, h5py.h5s.create(h5py.h5s.SCALAR))
+        for name in pairs:
+            h5py.h5a.create(f["enum"].id, name, h5py.h5t.STD_I32LE, h5py.h5s.create(h5py.h5s.SCALAR)).write(np.array(1, "i4"))
+    report = json.loads(convert(source, target, "-q", "--json").stdout)
+    store = Store(target)
+    shown = {"x%25FF", "x%FF", "x%2525FF", "100%", "a%20b"}
+    own = store.attributes()["zarrbits"]
+    assert set(own["links"]) == shown, own["links"]
+    assert set(own["named_types"]) == {"type " + n for n in shown}
+    assert own["links"]["x%FF"]["target"] == "/x%FF" and own["links"]["x%25FF"]["target"] == "/x%25FF"
+    attributes = store.attributes("enum")
+    assert set(attributes["zarrbits"]["enum"]) == shown and set(attributes["values"]) == shown
+    assert shown < set(attributes)
+    assert sum(store.has(os.path.join("compound", n)) for n in os.listdir(os.path.join(target, "compound"))) == len(pairs)
+    assert sorted(f["name"] for f in store.attributes("compound")["zarrbits"]["hdf5_type"]["fields"]) == sorted(shown)
+    assert len({o["path"] for o in report["objects"] if o["kind"] == "link"}) == len(pairs)
+    run("verify", source, target, status=0)
+
+
+def test_names_longer_than_a_file_system_holds(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    names = ["n" * 300, "n" * 301, "é" * 200, "%" * 150, "n" * 255]
+    with h5py.File(source, "w") as f:
+        for i, name in enumerate(names):
+            f["g/" + name] = np.full(3, i)
+        mixed = np.dtype([(name, "i4") for name in names[:3]] + [("s", h5py.string_dtype())])
+        f["members"] = np.array([(1, 2, 3, "x")], mixed)
+    convert(source, target, "-q")
+    verify = run("verify", source, target, status=0)
+    assert "not in the source" not in verify.stdout, verify.stdout
+    keys = Store(target).attributes("g")["zarrbits"]["names"]
+    assert sorted(keys.values()) == sorted(names[:4])
+    assert all(re.fullmatch(r".*%~[0-9a-f]{32}", key) and len(key.encode()) <= 255 for key in keys), keys
+    assert sorted(Store(target).attributes("members")["zarrbits"]["names"].values()) == sorted(names[:3])
+    for i, name in enumerate(names):  # another value is seen
+        with h5py.File(source, "r+") as f:
+            f["g/" + name][1] = 99
+        assert run("verify", source, target).returncode == 1
+        with h5py.File(source, "r+") as f:
+            f["g/" + name][1] = i
+
+
+def test_a_name_that_a_damaged_file_has_twice(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f["twinlink1"], f["twinlink2"] = h5py.SoftLink("/one"), h5py.SoftLink("/two")
+        f.create_dataset("enum", (2,), h5py.enum_dtype({"twinenum1": 1, "twinenum2": 2}, "i1"))
+        f["compound"] = np.zeros(2, [("twinpart1", "i4"), ("twinpart2", "i4")])
+        f["good"] = np.arange(3)
+    raw = open(source, "rb").read()
+    for name in (b"twinlink", b"twinenum", b"twinpart"):
+        assert raw.count(name + b"2") == 1
+        raw = raw.replace(name + b"2", name + b"1")
+    with open(source, "wb") as f:
+        f.write(raw)
+    said = convert(source, target, "-q", status=3).stderr
+    assert "two members \"twinenum1\"" in said and "another link of this name" in said, said
+    assert "compound" in said and not Store(target).has("compound") and Store(target).has("good")
+
+
+# Targets that exist
+
+def test_only_stores_are_overwritten(folder):
+    source = small(os.path.join(folder, "in.h5"))
+    node = '{"zarr_format": 3, "node_type": "group"}'
+    for n, (name, text) in enumerate([("zarr.json", ""), ("zarr.json", "{}"), ("zarr.json", '{"zarr_format": 2, "node_type": "group"}'),
+                                      ("zarr.json", '{"zarr_format": 3, "node_type": "boat"}'), ("zarr.json", "[" * 1000000), ("a/zarr.json", node),
+                                      (".zarrbits-unfinished/x", ""), (".zarrbits-unfinished/plan", "{}"), (".zarrbits-unfinished/plan", "[" * 1000000),
+                                      (".zarrbits-unfinished/removing", "")]):
+        target = os.path.join(folder, f"out{n}")
+        write(os.path.join(target, "precious"), "data")
+        write(os.path.join(target, name), text)
+        before = everything(target)
+        for how in (["--overwrite"], ["--resume"], ["--partition", "0/2"])[:3 if n > 4 else 1]:
+            assert "exists" in refused("convert", source, target, *how)
+            assert everything(target) == before
+    # links in a store go, what they lead to stays
+    target, outside = os.path.join(folder, "out.zarr"), os.path.join(folder, "outside")
+    write(os.path.join(outside, "precious"), "data")
+    convert(source, target, "-q")
+    for link in ("link", "a/link", "a/d/c/link"):
+        os.symlink(outside, os.path.join(target, link))
+    convert(source, target, "-q", "--overwrite")
+    assert everything(outside) == ["precious"] and not os.path.lexists(os.path.join(target, "link"))
+    os.symlink(outside, os.path.join(target, ".zarrbits-unfinished"))
+    for how in (["--overwrite"], ["--resume"]):
+        assert ".zarrbits-unfinished" in refused("convert", source, target, *how)
+    os.remove(os.path.join(target, ".zarrbits-unfinished"))
+    os.remove(os.path.join(target, "zarr.json"))
+    write(os.path.join(folder, "node"), node)
+    os.symlink(os.path.join(folder, "node"), os.path.join(target, "zarr.json"))
+    assert "no Zarr v3 store" in refused("convert", source, target, "--overwrite")
+
+
+def test_a_zip_is_written_to_a_new_file_alone(folder):
+    source, target = small(os.path.join(folder, "in.h5")), os.path.join(folder, "out.zip")
+    victim, beside = os.path.join(folder, "victim"), target + ".zarrbits-unfinished"
+    for make in (os.symlink, os.link, lambda _, to: os.mkfifo(to), lambda _, to: os.mkdir(to)):
+        write(victim, "precious")
+        make(victim, beside)
+        assert "in the way" in refused("convert", source, target)
+        assert open(victim).read() == "precious" and not os.path.exists(target)
+        os.rmdir(beside) if os.path.isdir(beside) else os.remove(beside)
+    os.symlink(os.path.join(folder, "new"), beside)
+    assert "in the way" in refused("convert", source, target)
+    assert not os.path.exists(os.path.join(folder, "new"))
+
+
+def test_a_report_is_never_written_over_source_or_store(folder):
+    source, target, zipped = small(os.path.join(folder, "in.h5")), os.path.join(folder, "out.zarr"), os.path.join(folder, "out.zip")
+    before = open(source, "rb").read()
+    os.link(source, os.path.join(folder, "hard"))
+    os.symlink(source, os.path.join(folder, "soft"))
+    for report in (source, os.path.join(folder, "hard"), os.path.join(folder, "soft"), os.path.join(folder, ".", "in.h5")):
+        assert "is the source" in refused("convert", source, target, "--report", report)
+        assert open(source, "rb").read() == before
+    assert "is the source" in refused("convert", source + ":/a", target, "--report", source)
+    for out, report in ((zipped, zipped), (zipped, zipped + ".zarrbits-unfinished"), (target, target), (target, target + "/zarr.json"), (target, target + "/a/r")):
+        assert " the store" in refused("convert", source, out, "--report", report)
+    convert(source, target, "-q")
+    os.symlink(target, os.path.join(folder, "link"))
+    assert "lies in the store" in refused("convert", source, target, "--overwrite", "--report", os.path.join(folder, "link", "report"))
+    # written before the store counts as whole: where it cannot be, there is none
+    for out in (zipped, os.path.join(folder, "other.zarr")):
+        assert "cannot write the report" in refused("convert", source, out, "--report", "/dev/full")
+        assert not os.path.exists(out)
+    os.mkdir(os.path.join(folder, "shares"))
+    convert(source, os.path.join(folder, "shares"), "--partition", "0/2", "-q")
+    refused("convert", source, os.path.join(folder, "shares"), "--resume", "--report", "/dev/full")
+    assert not os.path.exists(os.path.join(folder, "shares", "zarr.json"))
+    convert(source, os.path.join(folder, "shares"), "--resume", "-q")
+    same_store.same(target, os.path.join(folder, "shares"))
+
+
+# Unfinished stores of others
+
+def unfinished(folder, source, name="out.zarr"):
+    target = os.path.join(folder, name)
+    for share in ("0/2", "1/2"):
+        convert(source, target, "--partition", share, "-q")
+    return target
+
+
+def journals(target):
+    mark = os.path.join(target, ".zarrbits-unfinished")
+    return [os.path.join(mark, name) for name in os.listdir(mark) if name.startswith("journal")]
+
+
+def test_a_journal_is_not_believed(folder):
+    source, whole = small(os.path.join(folder, "in.h5")), os.path.join(folder, "whole.zarr")
+    convert(source, whole, "-q")
+    for n, (key, change) in enumerate([("a/d/c/7", os.remove), ("a/d/c/0", lambda p: os.truncate(p, 3)), ("a/d/c/29", lambda p: write(p, "x" * 41)),
+                                       ("rows/values/c/0", os.remove), ("s/c/0", lambda p: os.truncate(p, 0)), ("a/d", shutil.rmtree)]):
+        target = unfinished(folder, source, f"out{n}.zarr")
+        change(os.path.join(target, key))
+        said = refused("finalize", source, target)
+        assert "/" + key.split("/c")[0].split("/values")[0] in said and "--resume" in said, said
+        assert "zarr.json" not in os.listdir(target)
+        assert "made anew" in run("convert", source, target, "--resume", "-q", status=0).stderr
+        same_store.same(whole, target)
+
+
+def test_another_source_of_the_same_name_size_and_time(folder):
+    os.mkdir(os.path.join(folder, "1"))
+    os.mkdir(os.path.join(folder, "2"))
+    one, two = small(os.path.join(folder, "1", "in.h5")), small(os.path.join(folder, "2", "in.h5"), value=1)
+    for large in (False, True):
+        if large:
+            for n, path in enumerate((one, two)):
+                with h5py.File(path, "a") as f:
+                    f["large"] = np.full(1 << 20, n, "u1")
+                    f["large2"] = np.full(1 << 20, n, "u1")
+        assert os.path.getsize(one) == os.path.getsize(two)
+        for path in (one, two):
+            os.utime(path, (10 ** 9, 10 ** 9))
+        target = unfinished(folder, one, f"out{large}.zarr")
+        assert "another source" in refused("finalize", two, target)
+        assert "another source" in refused("convert", two, target, "--resume")
+        run("finalize", one, target, "-q", status=0)
+
+
+def test_what_an_unfinished_store_says_leads_nowhere_else(folder):
+    source = small(os.path.join(folder, "in.h5"))
+    outside = os.path.join(folder, "outside")
+    write(os.path.join(outside, "precious"), "data")
+    n = 0
+
+    def attempt(change, *, says, commands=("finalize", "convert")):
+        nonlocal n
+        n += 1
+        target = unfinished(folder, source, f"out{n}.zarr")
+        change(target)
+        for command in commands:
+            said = run(command, source, target, *(["--resume"] if command == "convert" else []))
+            assert said.returncode == 1 and says in said.stderr and said.stderr.count("\n") == 1, said.stderr
+            assert everything(outside) == ["precious"] and open(os.path.join(outside, "precious")).read() == "data"
+            assert sorted(os.listdir(folder)) == sorted(["in.h5", "outside"] + [f"out{i + 1}.zarr" for i in range(n)])
+
+    def in_journal(old, new):
+        def change(target):
+            done = 0
+            for path in journals(target):
+                text = open(path).read()
+                done += text.count(old)
+                with open(path, "w") as f:
+                    f.write(text.replace(old, new))
+            assert done
+        return change
+    for path in ("/../ESCAPED/values", "/rows/../../ESCAPED", "//rows/values", "/a/d", "rows/values", "/rows/\\u0000", "/rows/" + "x" * 300, "/rows//values"):
+        attempt(in_journal('"/rows/values"', f'"{path}"'), says="journal" if not path.startswith("/rows/") else "no place in a store")
+    for bad in ('-1', '1e99', '"x"', "null", "[" * 200000, "18446744073709551616"):
+        attempt(in_journal('"unit":0', f'"unit":{bad}'), says="missing", commands=["finalize"])
+    attempt(lambda t: (write(journals(t)[0]), write(journals(t)[0] + "00000000")), says="of 200000000", commands=["finalize"])
+    for plan in ("[" * 1000000, "{}", "", '{"options": 1, "zarrbits": 7}', '{"options": {}, "zarrbits": null, "source": {}}'):
+        attempt(lambda t: write(os.path.join(t, ".zarrbits-unfinished", "plan"), plan), says="exists and is no unfinished store")
+
+    def link_to_outside(key):
+        def change(target):
+            path = os.path.join(target, key)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+            os.symlink(outside, path)
+        return change
+    attempt(link_to_outside("a/d"), says="symbolic link")
+    attempt(link_to_outside("a"), says="symbolic link")
+    attempt(link_to_outside("rows"), says="symbolic link")
+    attempt(link_to_outside(".zarrbits-unfinished"), says=".zarrbits-unfinished")
+
+    def journal_elsewhere(how):
+        def change(target):
+            for path in journals(target):
+                os.remove(path)
+                how(os.path.join(outside, "precious"), path)
+        return change
+    attempt(journal_elsewhere(os.symlink), says="journal")
+    attempt(journal_elsewhere(lambda _, to: os.mkfifo(to)), says="journal")
+
+
+def test_a_run_that_crashes_removes_only_what_is_its_own(folder):
+    source, many = small(os.path.join(folder, "in.h5")), os.path.join(folder, "many.h5")
+    with h5py.File(many, "w") as f:
+        for i in range(4000):
+            f.create_group(f"g{i}")
+    target = unfinished(folder, source)
+    before = everything(target)
+    for _ in range(3):
+        parent = subprocess.Popen([COMMAND, "convert", many, target, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        child = None
+        while child is None and parent.poll() is None:  # before it comes to the target
+            listed = open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split()
+            child = int(listed[0]) if listed else None
+        os.kill(child, signal.SIGKILL)
+        said = parent.communicate()[1]
+        assert parent.returncode == 1, said
+        assert everything(target) == before, said
+    run("finalize", source, target, "-q", status=0)
+    # its own it removes
+    other = os.path.join(folder, "other.zarr")
+    parent = subprocess.Popen([COMMAND, "convert", small(os.path.join(folder, "long.h5"), chunks=6000), other, "-q"], stderr=subprocess.PIPE, text=True)
+    while not os.path.exists(os.path.join(other, "a", "d", "c", "0")):
+        assert parent.poll() is None
+    os.kill(int(open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split()[0]), signal.SIGKILL)
+    said = parent.communicate()[1]
+    assert parent.returncode != 0, said
+    assert not os.path.exists(other)
+
+
+# Two runs at once
+
+def pair(*commands):
+    """What becomes of commands that are begun at once: exit status and sentence of each."""
+    running = [subprocess.Popen([COMMAND, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for c in commands]
+    said = [p.communicate(timeout=60)[1] for p in running]
+    return [(p.returncode, s) for p, s in zip(running, said)]
+
+
+def test_of_two_runs_into_one_target_one_says_no(folder):
+    sources = [small(os.path.join(folder, f"in{i}.h5"), value=i, chunks=100) for i in (0, 1)]
+    stores = {}
+    for i in (0, 1):
+        for kind in ("zarr", "zip"):
+            stores[i, kind] = os.path.join(folder, f"whole{i}.{kind}")
+            convert(sources[i], stores[i, kind], "-q")
+
+    def matches(target, kind):
+        """The sources of which this is the store."""
+        found = []
+        for i in (0, 1):
+            try:
+                if kind == "zip":
+                    assert open(target, "rb").read() == open(stores[i, kind], "rb").read()
+                else:
+                    same_store.same(stores[i, kind], target)
+                found.append(i)
+            except AssertionError:
+                pass
+        return found
+    both = 0
+    for kind in ("zarr", "zip"):
+        target = os.path.join(folder, "out." + kind)
+        for n in range(PAIRS):
+            for how in ([], ["--overwrite"], ["--overwrite"], ["--resume"]):
+                if kind == "zip" and how == ["--resume"]:
+                    continue
+                first = how == ["--overwrite"] and n % 2 == 1
+                if first:  # there is a store already
+                    convert(sources[0], target, "-q")
+                results = pair(*(("convert", s, target, "-q", *how) for s in sources))
+                good = [i for i in (0, 1) if results[i][0] == 0]
+                assert good, results
+                for status, said in results:
+                    assert status == 0 and said == "" or status == 1 and said.count("\n") == 1 and said.startswith("zarrbits: "), results
+                both += len(good) == 2
+                assert len(good) == 1 or how == ["--overwrite"], results  # one after the other is no harm then
+                assert matches(target, kind) and matches(target, kind)[0] in good, (kind, how, results)
+                assert not [x for x in os.listdir(folder) if "unfinished" in x]
+                shutil.rmtree(target) if kind == "zarr" else os.remove(target)
+    print(f"of {PAIRS * 7} pairs, both succeeded one after the other in {both}")
+
+
+def test_shares_at_once_make_one_store(folder):
+    source, whole = small(os.path.join(folder, "in.h5"), chunks=2000), os.path.join(folder, "whole.zarr")
+    convert(source, whole, "-q")
+    target = os.path.join(folder, "out.zarr")
+    for _ in range(2):
+        results = pair(*(("convert", source, target, "-q", "--partition", f"{i}/4") for i in (0, 1, 2, 3, 0)), )
+        assert all(status == 0 for status, _ in results), results
+        others = pair(("convert", source, target, "-q", "--partition", "1/4"), ("convert", source, target, "-q", "--partition", "2/4"))
+        assert all(status == 0 for status, _ in others), others
+        run("finalize", source, target, "-q", status=0)
+        same_store.same(whole, target)
+        shutil.rmtree(target)
+
+
+def test_a_lock_of_a_killed_run_holds_nobody_up(folder):
+    source, target = small(os.path.join(folder, "in.h5"), chunks=6000), os.path.join(folder, "out.zarr")
+    for name, how in (("out.zarr", "--overwrite"), ("out.zarr", "--resume"), ("out.zip", "--overwrite")):
+        target = os.path.join(folder, name)
+        parent = subprocess.Popen([COMMAND, "convert", source, target, "-q"], start_new_session=True)
+        while not os.path.exists(os.path.join(target, ".zarrbits-unfinished", "plan") if name == "out.zarr" else target + ".zarrbits-unfinished"):
+            assert parent.poll() is None
+        running = run("convert", source, target, "-q", how)
+        assert running.returncode == 1 and "another conversion" in running.stderr, running.stderr
+        os.killpg(parent.pid, signal.SIGKILL)
+        parent.wait()
+        for _ in range(100):  # the kernel lets go
+            again = run("convert", source, target, "-q", how)
+            if "another conversion" not in again.stderr:
+                break
+            time.sleep(0.01)
+        assert again.returncode == 0, again.stderr
+        run("verify", source, target, status=0)
+        shutil.rmtree(target) if name == "out.zarr" else os.remove(target)
+
+
+if __name__ == "__main__":
+    import sys
+    run_tests({n: f for n, f in globals().items() if len(sys.argv) < 2 or n in sys.argv[1:]})
