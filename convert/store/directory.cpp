@@ -19,12 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view temporary_prefix = ".zarrbits-";
-constexpr std::string_view temporary_suffix = ".tmp";
-
-// The name cannot be taken for a chunk key or a node.
-bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
-
 std::string upper_folder(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 std::string without_slashes(std::string path) {

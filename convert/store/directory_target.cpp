@@ -71,7 +71,8 @@ void remove_content(const std::string& root) {
 
 // What is in the target, but for the lock.
 struct directory_target::content {
-  bool mark = false, plan = false, half_removed = false, more_in_mark = false, more = false;
+  bool mark = false, plan = false, half_removed = false, more = false;
+  bool more_in_mark = false, begun = false;  // a plan that another process is writing is nothing that has begun
 
   explicit content(const directory_target& t) {
     for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != unfinished_folder;
@@ -79,11 +80,15 @@ struct directory_target::content {
     if (!mark_fd && errno == ENOENT) return;
     if (!mark_fd) fail_file("cannot use the folder", t.path_ + "/" + unfinished_folder, errno, "remove it or choose another target");
     mark = true;
-    for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / unfinished_folder)) more_in_mark = more_in_mark || entry.path().filename() != lock_name;
+    for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / unfinished_folder)) {
+      const std::string name = entry.path().filename().native();
+      more_in_mark = more_in_mark || name != lock_name;
+      begun = begun || (name != lock_name && !is_temporary(name));
+    }
     plan = is_plan(mark_fd.get());
     half_removed = is_removing(mark_fd.get());
   }
-  bool empty() const { return !more && !more_in_mark; }
+  bool empty() const { return !more && !begun; }
 };
 
 directory_target::directory_target(const std::string& path) : path_(path) {}

@@ -9,8 +9,13 @@
 #include "convert/store/sink.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace zarrbits::conversion {
+
+// Files that a process is writing: no chunk key and no node has such a name.
+inline constexpr std::string_view temporary_prefix = ".zarrbits-", temporary_suffix = ".tmp";
+inline bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
 
 // Holds the lock of the folder (.zarrbits-unfinished/lock) as long as it lives; the kernel lets it go where the process is killed. Where the
 // file system knows no locks, only that the folder of the unfinished is new tells runs apart.
