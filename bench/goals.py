@@ -109,15 +109,13 @@ def evaluate(rows):
     def add(what, table, goal, result):
         out.append((what, table, goal, result and result[0], result and result[1]))
 
-    # avx512vl is AVX2 but for its encoders: where the CPU has it, it is what the goals of AVX2's vectors of 32 bytes are about
-    vectors_of_32_bytes = "avx512vl" if "avx512vl" in rows.tables else "avx2"
-    for column, table in enumerate([vectors_of_32_bytes, "avx512"]):
+    for column, table in enumerate(["avx2", "avx512"]):
         for what, names, *goals in KERNELS:
             if goals[column] is not None:
                 add(what, table, goals[column], rows.slowest(names, table, KIB64))
     for what, names, goal in PORTABLE:
         add(what, "portable", goal, rows.slowest(names, "portable", KIB64))
-    for table in (vectors_of_32_bytes, "avx512"):
+    for table in ("avx2", "avx512"):
         add("64 MiB: bool, 2 and 4 bits", table, 1.0, rows.slowest(SMALL, table, MIB64))
         add("64 MiB: everything else", table, 0.85, rows.slowest(LARGE, table, MIB64))
         add("checked encode over truncating encode", table, 0.95, rows.slowest([f"checked/{w}/{k}" for w, ks in NAMED.items() for k in ks], table, KIB64))

@@ -10,7 +10,7 @@ SIZES = (KIB64, MIB, MIB64)
 
 INTRODUCTION = """# Performance
 
-Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}. [performance-avx512.md](performance-avx512.md) is of a CPU that has avx512 too.
+Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}.
 
     scripts/bench                      # all of this page: twenty minutes
     scripts/bench --quick --json FILE  # a look, two minutes

@@ -4,7 +4,7 @@ import math
 
 from goals import KIB64
 
-COLOURS = {"portable": "#8a8f98", "avx2": "#2f6db3", "avx512vl": "#d98c2b", "avx512": "#c2452d", "neon": "#2f8f5b"}
+COLOURS = {"portable": "#8a8f98", "avx2": "#2f6db3", "avx512": "#c2452d", "neon": "#2f8f5b"}
 PEER_COLOURS = ["#7a4fa3", "#b58900", "#1b8a8a", "#444444", "#d16ba5", "#6b8e23"]
 WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 190, 52, 64, 26
 

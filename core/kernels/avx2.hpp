@@ -24,11 +24,6 @@
 #define ZARRBITS_AVX2 __attribute__((target("avx2,prfchw")))
 #define ZARRBITS_AVX2_INLINE __attribute__((target("avx2,prfchw"), always_inline)) inline
 
-// Loops over steps are compiled for what the steps need; a file whose steps need more says so before it includes this.
-#ifndef ZARRBITS_STEPS
-#define ZARRBITS_STEPS ZARRBITS_AVX2
-#endif
-
 namespace zarrbits::detail::avx2 {
 
 // The kernels, for the table here and for those that only replace some of them.
@@ -161,7 +156,7 @@ ZARRBITS_AVX2_INLINE void prefetch(stretch t, std::size_t distance) noexcept {
 // stores, at most 64). It is given what was seen before, and returns that or-ed with what it sees; upon all that lossless() decides.
 // `out` may be `in`: a step stores nothing behind what it has loaded.
 template <class Step>
-ZARRBITS_STEPS bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
   __m256i seen = _mm256_setzero_si256();
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
@@ -195,7 +190,7 @@ ZARRBITS_STEPS bool encode_steps(const packing& p, const std::byte* in, std::byt
 // Decodes n components. A step has: components, bytes_in(), bytes_out(), lead() and reach() (it loads bytes in - lead() to
 // in + reach(), at most 16 and 128), lines_in and lines_out (of 4 steps, at most, which are asked for in advance).
 template <class Step>
-ZARRBITS_STEPS void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // AVX2 for components of one byte, where lanes have no shifts of their own: decoding of 2 to 7 bits, and bool (or any 1 bit) both
-// ways. Encoding of 2 to 7 bits is in encode_256.hpp.
+// ways. Encoding of 2 to 7 bits is in avx2_encode.cpp.
 //
 #include "core/kernels/avx2.hpp"
 

@@ -12,101 +12,13 @@
 // AVX2 shifts lanes of 16 bits by counts of their own only by multiplying, lanes of 32 and 64 bits as they are, and has nothing
 // for bytes.
 //
-#include "core/kernels/avx2.hpp"
+#include "core/kernels/decode_windows.hpp"
 
 #ifdef ZARRBITS_X86_KERNELS
-
-#include <array>
-#include <type_traits>
 
 namespace zarrbits::detail::avx2 {
 
 namespace {
-
-// How a vector gets the bytes of its two halves, of 16 bytes each; one load is faster than two.
-enum class halves {
-  split,   // the halves' bytes are apart: a load such that the upper half's begin with its byte 16 (and so before the lower
-           // half's)
-  joined,  // they share a byte: a load from where the lower half's begin; vpermd then takes the upper half from a dword of it
-  apart,   // and no such dword will do: a load for each
-};
-
-// Where the bytes of a vector are.
-struct place {
-  std::int8_t start;     // byte of the step that is loaded first
-  std::uint8_t upper;    // joined: the dword from there on with which the upper half begins. apart: the byte of the step
-  std::uint8_t skip[2];  // bytes before each half's first in its 16
-};
-
-// The bytes of halves of so many bits, the lower one from bit `from` of the step on.
-struct extent {
-  unsigned low, high, end;
-  constexpr extent(unsigned bits, unsigned from) : low(from / 8), high((from + bits) / 8), end((from + 2 * bits + 7) / 8) {}
-  constexpr unsigned dword() const { return (high - low) / 4; }
-};
-
-constexpr halves halves_of(unsigned bits) {
-  if (bits % 8 == 0) return halves::split;
-  for (unsigned from = 0; from < 4 * bits; from += 2 * bits)
-    if (const extent e(bits, from); e.end - (e.low + 4 * e.dword()) > 16) return halves::apart;
-  return halves::joined;
-}
-
-constexpr place make_place(unsigned bits, unsigned from) {
-  const extent e(bits, from);
-  const auto narrow = [](unsigned v) { return static_cast<std::uint8_t>(v); };
-  const auto low = static_cast<std::int8_t>(e.low);
-  switch (halves_of(bits)) {
-    case halves::split:
-      return {static_cast<std::int8_t>(static_cast<int>(e.high) - 16), 0, {narrow(16 - (e.high - e.low)), 0}};
-    case halves::joined:
-      return {low, narrow(e.dword()), {0, narrow((e.high - e.low) % 4)}};
-    default:
-      return {low, narrow(e.high), {0, 0}};
-  }
-}
-
-// Windows of up to two vectors. A byte of a vpshufb index that is 0x80 gives zero.
-template <class Lane>
-struct plan {
-  alignas(32) std::uint8_t index[64];
-  alignas(32) Lane up[64 / sizeof(Lane)];    // what moves a field to the top of its lane: a count, for 16 bits a factor
-  alignas(32) Lane down[64 / sizeof(Lane)];  // what moves it to the bottom
-  place at[2];
-};
-
-template <class Lane>
-constexpr plan<Lane> make_plan(unsigned bits) {
-  constexpr unsigned size = sizeof(Lane), lanes = 16 / size;
-  plan<Lane> p{};
-  for (unsigned v = 0; v < 2; ++v) {
-    const unsigned of_half = lanes * bits;
-    p.at[v] = make_place(of_half, 2 * v * of_half);
-    for (unsigned half = 2 * v; half < 2 * v + 2; ++half)
-      for (unsigned i = 0; i < lanes; ++i) {
-        const unsigned at = half * of_half % 8 + i * bits, byte = p.at[v].skip[half % 2] + at / 8, below = at % 8;
-        for (unsigned b = 0; b < size; ++b)
-          p.index[16 * half + size * i + b] = static_cast<std::uint8_t>(byte + b < 16 ? byte + b : 0x80);
-        const unsigned up =
-            8 * size < bits + below ? 0 : 8 * size - bits - below;  // plans in which a field does not fit are not used
-        p.up[half * lanes + i] = static_cast<Lane>(size == 2 ? std::uint64_t{1} << up : up);
-        p.down[half * lanes + i] = static_cast<Lane>(below);
-      }
-  }
-  return p;
-}
-
-template <class Lane>
-constexpr auto make_plans() {
-  std::array<plan<Lane>, 8 * sizeof(Lane)> plans{};
-  for (unsigned bits = 1; bits < plans.size(); ++bits) plans[bits] = make_plan<Lane>(bits);
-  return plans;
-}
-
-template <unsigned width>
-using lane = std::conditional_t<width == 16, std::uint16_t, std::conditional_t<width == 32, std::uint32_t, std::uint64_t>>;
-template <unsigned width>
-constexpr auto plans = make_plans<lane<width>>();
 
 // Shifts of all lanes alike, but by vectors and products: a shift by a count in a register takes a port that shuffles on Intel.
 template <bool is_signed>
@@ -142,32 +54,6 @@ ZARRBITS_AVX2_INLINE __m256i kept(__m256i x, __m256i possible) noexcept {
   return masked ? _mm256_and_si256(x, possible) : x;
 }
 
-// The windows of a vector.
-template <halves how>
-class window {
- public:
-  template <class Lane>
-  ZARRBITS_AVX2_INLINE void prepare(const plan<Lane>& l, unsigned v) noexcept {
-    index_ = load(l.index + 32 * v);
-    at_ = l.at[v];
-    upper_ = dwords_from(at_.upper);
-  }
-  std::size_t lead() const noexcept { return at_.start < 0 ? static_cast<std::size_t>(-at_.start) : 0; }
-  std::size_t reach() const noexcept { return how == halves::apart ? at_.upper + 16u : static_cast<std::size_t>(at_.start + 32); }
-
-  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in) const noexcept {
-    __m256i x;
-    if constexpr (how == halves::split) x = load(in + at_.start);
-    if constexpr (how == halves::joined) x = _mm256_permutevar8x32_epi32(load(in + at_.start), upper_);
-    if constexpr (how == halves::apart) x = load_halves(in + at_.start, in + at_.upper);
-    return _mm256_shuffle_epi8(x, index_);
-  }
-
- private:
-  __m256i index_, upper_;
-  place at_;
-};
-
 // Components of 16 to 64 bits whose field and the bits below it in its first byte fit in the component: of 16 bits up to 10 and
 // 12, of 32 up to 25, 26 and 28, of 64 up to 57, 58 and 60. Unsigned fields of wide lanes need only go down and be masked, where
 // first_bit is 0: a mask takes any port, shifts have two. There is no arithmetic shift of 64 bits; (x ^ s) - s extends the sign
@@ -183,7 +69,7 @@ class unpacker {
   std::size_t reach() const noexcept { return window_[vectors - 1].reach(); }
 
   ZARRBITS_AVX2 explicit unpacker(const packing& p) noexcept : down_16_(p) {
-    const plan<lane<width>>& l = plans<width>[p.bits];
+    const window_plan<lane<width>>& l = window_plans<width>[p.bits];
     for (unsigned v = 0; v < vectors; ++v) {
       window_[v].prepare(l, v);
       shift_[v] = load((just_down ? l.down : l.up) + 256 / width * v);
@@ -274,7 +160,7 @@ class unpack_16_pairs {
   std::size_t reach() const noexcept { return window_.reach(); }
 
   ZARRBITS_AVX2 explicit unpack_16_pairs(const packing& p) noexcept : down_(p) {
-    const plan<std::uint32_t>& l = plans<32>[2u * p.bits];
+    const window_plan<std::uint32_t>& l = window_plans<32>[2u * p.bits];
     window_.prepare(l, 0);
     up_ = load(l.up);
     bytes_in_ = 2u * p.bits;

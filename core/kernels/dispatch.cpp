@@ -19,7 +19,6 @@ constexpr const kernel_table* tables[] = {
     &portable_kernels,
 #ifdef ZARRBITS_X86_KERNELS
     &avx2_kernels,
-    &avx512vl_kernels,
     &avx512_kernels,
 #endif
 #ifdef ZARRBITS_NEON_KERNELS
@@ -27,14 +26,15 @@ constexpr const kernel_table* tables[] = {
 #endif
 };
 
-constexpr const char* names[] = {"portable", "avx2", "avx512vl", "avx512", "neon"};
+constexpr const char* names[] = {"portable", "avx2", "avx512", "neon"};
 
 std::size_t available() noexcept {
 #ifdef ZARRBITS_X86_KERNELS
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2")) return 1;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")) return 2;
-  return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni") ? 4 : 3;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
+  return avx512 ? 3 : 2;
 #else
   return std::size(tables);  // 64-bit ARM always has NEON
 #endif

@@ -1,6 +1,48 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Tables of the encoders in encode_256.hpp, which has the pictures: for each number of bits, where bytes go and how far lanes are turned.
+// How AVX2 encodes 2 bits and more (avx2_encode.cpp), and the tables for it: for each number of bits, where bytes go and how far lanes are
+// turned.
+//
+// All widths go down the same ladder: neighbours are joined until a lane of 32 or 64 bits holds whole bytes or has no more neighbours to
+// join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
+//
+//   |......dddddddddd|......cccccccccc|......bbbbbbbbbb|......aaaaaaaaaa|   a lane of 64 bits
+//   |............ddddddddddcccccccccc|............bbbbbbbbbbaaaaaaaaaa|     neighbours joined: vpmaddwd by (1, 2^10)
+//   |........................ddddddddddccccccccccbbbbbbbbbbaaaaaaaaaa|     and again: vpsllvd up in the even lanes, vpsrlq down
+//   |hhhhhhhhhhggggggggggffffffffffeeeeeeeeeeddddddddddccccccccccbbbb ..   the 5 bytes of each lane together: vpshufb
+//
+// The last step depends on m, the bits that a 64-bit lane has in the end:
+//
+//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, two vectors at a time) or not (two stores of
+//   16 bytes, or two vectors at a time, see below)
+//   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
+//   other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59 and 61 to 63 bits that
+//   begin late in a byte end in a ninth one, which is shifted and shuffled apart
+//   few bits of wide components: bytes are made first, and encoded
+//
+// Two vectors at a time: a load brings 16 bytes to each half such that what will lie together is in the same half of both vectors.
+// Stores of 32 bytes are half as many as those of a half each, and stores are what these kernels are bound by (16 bytes that become
+// 10, two of them a letter):
+//
+//   in    |AAAAA...|BBBBB...|CCCCC...|DDDDD...|
+//   u v   |CCCCC...|AAAAA...|        |DDDDD...|BBBBB...|
+//   w z   |DDDCCCCC|BBBAAAAA|        |......DD|......BB|        vpshufb, or-ed
+//   out   |......BB|BBBAAAAA|  then  |......DD|DDDCCCCC|        vperm2i128; the second store begins where the Bs end
+//
+// Of short pairs w has all, and vpermd brings its halves together.
+//
+// Where 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: stores that overlap cross a border
+// of cache lines more often, which takes two cycles more. 8 of 16 bits, in quarters:
+//
+//   |..x1|..x0|  |y1..|y0..|        vpshufb
+//   |y1x1|y0x0|                     or-ed
+//   |y1y0|x1x0|                     vpermq
+//
+// 12 of 16 bits, in dwords:
+//
+//   x y   |. x5 x4 x3|. x2 x1 x0|        |. y5 y4 y3|. y2 y1 y0|        vpshufb
+//         |. . x5 x4|x3 x2 x1 x0|        |y1 y0 . .|y5 y4 y3 y2|        vpermd
+//   out   |y1 y0 x5 x4|x3 x2 x1 x0| then            |y5 y4 y3 y2|       vpblendd
 //
 #ifndef ZARRBITS_CORE_KERNELS_ENCODE_PLANS_HPP
 #define ZARRBITS_CORE_KERNELS_ENCODE_PLANS_HPP

@@ -58,13 +58,14 @@ template <class T>
 void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 template <class T>
 bool check(const packing& p, const std::byte* in, std::size_t n) noexcept;
+bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
+void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 }  // namespace portable
 
 #if defined(__x86_64__)
 #define ZARRBITS_X86_KERNELS 1
 extern const kernel_table avx2_kernels;
-extern const kernel_table avx512vl_kernels;
 extern const kernel_table avx512_kernels;
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
 #define ZARRBITS_NEON_KERNELS 1

@@ -43,7 +43,7 @@ TAIL = r"""
 Folders, separated by colons, in which HDF5 searches filter plugins: ours, to read and write files with the filters packbits and bytes; those of others, to convert what they made.
 .TP
 .B ZARRBITS_KERNELS
-The set of kernels to use instead of the best that the processor has: portable, avx2, avx512vl, avx512 or neon.
+The set of kernels to use instead of the best that the processor has: portable, avx2, avx512 or neon.
 .TP
 .B ZARRBITS_HDF5_LOG
 What the plugins print on standard error when they refuse something.

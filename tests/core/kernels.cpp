@@ -5,16 +5,15 @@
 //
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
+#include "tests/core/bitwise_reference.hpp"
 #include "tests/support/guarded_buffer.hpp"
 #include "tests/support/kernel_tables.hpp"
-
-#include <zarrbits/packbits.hpp>
+#include "tests/support/margin_buffer.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <random>
@@ -26,57 +25,6 @@ using namespace zarrbits::detail;
 namespace {
 
 std::mt19937_64 random_bits(42);
-
-// A number from memory, byte by byte. Nothing here is shared with the library.
-std::uint64_t number(const packing& p, const std::byte* in) {
-  std::uint64_t v = 0;
-  const bool big = (std::endian::native == std::endian::big) != p.swap_memory;
-  for (unsigned i = 0; i < p.size; ++i) {
-    const unsigned at = big ? p.size - 1 - i : i;
-    v |= std::to_integer<std::uint64_t>(in[at]) << (8 * i);
-  }
-  return v;
-}
-
-void put(const packing& p, std::uint64_t v, std::byte* out) {
-  const bool big = (std::endian::native == std::endian::big) != p.swap_memory;
-  for (unsigned i = 0; i < p.size; ++i) out[big ? p.size - 1 - i : i] = static_cast<std::byte>(v >> (8 * i));
-}
-
-bool bit(const std::vector<std::byte>& bytes, std::size_t i) { return std::to_integer<unsigned>(bytes[i / 8]) >> (i % 8) & 1; }
-
-// What the text says: bit i of the sequence is bit i % 8 of byte i / 8, the lowest kept bit of a component first.
-std::vector<std::byte> packed(const packing& p, const std::byte* in, std::size_t n) {
-  std::vector<std::byte> out((n * p.bits + 7) / 8);
-  for (std::size_t i = 0; i < n; ++i)
-    for (unsigned b = 0; b < p.bits; ++b)
-      if (number(p, in + i * p.size) >> (p.first_bit + b) & 1) {
-        const std::size_t at = i * p.bits + b;
-        out[at / 8] |= static_cast<std::byte>(1 << (p.msb_first ? 7 - at % 8 : at % 8));
-      }
-  return out;
-}
-
-// And back: bits at first_bit, zeros below, the sign or zeros above.
-std::uint64_t unpacked(const packing& p, const std::vector<std::byte>& in, std::size_t i) {
-  std::uint64_t v = 0;
-  bool last = false;
-  for (unsigned b = 0; b < p.bits; ++b) {
-    std::size_t at = i * p.bits + b;
-    if (p.msb_first) at = at / 8 * 8 + 7 - at % 8;
-    last = bit(in, at);
-    v |= std::uint64_t{last} << (p.first_bit + b);
-  }
-  const unsigned top = p.zero_above ? p.type_bits : 8u * p.size;
-  for (unsigned b = p.first_bit + p.bits; b < top; ++b) v |= std::uint64_t{p.is_signed && last} << b;
-  return v;
-}
-
-std::string describe(const packing& p, std::size_t n) {
-  return std::to_string(n) + " components of " + std::to_string(p.size) + " bytes, bits " + std::to_string(p.first_bit) + " + " +
-         std::to_string(p.bits) + " of " + std::to_string(p.type_bits) + (p.is_signed ? ", signed" : "") + (p.swap_memory ? ", swapped" : "") +
-         (p.zero_above ? ", zeros above" : "");
-}
 
 guarded_buffer decoded_memory(1 << 16), encoded_memory(1 << 16), again_memory(1 << 16);
 
@@ -195,31 +143,6 @@ BOOST_AUTO_TEST_CASE(every_number_of_components_stays_within_its_memory) {
           BOOST_REQUIRE_MESSAGE(std::equal(in.begin(), in.end(), again.begin()), std::string(k->name) + ": decode " + describe(p, n));
         }
 }
-
-// Memory at any offset from a cache line, with a margin of bytes that must stay as they are.
-class margin_buffer {
- public:
-  std::span<std::byte> at(std::size_t offset, std::size_t size) {
-    begin_ = margin + offset;
-    size_ = size;
-    std::fill(bytes_.begin(), bytes_.end(), std::byte{0xc3});
-    return {bytes_.data() + begin_, size};
-  }
-  bool intact() const {
-    const auto other = [](std::byte b) { return b != std::byte{0xc3}; };
-    return std::none_of(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(begin_), other) &&
-           std::none_of(bytes_.begin() + static_cast<std::ptrdiff_t>(begin_ + size_), bytes_.end(), other);
-  }
-
- private:
-  static constexpr std::size_t margin = 128;
-  struct alignas(64) line {
-    std::byte bytes[64];
-  };
-  std::vector<line> lines_ = std::vector<line>(2 * margin / 64 + 1 + 257 * 8 / 64 + 1);
-  std::span<std::byte> bytes_{lines_.front().bytes, lines_.size() * 64};
-  std::size_t begin_ = 0, size_ = 0;
-};
 
 BOOST_AUTO_TEST_CASE(every_packing_is_the_same_at_any_offset_of_both_pointers_and_in_place) {
   margin_buffer in_memory, out_memory, place_memory;
@@ -432,6 +355,8 @@ BOOST_AUTO_TEST_CASE(bytes_of_fewer_bits_get_their_sign_or_zeros_above_in_place_
       }
 }
 
+namespace {
+
 // The functions of a table, and those that are the same in another one.
 int functions_of_both(const kernel_table& a, const kernel_table& b) {
   int n = (a.encode_bool == b.encode_bool) + (a.decode_bool == b.decode_bool) + (a.extend == b.extend);
@@ -440,6 +365,8 @@ int functions_of_both(const kernel_table& a, const kernel_table& b) {
   return n;
 }
 int functions(const kernel_table& k) { return functions_of_both(k, k); }
+
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(every_table_of_this_build_is_tested_or_says_that_it_is_not) {
   BOOST_TEST(all_kernels().front() == &portable_kernels);
@@ -458,33 +385,4 @@ BOOST_AUTO_TEST_CASE(every_table_of_this_build_is_tested_or_says_that_it_is_not)
       std::cerr << "SKIPPED: " << name << " kernels: this CPU cannot run them, NOTHING here has tested them\n";
   BOOST_TEST(kernels_by_name("") == nullptr);
   BOOST_TEST(kernels_by_name("fastest") == nullptr);
-}
-
-// The environment is read once in a process; these run in processes of their own, started by the next case.
-BOOST_AUTO_TEST_CASE(in_a_process_with_the_name_of_a_table, *boost::unit_test::disabled()) {
-  BOOST_TEST(std::string(kernels().name) == std::getenv("ZARRBITS_KERNELS"));
-  BOOST_TEST(unavailable_kernels() == nullptr);
-  BOOST_CHECK_NO_THROW(zarrbits::packbits("uint16", {.last_bit = 11}));
-}
-
-BOOST_AUTO_TEST_CASE(in_a_process_with_another_name, *boost::unit_test::disabled()) {
-  BOOST_TEST(&kernels() == all_kernels().back());
-  try {
-    zarrbits::packbits("uint16", {.last_bit = 11});
-    BOOST_ERROR("a codec was made");
-  } catch (const zarrbits::error& e) {
-    const std::string what = e.what();
-    BOOST_TEST(what.find("ZARRBITS_KERNELS") != what.npos, what);
-    BOOST_TEST(what.find("fastest") != what.npos, what);
-    for (const kernel_table* k : all_kernels()) BOOST_TEST(what.find(k->name) != what.npos, what);
-  }
-}
-
-BOOST_AUTO_TEST_CASE(the_environment_variable_forces_a_table_and_a_wrong_name_is_an_error_with_the_names) {
-  const std::string self = std::string(ZARRBITS_TEST_EMULATOR " '") + boost::unit_test::framework::master_test_suite().argv[0] + "'";
-  const auto run = [&](const std::string& value, const std::string& test) {
-    return std::system(("ZARRBITS_KERNELS=" + value + " " + self + " --run_test=" + test + " --log_level=error --report_level=no >&2").c_str());
-  };
-  for (const kernel_table* k : all_kernels()) BOOST_TEST(run(k->name, "in_a_process_with_the_name_of_a_table") == 0);
-  BOOST_TEST(run("fastest", "in_a_process_with_another_name") == 0);
 }
