@@ -7,6 +7,7 @@ import sys
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 LARGE = bool(os.environ.get("ZARRBITS_LARGE"))
+SANITIZED = bool(os.environ.get("ZARRBITS_SANITIZED"))  # a build with sanitizers: memory and time tell nothing
 
 
 class Taken:

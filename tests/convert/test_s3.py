@@ -389,6 +389,8 @@ def memory_has(pid, what):
                 if not rights.startswith("rw"):
                     continue
                 first, last = (int(n, 16) for n in place.split("-"))
+                if last - first > 1 << 32:  # a sanitizer's notes on memory: terabytes of addresses, with none of the program's bytes
+                    continue
                 with contextlib.suppress(OSError, OverflowError):
                     memory.seek(first)
                     if what in memory.read(last - first):

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from processes import run
+from processes import SANITIZED, run
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 N, ELEMENT = 10000, 4
@@ -280,7 +280,7 @@ class ShortChunks(unittest.TestCase):
         done = run("convert", self.source, self.store, "-q", "--memory", "32M", "--profile", "recode")
         self.assertEqual(done.status, 1)
         self.assertIn("--allow-expansion", done.errors)
-        self.assertLess(done.peak, 64 << 20)
+        self.assertTrue(SANITIZED or done.peak < 64 << 20, done.peak)
         self.assertEqual(self.convert("--keep-going", "--memory", "32M", status=3)["/large"]["lost_chunks"], [[0]])
         self.convert("--memory", "32M", "--allow-expansion", status=0)
         self.convert("--memory", "512M", status=0)
@@ -291,7 +291,7 @@ class ShortChunks(unittest.TestCase):
             create(f, "bzip2", ["bzip2"]).write_direct_chunk((0,), bz2.compress(bytes(size // 2)))
         done = run("convert", self.source, self.store, "-q", "--overwrite", "--keep-going", "--memory", "32M")
         self.assertEqual(done.status, 3, done.errors)
-        self.assertLess(done.peak, 64 << 20)
+        self.assertTrue(SANITIZED or done.peak < 64 << 20, done.peak)
 
     def verify(self):
         return subprocess.run([COMMAND, "verify", self.source, self.store], capture_output=True).returncode
