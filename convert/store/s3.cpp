@@ -66,7 +66,8 @@ void s3_sink::written(std::string_view key, std::uint64_t size) {
   if (key.starts_with(std::string(unfinished_folder) + "/")) return;
   const std::lock_guard held(tally_mutex_);
   if (key == "zarr.json") root_size_ = size;
-  tally_.add(key, size);
+  if (joined_) mine_[std::hash<std::string_view>()(key)] = size;
+  else tally_.add(key, size);
 }
 
 void s3_sink::put(std::string_view key, std::span<const std::byte> bytes) {
@@ -145,7 +146,9 @@ void s3_sink::remove(std::string_view folder) {
   for (const s3_entry& e : list_objects(client_, whole(folder) + "/", false, all_of_them)) {
     remove_object(e.key);
     const std::lock_guard held(tally_mutex_);
-    tally_.subtract(std::string_view(e.key).substr(whole("").size()), e.size);
+    const std::string_view key = std::string_view(e.key).substr(whole("").size());
+    if (joined_) mine_.erase(std::hash<std::string_view>()(key));
+    else tally_.subtract(key, e.size);
   }
 }
 
@@ -165,25 +168,33 @@ void s3_sink::remove_all(bool mark_too) {
   }
 }
 
-// Before the root's zarr.json makes a store of it: the server lists what was written, and nothing else. What several runs wrote, their journals
-// tell.
+// Before the root's zarr.json makes a store of it: the server lists what was written, and nothing else where no other run wrote. What others
+// wrote, their journals tell.
 void s3_sink::require_all_listed() {
-  if (joined_) return;
-  if (!is_ours()) throw s3_taken(target_);
+  if (!joined_ && !is_ours()) throw s3_taken(target_);
   const std::size_t above = whole("").size();
   const std::string unfinished = in_unfinished("");
   tally there;
+  std::size_t mine_there = 0;
   // some servers list an object a moment after it was written
   for (int attempt = 0; attempt < 4; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(s3_lock_seconds() / 60 * attempt));
     there = {};
+    mine_there = 0;
     for_each_object(client_, whole(""), false, all_of_them, [&](s3_entry&& e) {
       const std::string_view key = std::string_view(e.key).substr(above);
-      if (!key.starts_with(unfinished)) there.add(key, e.size);
+      if (key.starts_with(unfinished)) return true;
+      const auto own = joined_ ? mine_.find(std::hash<std::string_view>()(key)) : mine_.end();
+      if (own != mine_.end() && own->second == e.size) ++mine_there;
+      there.add(key, e.size);
       return true;
     });
     const std::lock_guard held(tally_mutex_);
-    if (there == tally_) return;
+    if (joined_ ? mine_there == mine_.size() : there == tally_) return;
+  }
+  if (joined_) {
+    throw convert_error("the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) + " objects that were written to \"" + target_ +
+                        "\" just now; convert again with --resume, and look for who else writes there");
   }
   throw convert_error("the S3 server lists other objects in \"" + target_ + "\" than were written: " + std::to_string(there.objects) + " of " +
                       std::to_string(there.bytes) + " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +

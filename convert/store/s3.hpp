@@ -70,6 +70,7 @@ class s3_sink final : public sink {
   std::string mark_text_;  // of the lock
   std::mutex tally_mutex_;
   tally tally_;
+  std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys, of what this run writes beside the objects of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, marked_ = false;

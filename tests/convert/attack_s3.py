@@ -86,7 +86,7 @@ def wrong_list(kind, rng, server, r, go):
 
 
 def lie(r, etag=None):
-    return Answer(headers={"ETag": f'"{etag or Stored(r.body).etag}"'})
+    return Answer(headers={"ETag": f'"{Stored(r.body).etag if etag is None else etag}"'})
 
 
 # name: fault(rng, server, request, go_on)

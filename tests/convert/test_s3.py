@@ -129,6 +129,24 @@ class S3(unittest.TestCase):
         with Server(lost) as s:
             self.sentence(self.convert(s), "lists other objects")
             self.assertEqual(s.content("out.zarr"), {})
+            self.sentence(self.convert(s, "--resume"), "lists only")
+            self.assertNotIn("zarr.json", s.content("out.zarr"))
+
+    def test_a_journal_of_chunks_that_are_gone_is_not_believed(self):
+        with Server() as s:
+            for i in (0, 1):
+                self.assertEqual(self.convert(s, "--partition", f"{i}/2").returncode, 0)
+            chunk = next(k for k in s.objects if k.endswith("/c/3"))
+            for other in (None, b"shorter"):
+                if other is None:
+                    del s.objects[chunk]
+                else:
+                    s.objects[chunk] = s3_server.Stored(other)
+                done = subprocess.run([COMMAND, "finalize", "-q", self.source, TARGET, "--endpoint", s.url], env=environment(), capture_output=True, text=True)
+                self.sentence(done, "than its journal says")
+                self.assertNotIn("zarr.json", s.content("out.zarr"))
+            self.assertEqual(self.convert(s, "--resume").returncode, 0)
+            self.whole(s)
 
     def test_lists_that_do_not_end(self):
         pages = iter(range(10 ** 9))
