@@ -9,12 +9,14 @@
 #include "command/progress.hpp"
 #include "command/share.hpp"
 #include "command/summary.hpp"
-#include "convert/grid_options.hpp"
-#include "convert/names.hpp"
-#include "convert/selection.hpp"
-#include "convert/store/files.hpp"
+#include "convert/io/files.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/plan/grid_request.hpp"
 #include "convert/store/sink.hpp"
-#include "convert/store/zip.hpp"
+#include "convert/store/zip_sink.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/selection.hpp"
 
 #include <zarrbits/convert.hpp>
 

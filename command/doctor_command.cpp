@@ -9,8 +9,8 @@
 #include "command/doctor_plugins.hpp"
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
-#include "convert/json_text.hpp"
-#include "convert/names.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

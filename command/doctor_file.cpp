@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/doctor_file.hpp"
 
-#include "convert/hdf5/chunk_index.hpp"
 #include "command/doctor_plugins.hpp"
-#include "convert/hdf5/source.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/source_file.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
 

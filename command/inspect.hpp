@@ -8,7 +8,7 @@
 #ifndef ZARRBITS_COMMAND_INSPECT_HPP
 #define ZARRBITS_COMMAND_INSPECT_HPP
 
-#include "convert/verify/store_reader.hpp"
+#include "verify/zarr/store_reader.hpp"
 
 #include <nlohmann/json.hpp>
 

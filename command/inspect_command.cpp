@@ -7,9 +7,9 @@
 #include "command/command_line.hpp"
 #include "command/inspect.hpp"
 #include "command/terminal.hpp"
-#include "convert/json_text.hpp"
-#include "convert/names.hpp"
-#include "convert/store/s3_access.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 
 #include <CLI/CLI.hpp>
 

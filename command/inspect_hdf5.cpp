@@ -2,9 +2,9 @@
 #include "command/inspect.hpp"
 
 #include "convert/hdf5/filters.hpp"
-#include "convert/hdf5/source.hpp"
+#include "convert/hdf5/source_file.hpp"
 #include "convert/hdf5/type_tree.hpp"
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <map>

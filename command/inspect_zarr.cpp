@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "command/inspect.hpp"
-
 #include "command/command_line.hpp"
-#include "convert/json_text.hpp"
-#include "convert/names.hpp"
-#include "convert/selection.hpp"
+#include "command/inspect.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/io/zip_archive.hpp"
 #include "convert/store/sink.hpp"
-#include "convert/store/zip.hpp"
-#include "convert/verify/zarr_reader.hpp"
+#include "convert/store/zip_sink.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/selection.hpp"
+#include "verify/zarr/zarr_reader.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,7 +4,7 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "convert/store/s3_access.hpp"
+#include "convert/io/s3_access.hpp"
 
 #include <zarrbits/version.hpp>
 

@@ -7,7 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/mpi_worker.hpp"
-#include "convert/store/s3_access.hpp"
+#include "convert/io/s3_access.hpp"
 
 #include <zarrbits/version.hpp>
 

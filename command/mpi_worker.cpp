@@ -4,9 +4,11 @@
 #include "command/child_process.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
-#include "convert/conversion.hpp"
-#include "convert/selection.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/run/job.hpp"
 #include "convert/store/sink.hpp"
+#include "convert/text/selection.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -152,7 +154,7 @@ int mpi_worker::finish() {
 // In the child: until the other end is closed.
 void mpi_worker::serve(int argc, char** argv) {
   static convert_arguments arguments;
-  static std::unique_ptr<conversion::conversion_run> work;
+  static std::unique_ptr<conversion::job> work;
   static mpi_worker* self = nullptr;
   self = this;
   const auto next = [&] {
@@ -185,7 +187,7 @@ void mpi_worker::serve(int argc, char** argv) {
       conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse, .source = file, .warning = o.warning, .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
     }
     o.overwrite = false;
-    work = std::make_unique<conversion::conversion_run>(o, conversion::conversion_run::mode::join);
+    work = std::make_unique<conversion::job>(o, conversion::job::mode::join);
     if (o.share->index == 0) {
       for (const auto& u : work->units()) {
         if (!work->done(u.id)) self->say(one_line("unit " + std::to_string(u.id.dataset) + " " + std::to_string(u.id.number) + " " + work->source().objects()[u.id.dataset].path));
@@ -211,7 +213,7 @@ void mpi_worker::serve(int argc, char** argv) {
       work->run(one);
     } catch (const std::exception& e) {
       // its threads still have the failure; the next unit begins anew
-      work = std::make_unique<conversion::conversion_run>(arguments.options, conversion::conversion_run::mode::join);
+      work = std::make_unique<conversion::job>(arguments.options, conversion::job::mode::join);
       answer = one_line("failed unit " + std::to_string(u.id.number) + " of dataset " + quote(u.path) + ": " + e.what());
     }
     say(answer);

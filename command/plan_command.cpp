@@ -7,7 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/terminal.hpp"
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/printable.hpp"
 
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <cstdint>
 #include <cstdio>

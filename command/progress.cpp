@@ -2,7 +2,7 @@
 #include "command/progress.hpp"
 
 #include "command/command_line.hpp"
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,9 +3,10 @@
 
 #include "command/doctor_plugins.hpp"
 #include "command/printable.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
-#include "convert/names.hpp"
-#include "convert/hdf5/source.hpp"
+#include "convert/hdf5/source_file.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -8,8 +8,8 @@
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
 #include "command/suggest.hpp"
-#include "convert/json_text.hpp"
-#include "convert/names.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

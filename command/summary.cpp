@@ -4,8 +4,9 @@
 #include "command/command_line.hpp"
 #include "command/progress.hpp"
 #include "command/terminal.hpp"
-#include "convert/names.hpp"
-#include "convert/selection.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/selection.hpp"
 
 #include <cstdio>
 #include <sys/stat.h>

@@ -5,12 +5,13 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "convert/json_text.hpp"
-#include "convert/selection.hpp"
-#include "convert/store/s3_access.hpp"
-#include "convert/verify/verify.hpp"
-#include "convert/verify/source.hpp"
-#include "convert/verify/zarr_reader.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/selection.hpp"
+#include "verify/source_values.hpp"
+#include "verify/verify.hpp"
+#include "verify/zarr/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 

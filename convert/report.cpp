@@ -6,8 +6,8 @@
 #include <zarrbits/version.hpp>
 
 #include "convert/hdf5/other_files.hpp"
-#include "convert/json_text.hpp"
-#include "convert/names.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/chunk_locator.hpp"
 
-#include "convert/store/files.hpp"
-#include "convert/store/sink.hpp"
+#include "convert/io/files.hpp"
 
 #include <limits>
 #include <new>

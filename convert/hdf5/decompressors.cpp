@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/decompressors.hpp"
 
-#include "convert/hdf5/lzo.hpp"
-#include "convert/names.hpp"
+#include "convert/codecs/lzo.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/filters.hpp"
 
+#include "convert/codecs/lzo.hpp"
 #include "convert/hdf5/bit_filters.hpp"
 #include "convert/hdf5/decompressors.hpp"
 #include "convert/hdf5/foreign_filters.hpp"
-#include "convert/hdf5/lzo.hpp"
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <zarrbits/bytes.hpp>
 #include <zarrbits/chunk.hpp>

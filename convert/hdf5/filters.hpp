@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_CONVERT_HDF5_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_FILTERS_HPP
 
+#include "convert/codecs/chunk_bytes.hpp"
 #include "convert/hdf5/h5.hpp"
 #include "convert/hdf5/type_tree.hpp"
 
@@ -17,13 +18,6 @@
 #include <vector>
 
 namespace zarrbits::conversion {
-
-using buffer = std::vector<std::byte>;
-
-// A chunk that is not what its filters say. what() is a reason, not a sentence.
-struct damaged_chunk : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 struct filter {
   H5Z_filter_t id = 0;

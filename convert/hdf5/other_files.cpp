@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/other_files.hpp"
 
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

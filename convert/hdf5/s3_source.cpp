@@ -5,7 +5,7 @@
 
 #if defined ZARRBITS_WITH_S3 && defined H5_HAVE_ROS3_VFD
 #define ZARRBITS_READS_S3
-#include "convert/store/s3_client.hpp"
+#include "convert/io/s3_client.hpp"
 
 #include <H5FDros3.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/type_tree.hpp"
 
-#include "convert/names.hpp"
-#include "convert/values_json.hpp"
+#include "convert/hdf5/values_json.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <cstring>

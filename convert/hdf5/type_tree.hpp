@@ -13,6 +13,7 @@
 #define ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP
 
 #include "convert/hdf5/h5.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -23,8 +24,6 @@
 #include <vector>
 
 namespace zarrbits::conversion {
-
-using json = nlohmann::ordered_json;
 
 enum class type_class {
   boolean,           // h5py's: an enumeration FALSE = 0, TRUE = 1 in one byte

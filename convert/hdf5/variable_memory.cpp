@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/variable_memory.hpp"
 
-#include "convert/names.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <cstdlib>

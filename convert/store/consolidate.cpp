@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/consolidate.hpp"
 
-#include "convert/json_text.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,8 +13,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 constexpr std::string_view metadata = "/zarr.json";
 

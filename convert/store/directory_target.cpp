@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/directory_target.hpp"
 
-#include "convert/json_text.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
 
-#include "convert/store/files.hpp"
+#include "convert/io/files.hpp"
 #include "convert/store/sink.hpp"
 
 #include <string>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/node.hpp"
 
-#include "convert/attributes.hpp"
-#include "convert/json_text.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <algorithm>
 
@@ -32,10 +31,10 @@ std::string metadata_key(std::string_view store_path) {
   return key.empty() ? "zarr.json" : key + "/zarr.json";
 }
 
-std::string chunk_key(std::string_view store_path, std::span<const hsize_t> at, std::size_t trailing) {
+std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing) {
   std::string key(store_path.substr(std::min<std::size_t>(1, store_path.size())));
   key += key.empty() ? "c" : "/c";
-  for (const hsize_t i : at) key.append("/").append(std::to_string(i));
+  for (const std::uint64_t i : at) key.append("/").append(std::to_string(i));
   for (std::size_t i = 0; i < trailing; ++i) key += "/0";
   return key;
 }
@@ -47,6 +46,8 @@ json bytes_codecs(bool byte_order, bool big_endian) {
 }
 
 json text_codecs(bool utf8) { return json::array({{{"name", utf8 ? "vlen-utf8" : "vlen-bytes"}}}); }
+
+void append_crc32c_codec(json& codecs) { codecs.push_back({{"name", "crc32c"}}); }
 
 void text_chunk::add(std::string_view s) {
   if (s.size() > 0xFFFFFFFFU || count_ == 0xFFFFFFFFU) throw damaged_chunk("a string of 4 GiB or more, which Zarr's codecs cannot hold");
@@ -63,23 +64,6 @@ buffer text_chunk::take() {
   bytes_.assign(4, std::byte{0});
   count_ = 0;
   return out;
-}
-
-std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target) {
-  std::vector<hsize_t> chunk(shape.size(), 1);
-  std::uint64_t room = std::max<std::uint64_t>(1, target / std::max<std::uint64_t>(1, element));
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    const hsize_t extent = std::max<hsize_t>(1, shape[d]);
-    if (extent <= room) {
-      chunk[d] = extent;
-      room /= extent;
-    } else {
-      const hsize_t pieces = extent / room + (extent % room != 0);
-      chunk[d] = extent / pieces + (extent % pieces != 0);  // pieces of about the same length
-      break;
-    }
-  }
-  return chunk;
 }
 
 }  // namespace zarrbits::conversion

@@ -5,10 +5,13 @@
 #ifndef ZARRBITS_CONVERT_STORE_NODE_HPP
 #define ZARRBITS_CONVERT_STORE_NODE_HPP
 
-#include "convert/hdf5/chunk_index.hpp"
-#include "convert/hdf5/filters.hpp"
-#include "convert/hdf5/type_tree.hpp"
+#include "convert/codecs/chunk_bytes.hpp"
+#include "convert/text/json_text.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +20,7 @@
 namespace zarrbits::conversion {
 
 struct array_metadata {
-  std::vector<hsize_t> shape, chunk;
+  std::vector<std::uint64_t> shape, chunk;
   json data_type, fill_value, codecs;
   json attributes = json::object();
   std::vector<std::string> dimension_names;
@@ -27,12 +30,14 @@ std::string array_text(const array_metadata& m);
 std::string group_text(const json& attributes);
 
 // "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are not in `at` have one chunk.
-std::string chunk_key(std::string_view store_path, std::span<const hsize_t> at, std::size_t trailing = 0);
+std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing = 0);
 std::string metadata_key(std::string_view store_path);
 
 // The "codecs" of an array: bytes for fixed sizes, vlen-utf8 or vlen-bytes for strings.
 json bytes_codecs(bool byte_order, bool big_endian);
 json text_codecs(bool utf8);
+// The checksum at the end of each chunk; append_crc32c() makes it.
+void append_crc32c_codec(json& codecs);
 
 // A chunk of strings as the codecs vlen-utf8 and vlen-bytes have it: their number, then each with its length.
 class text_chunk {
@@ -46,9 +51,6 @@ class text_chunk {
   buffer bytes_;
   std::uint32_t count_ = 0;
 };
-
-// A chunk shape of about `target` bytes whose chunks are ranges of the array in C order.
-std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target = 8U << 20);
 
 }  // namespace zarrbits::conversion
 

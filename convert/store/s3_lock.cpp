@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/s3_lock.hpp"
 
-#include "convert/json_text.hpp"
-#include "convert/store/s3.hpp"
+#include "convert/store/s3_sink.hpp"
 #include "convert/store/s3_upload.hpp"
+#include "convert/store/sink.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <zarrbits/version.hpp>
 
@@ -24,8 +25,6 @@ std::string s3_mark(std::string_view run, std::string_view sink) {
 }
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 std::string string_in(const json& j, const char* name) {
   const auto found = j.is_object() ? j.find(name) : j.end();

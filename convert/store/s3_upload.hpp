@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_STORE_S3_UPLOAD_HPP
 #define ZARRBITS_CONVERT_STORE_S3_UPLOAD_HPP
 
-#include "convert/store/s3_client.hpp"
+#include "convert/io/s3_client.hpp"
 
 #include <cstdint>
 #include <functional>

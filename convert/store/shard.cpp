@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/shard.hpp"
 
-#include "convert/checksum.hpp"
-#include "convert/store/files.hpp"
+#include "convert/codecs/crc32c.hpp"
+#include "convert/io/files.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -14,8 +15,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/sink.hpp"
 
-#include "convert/names.hpp"
-#include "convert/store/directory.hpp"
-#include "convert/store/files.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/store/directory_sink.hpp"
 #ifdef ZARRBITS_WITH_S3
-#include "convert/store/s3.hpp"
+#include "convert/store/s3_sink.hpp"
 #endif
-#include "convert/store/s3_access.hpp"
-#include "convert/store/zip.hpp"
+#include "convert/store/zip_sink.hpp"
+#include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace zarrbits::conversion {
 
@@ -63,13 +58,6 @@ bool is_zip(const std::string& target) { return target.size() > 4 && target.ends
 
 }  // namespace
 
-#ifndef ZARRBITS_WITH_S3
-void take_s3_keys() {}
-void prepare_s3(const std::string&, const std::string&, const std::string&, const std::function<void(const std::string&)>&) {}
-#endif
-
-bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
-
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
@@ -98,25 +86,4 @@ bool remove_unfinished(const std::string& target, const sink_options& options) n
   }
 }
 
-void write_whole_file(const std::string& path, std::string_view text) {
-  constexpr const char* what = "cannot write the report";
-  constexpr const char* remedy = "check the place given with --report";
-  struct stat info {};
-  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
-  const std::string temporary = special ? path : path + ".zarrbits-" + unique_token() + ".tmp";
-  file_descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666));
-  if (!fd) fail_file(what, path, errno, remedy);
-  int error = write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size())));
-  if (const int closing = fd.close(); !error) error = closing;
-  if (!error && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error) {
-    if (!special) ::unlink(temporary.c_str());
-    fail_file(what, path, error, remedy);
-  }
-}
-
 }  // namespace zarrbits::conversion
-
-bool zarrbits::remove_unfinished_store(const std::string& store, const std::string& endpoint, const std::string& run) noexcept {
-  return conversion::remove_unfinished(store, {.run = run, .endpoint = endpoint});
-}

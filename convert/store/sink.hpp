@@ -10,6 +10,8 @@
 #ifndef ZARRBITS_CONVERT_STORE_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_SINK_HPP
 
+#include "convert/io/files.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +19,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,17 +33,9 @@ constexpr const char* removing = "removing";
 // Another: that of a process that writes, or the lock of several that share a plan. It holds the sink_options::run of a process that writes alone.
 constexpr const char* lock_name = "lock";
 
-// More than this, in one piece, is nothing that the converter keeps for itself or reads back: a plan, a journal, a zarr.json.
-constexpr std::uint64_t largest_read_back = std::uint64_t{1} << 30;
-
 // Throws convert_error where this is no "a/b/c": parts that are empty, ".", "..", or longer than a file system holds, and NUL. What a store or
 // its journal says may come from anybody; every sink calls this where a key becomes a place, and nowhere else need it be thought of.
 void check_key(std::string_view key);
-
-// Bytes of the source's file that put_range() and append_range() cannot read. what() is a reason, not a sentence.
-struct unreadable_range : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // One object, written piece by piece by one thread. It appears with commit(), or never.
 class object_writer {
@@ -127,15 +120,9 @@ struct sink_options {
 // "s3://bucket/prefix", "x.zip" for one file, or a directory.
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
 
-// Whether a store or a source is "s3://...".
-bool is_s3(const std::string& name);
-
 // Removes what a conversion left that was killed: that of options.run, or, where that is empty, any that nobody writes to. True where there was
 // something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
-
-// Writes a file so that it appears whole or not at all. Throws convert_error.
-void write_whole_file(const std::string& path, std::string_view text);
 
 }  // namespace zarrbits::conversion
 

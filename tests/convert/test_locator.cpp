@@ -2,10 +2,11 @@
 //
 // What chunk_locator finds, beside what H5Dread_chunk reads: every index, with filters, masks and a user block.
 //
-#include "tests/convert/support.hpp"
-
+#include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/chunk_locator.hpp"
+#include "convert/text/names.hpp"
+#include "tests/convert/support.hpp"
 
 #include <boost/test/unit_test.hpp>
 

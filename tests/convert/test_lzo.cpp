@@ -4,7 +4,7 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "convert/hdf5/lzo.hpp"
+#include "convert/codecs/lzo.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/names.hpp"
-#include "convert/sha256.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/sha256.hpp"
 
 #include <boost/test/unit_test.hpp>
 

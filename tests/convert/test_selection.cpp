@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/selection.hpp"
+#include "convert/text/selection.hpp"
 
 #include <zarrbits/convert.hpp>
 

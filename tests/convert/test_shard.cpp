@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "tests/convert/support.hpp"
-
+#include "convert/io/files.hpp"
 #include "convert/store/concurrent_shard.hpp"
-#include "convert/store/files.hpp"
 #include "convert/store/shard.hpp"
+#include "convert/store/sink.hpp"
+#include "tests/convert/support.hpp"
 
 #include <boost/test/unit_test.hpp>
 

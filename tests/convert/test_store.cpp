@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "tests/convert/support.hpp"
 
-#include "convert/store/files.hpp"
+#include "convert/io/files.hpp"
 #include "convert/store/sink.hpp"
 
 #include <boost/test/unit_test.hpp>

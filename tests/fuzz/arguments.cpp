@@ -8,9 +8,10 @@
 
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
-#include "convert/selection.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/text/selection.hpp"
 #ifdef ZARRBITS_WITH_S3
-#include "convert/store/s3_settings.hpp"
+#include "convert/io/s3_settings.hpp"
 #endif
 
 #include <zarrbits/convert.hpp>

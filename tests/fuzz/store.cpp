@@ -7,8 +7,8 @@
 // object may be cut off.
 #include "fuzz.hpp"
 
-#include "convert/verify/store_reader.hpp"
-#include "convert/verify/zarr_reader.hpp"
+#include "verify/zarr/store_reader.hpp"
+#include "verify/zarr/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
 

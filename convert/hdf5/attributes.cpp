@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/hdf5/attributes.hpp"
+
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/variable_memory.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_set>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t largest_attribute = 256U << 20;  // bytes in memory
+
+herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
+  static_cast<std::vector<std::string>*>(data)->push_back(name);
+  return 0;
+}
+
+bool hidden(const std::string& name, bool scale) {
+  constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST",      "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid",
+                                                   "_Netcdf4Coordinates", "_nc3_strict"};
+  if (std::find(internal.begin(), internal.end(), name) != internal.end()) return true;
+  return scale && (name == "CLASS" || name == "NAME");  // elsewhere, as in PyTables files, they are the user's
+}
+
+// Bytes of memory that a value takes at most until it is written, for each byte of it: JSON as a tree and as text, and copies of both.
+constexpr std::uint64_t json_of_a_number = 96, json_of_a_byte = 6;  // a control character is \u0001
+
+std::uint64_t json_factor(const type_tree& t) {
+  std::uint64_t most = t.kind == type_class::text || t.kind == type_class::opaque ? json_of_a_byte : 0;
+  if (t.parts.empty() && most == 0) most = json_of_a_number / std::max<std::size_t>(t.kind == type_class::complex ? t.size / 2 : t.size, 1);
+  for (const type_tree& p : t.parts) most = std::max(most, json_factor(p));
+  return std::max<std::uint64_t>(most, 1);
+}
+
+bool holds_regions(const type_tree& t) {
+  return t.kind == type_class::region_reference || std::any_of(t.parts.begin(), t.parts.end(), holds_regions);
+}
+
+std::uint64_t json_memory(const json& j) {
+  if (j.is_string()) return json_of_a_number + json_of_a_byte * j.get_ref<const std::string&>().size();
+  std::uint64_t all = json_of_a_number;
+  if (j.is_structured()) {
+    for (const json& part : j) all += json_memory(part);
+  }
+  return all;
+}
+
+// The memory that the attributes of one object may still take.
+struct attribute_room {
+  std::uint64_t all, left;
+  void take(std::uint64_t bytes) {
+    if (bytes > left) throw h5::failure("as JSON it would take more than what is left of " + human_bytes(all) + " for the attributes of an object; give more --memory");
+    left -= bytes;
+  }
+};
+
+std::uint64_t times(std::uint64_t a, std::uint64_t b) { return product(std::vector<hsize_t>{a, b}); }
+
+// The values of an attribute in memory, with what HDF5 allocated for them.
+class attribute_values {
+ public:
+  attribute_values(hid_t attribute, const type_tree& type, attribute_room& room) : type_(type), space_(H5Aget_space(attribute), "tell a dataspace") {
+    null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
+    if (null_) return;
+    dims_ = h5::extent(space_);
+    const std::uint64_t n = product(dims_);
+    if (n > largest_attribute / std::max<std::size_t>(type.size, 1)) throw h5::failure("it is larger than " + human_bytes(largest_attribute));
+    const std::uint64_t factor = json_factor(type);
+    if (holds_variable(type) && n > 0) {
+      // each string is somewhere in the file, so that few of them in a small one need not be counted
+      hsize_t file = 0;
+      const bool known = H5Fget_filesize(h5::handle(H5Iget_file_id(attribute), "tell the file of an attribute"), &file) >= 0;
+      const bool few = known && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= room.left / 8;
+      if (!few) count_variable_bytes(attribute, type, n, room.left / factor);
+    } else {
+      room.take(times(n, times(type.size, factor)));
+    }
+    bytes_.resize(static_cast<std::size_t>(n) * type.size);
+    if (n > 0) h5::check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
+    filled_ = n > 0;
+  }
+  ~attribute_values() {
+    if (filled_ && holds_references(type_)) H5Dvlen_reclaim(type_.memory, space_, H5P_DEFAULT, bytes_.data());
+  }
+  attribute_values(const attribute_values&) = delete;
+  attribute_values& operator=(const attribute_values&) = delete;
+
+  bool null() const { return null_; }
+  // Strings and sequences in a value, and whether none of them is inside of another.
+  static std::uint64_t leaves(const type_tree& t) {
+    std::uint64_t all = t.parts.empty() || t.kind == type_class::sequence ? 1 : 0;
+    for (const type_tree& p : t.parts) all += t.kind == type_class::sequence ? 0 : leaves(p);
+    return t.kind == type_class::array ? times(all, product(t.dims)) : all;
+  }
+  static bool single_level(const type_tree& t) {
+    return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& p) { return t.kind == type_class::sequence ? !holds_variable(p) : single_level(p); });
+  }
+  const std::vector<hsize_t>& dims() const { return dims_; }
+  std::size_t count() const { return bytes_.size() / type_.size; }
+  const std::byte* at(std::size_t i) const { return bytes_.data() + i * type_.size; }
+
+ private:
+  const type_tree& type_;
+  h5::handle space_;
+  std::vector<hsize_t> dims_;
+  std::vector<std::byte> bytes_;
+  bool null_ = false, filled_ = false;
+};
+
+json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at, reference_reader& references, attribute_room& room) {
+  if (level == values.dims().size()) {
+    json value = value_json(type, values.at(at++), references);
+    if (holds_regions(type) || holds_variable(type)) room.take(json_memory(value));  // others are counted already
+    return value;
+  }
+  json list = json::array();
+  for (hsize_t i = 0; i < values.dims()[level]; ++i) list.push_back(nested(values, type, level + 1, at, references, room));
+  return list;
+}
+
+std::vector<std::byte> zero_element(const type_tree& t) { return std::vector<std::byte>(std::max<std::size_t>(t.size, 16)); }
+
+// "_FillValue" in the form that xarray reads: one value, of float arrays as base64. Null where there is no such form.
+json xarray_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const json& plain) {
+  if (v.null() || v.count() != 1 || v.dims().size() > 1) return nullptr;
+  const json& scalar = plain.is_array() && v.dims().size() == 1 ? plain[0] : plain;
+  const bool number = type.kind == type_class::integer || type.kind == type_class::floating || type.kind == type_class::enumeration;
+  if (array.kind == type_class::floating && type.kind == type_class::floating) return float64_base64(type, v.at(0));
+  if (array.kind == type_class::floating && number) {
+    const h5::handle memory(H5Tcopy(H5T_IEEE_F64LE), "copy a type");
+    std::vector<std::byte> b(v.at(0), v.at(0) + type.size);
+    b.resize(8);
+    if (H5Tconvert(type.memory, memory, 1, b.data(), nullptr, H5P_DEFAULT) < 0) return nullptr;
+    return base64(b);
+  }
+  return scalar;
+}
+
+// A NaN or an infinity as an attribute of a float is a word in JSON; so is a number that no double holds exactly.
+bool loses(hid_t attribute, hid_t stored, const type_tree& type, std::size_t count) {
+  if (!type.maybe_lossy) return false;
+  if (type.kind != type_class::floating) return true;
+  std::vector<std::byte> raw(count * H5Tget_size(stored));
+  if (count == 0) return false;
+  if (H5Aread(attribute, stored, raw.data()) < 0) return true;
+  return conversion_loses(stored, type.memory, raw, count);
+}
+
+}  // namespace
+
+bool conversion_loses(hid_t stored, hid_t memory, const std::vector<std::byte>& values, std::size_t count) {
+  const std::size_t from = H5Tget_size(stored), to = H5Tget_size(memory);
+  std::vector<std::byte> there(count * std::max(from, to)), back;
+  std::memcpy(there.data(), values.data(), count * from);
+  if (H5Tconvert(stored, memory, count, there.data(), nullptr, H5P_DEFAULT) < 0) return true;
+  back = there;
+  if (H5Tconvert(memory, stored, count, back.data(), nullptr, H5P_DEFAULT) < 0) return true;
+  if (H5Tget_order(stored) != H5T_ORDER_LE) return std::memcmp(back.data(), values.data(), count * from) != 0;
+  const std::size_t first = static_cast<std::size_t>(std::max(H5Tget_offset(stored), 0)), bits = H5Tget_precision(stored);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t bit = first; bit < first + bits; ++bit) {
+      const auto at = i * from + bit / 8;
+      if ((std::to_integer<unsigned>(back[at] ^ values[at]) >> (bit % 8)) & 1) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> text_attribute(hid_t object, const char* name) {
+  std::vector<std::string> out;
+  const h5::handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
+  const h5::handle stored(H5Aget_type(attribute), "tell a type");
+  const type_tree type = describe_type(stored);
+  if (type.kind != type_class::text) return out;
+  attribute_room room{64U << 20, 64U << 20};  // a name
+  const attribute_values values(attribute, type, room);
+  for (std::size_t i = 0; !values.null() && i < values.count(); ++i) out.emplace_back(text_of(type, values.at(i)));
+  return out;
+}
+
+json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
+                        std::uint64_t memory, std::vector<converted_object>& report) {
+  json result = json::object();
+  // looked for in a set, and put behind the others: json looks through all members for each that is set
+  std::unordered_set<std::string> taken;
+  const auto add = [&](const std::string& key, json value) {
+    taken.insert(key);
+    static_cast<json::object_t::Container&>(result.get_ref<json::object_t&>()).emplace_back(key, std::move(value));
+  };
+  attribute_room room{memory, memory};
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &position, collect_name, &names) < 0) {
+    converted_object e;
+    e.path = path;
+    e.kind = "attribute";
+    e.outcome = outcome::skipped;
+    e.reason = "the attributes of the object cannot all be listed: " + h5::last_error();
+    report.push_back(std::move(e));
+  }
+  bool scale = false;
+  try {
+    scale = is_dimension_scale(object);
+  } catch (const h5::failure&) {
+    H5Eclear2(H5E_DEFAULT);
+  }
+  for (const std::string& name : names) {
+    converted_object e;
+    e.path = path;
+    e.kind = "attribute";
+    e.attribute = shown(name);
+    e.outcome = outcome::mapped;
+    if (hidden(name, scale)) {
+      e.reason = "HDF5's own bookkeeping; not needed in Zarr";
+      report.push_back(std::move(e));
+      continue;
+    }
+    try {
+      const h5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
+      const h5::handle stored(H5Aget_type(attribute), "tell the attribute's type");
+      const type_tree type = describe_type(stored);
+      if (const std::string why = unsupported_reason(type); !why.empty()) throw h5::failure("its type is not supported: " + why);
+      const attribute_values values(attribute, type, room);
+      std::size_t at = 0;
+      json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references, room);
+      std::string key = e.attribute;
+      while (taken.contains(key) || key == own_key) key += "_";
+      if (name == "_FillValue" && array_type && number_json(*array_type, zero_element(*array_type).data()).is_null()) {
+        key = "_FillValue_source";  // xarray refuses to open arrays of strings that have one
+      } else if (name == "_FillValue" && array_type && !values.null()) {
+        json fill = xarray_fill(values, type, *array_type, plain);
+        if (!fill.is_null() && fill != plain) {
+          add(key, std::move(fill));
+          // an array of one element is not the same as its element: kept beside the form that xarray takes
+          if (values.dims().size() == 1 || type.kind != type_class::floating) key = "_FillValue_source";
+        }
+      }
+      if (key != e.attribute) e.zarr_name = key;
+      if (!taken.contains(key)) add(key, std::move(plain));
+      if (!values.null() && loses(attribute, stored, type, values.count())) {
+        e.lossy = true;
+        e.reason = "a value of a " + type.stored + " does not fit in a float64";
+      }
+    } catch (const h5::failure& failure) {
+      e.outcome = outcome::skipped;
+      e.reason = failure.what();
+    }
+    H5Eclear2(H5E_DEFAULT);
+    report.push_back(std::move(e));
+  }
+  return result;
+}
+
+}  // namespace zarrbits::conversion

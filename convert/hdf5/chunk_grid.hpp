@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Grids of chunks, and of shards: which chunk holds an element, and the order in which chunks come. No file is read.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_CHUNK_GRID_HPP
+#define ZARRBITS_CONVERT_HDF5_CHUNK_GRID_HPP
+
+#include "convert/hdf5/h5.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// A regular grid of chunks over an array. Extents may be 0, chunk lengths not.
+struct chunk_grid {
+  std::vector<hsize_t> shape;
+  std::vector<hsize_t> chunk;
+
+  std::size_t rank() const { return shape.size(); }
+  hsize_t along(std::size_t d) const { return shape[d] / chunk[d] + (shape[d] % chunk[d] != 0); }
+  // Number of chunks, and of elements in one; the largest number where that does not fit.
+  std::uint64_t chunks() const;
+  std::uint64_t chunk_elements() const;
+  // First element of a chunk, and how much of it lies inside the array.
+  std::vector<hsize_t> start(std::span<const hsize_t> at) const;
+  std::vector<hsize_t> inside(std::span<const hsize_t> at) const;
+  bool partial(std::span<const hsize_t> at) const;
+  // The next chunk in C order; false after the last. And the one with a number.
+  bool next(std::vector<hsize_t>& at) const;
+  std::vector<hsize_t> at(std::uint64_t number) const;
+  // The chunk that holds an element, and the element's number in it, in C order.
+  std::vector<hsize_t> chunk_of(std::span<const hsize_t> element) const;
+  std::uint64_t number_in_chunk(std::span<const hsize_t> element) const;
+};
+
+// For keys of a store, whose numbers are no type of HDF5.
+inline std::vector<std::uint64_t> key_numbers(std::span<const hsize_t> at) { return {at.begin(), at.end()}; }
+
+// Product, or the largest number where it does not fit.
+std::uint64_t product(std::span<const hsize_t> numbers);
+
+// The shards of a grid of chunks are again a grid, over the chunks: its `shape` is how many chunks there are along each dimension, its `chunk`
+// how many of them a shard has. Without shards each chunk is one.
+chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_shard = {});
+// The number of chunks in `count` shards from number `first` in C order; and a call for each, shard by shard and in each in C order, until
+// `visit` returns false.
+std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>& at)>& visit);
+// Those that are wanted alone: `wanted` tells whether there is any in a box of chunks, so that the others need not be walked one by one.
+using box_test = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
+void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
+                           const std::function<bool(const std::vector<hsize_t>&)>& visit);
+
+// A chunk shape of about `target` bytes whose chunks are ranges of the array in C order.
+std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target = 8U << 20);
+
+}  // namespace zarrbits::conversion
+
+#endif

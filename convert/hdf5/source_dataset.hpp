@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// An open HDF5 dataset: its type, extent, layout and filters, and its values as libhdf5 reads them.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_SOURCE_DATASET_HPP
+#define ZARRBITS_CONVERT_HDF5_SOURCE_DATASET_HPP
+
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/filters.hpp"
+#include "convert/hdf5/source_file.hpp"
+#include "convert/hdf5/variable_memory.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// What stands in the way of one dataset; the rest of the file goes on. what() is the reason.
+struct skip_dataset : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Because of the filters that pipeline::missing() names.
+skip_dataset missing_filter(const std::string& names);
+
+// Calls `f`. What may cost a dataset, but not the conversion, as its reason; what `f` throws else is thrown on.
+std::optional<std::string> reason_to_skip(const std::function<void()>& f);
+
+struct source_dataset {
+  // Throws h5::failure.
+  source_dataset(source_file& file, const source_object& object);
+
+  source_file& file;
+  const source_object& object;
+  h5::handle dataset, stored_type, space, dcpl;
+  type_tree type;
+  bool null = false;  // a null dataspace; then there is no extent
+  std::vector<hsize_t> dims, max_dims;
+  H5D_layout_t layout = H5D_CONTIGUOUS;
+  pipeline filters;
+  bool external = false;
+  std::shared_ptr<const conversion::beside> beside;  // what it needs of other files
+  std::uint64_t stored_bytes = 0;
+  std::size_t element_size = 0;  // of the stored type
+  // After use_grid(): of the array that is made of it, and its shards.
+  chunk_grid grid, shards;
+
+  // The type of one value: what is inside of array types.
+  const type_tree& leaf() const;
+  // `rechunked`: the source's chunks are others, or it has none.
+  void use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked);
+  // The chunks of the source are those of the array.
+  bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked_; }
+  bool sharded() const { return shards.chunk_elements() > 1; }
+  bool nothing_stored() const;
+
+  // Where the values begin in the file of file.descriptor(), where they are one range of it that needs no libhdf5 to be read.
+  std::optional<std::uint64_t> contiguous_address() const;
+
+  // Reads a block of the dataset, with strings and sequences in `strings`, `size` bytes of the type `memory` for each element, into the corner of an
+  // array of extent `room`. Throws h5::failure, damaged_chunk, skip_dataset.
+  void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr) const;
+  // The stored bytes of a chunk, `size` of them, or where they are in the file of file.descriptor(); and its filter mask. Throws h5::failure,
+  // damaged_chunk. The caller holds h5::lock, or is alone.
+  struct stored_chunk {
+    std::optional<std::uint64_t> offset = {};
+    buffer bytes = {};
+    unsigned mask = 0;
+  };
+  stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const;
+
+  // Of a chunk that is stored in so many bytes: throws damaged_chunk where to decode it would take memory out of all proportion.
+  void require_sensible(std::uint64_t stored) const;
+  // Strings and sequences of so many bytes were read. Throws skip_dataset where they are out of all proportion to the file.
+  void count_variable(std::uint64_t bytes) const;
+  // True where values of this chunk do not come back from the type that they have in memory.
+  bool chunk_loses(const std::vector<hsize_t>& at) const;
+
+  // For virtual datasets: whether a block can hold mapped values at all. Of a virtual dataset of terabytes with few sources, only mapped blocks are
+  // read. Without a test any block may be mapped.
+  using mapping = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
+  const mapping& virtual_mapping() const;
+
+ private:
+  mapping find_mapping() const;
+  // Decodes the stored chunks of a block, each once, for H5Dread does not look at how long they become. Throws damaged_chunk, unreadable_range.
+  void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
+  void require_whole_chunk(const std::vector<hsize_t>& first) const;
+
+  bool rechunked_ = false;
+  mutable std::optional<mapping> mapping_;
+  mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
+  std::vector<hsize_t> stored_chunk_;  // extent of the source's chunks
+  std::uint64_t element_in_file_ = 1;  // bytes
+  struct seen_chunks {
+    std::mutex mutex;
+    std::set<std::vector<hsize_t>> whole;
+  };
+  std::unique_ptr<seen_chunks> seen_ = std::make_unique<seen_chunks>();
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

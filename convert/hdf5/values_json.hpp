@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Values in memory as JSON: for attributes, and for "fill_value".
+//
+#ifndef ZARRBITS_CONVERT_HDF5_VALUES_JSON_HPP
+#define ZARRBITS_CONVERT_HDF5_VALUES_JSON_HPP
+
+#include "convert/hdf5/type_tree.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// What a reference means takes the whole file to say.
+struct reference_reader {
+  virtual ~reference_reader() = default;
+  virtual json object(const void* reference) = 0;  // the target's path, "" for a null reference; null where it dangles
+  virtual json region(const void* reference) = 0;
+};
+
+// A string, or {"base64": ...} where the bytes are no UTF-8.
+json text_or_base64(std::string_view bytes);
+
+// An integer, float or complex: numbers as JSON numbers; "NaN", "Infinity", "-Infinity"; hex where a NaN has a payload or a sign.
+json number_json(const type_tree& t, const std::byte* value);
+
+// The value's text: trailing NULs (and spaces, where these are padding) gone.
+std::string_view text_of(const type_tree& t, const std::byte* value);
+
+// A value of any type as JSON, for attributes. Bytes that are not UTF-8, and opaque ones, become {"base64": "..."}.
+json value_json(const type_tree& t, const std::byte* value, reference_reader& references);
+
+// The JSON of a Zarr array's fill value of the data type zarr_data_type(t).
+json fill_json(const type_tree& t, const std::byte* value);
+
+// The little-endian float64 in base64 that xarray wants for "_FillValue" of a float array.
+std::string float64_base64(const type_tree& t, const std::byte* value);
+
+}  // namespace zarrbits::conversion
+
+#endif

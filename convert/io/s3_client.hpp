@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Signed requests to one S3 bucket, repeated where the server or the way to it fails for a while.
+//
+//   s3_client client(read_s3_settings("s3://bucket/prefix", ""));
+//   client.send({.method = "PUT", .key = "a/c/0", .body = bytes});
+//
+#ifndef ZARRBITS_CONVERT_IO_S3_CLIENT_HPP
+#define ZARRBITS_CONVERT_IO_S3_CLIENT_HPP
+
+#include "convert/io/s3_settings.hpp"
+#include "convert/io/xml.hpp"
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Seconds without progress after which a request counts as lost; the environment may say another number (ZARRBITS_S3_PATIENCE).
+double s3_patience();
+
+// Thread-safe.
+class s3_client {
+ public:
+  explicit s3_client(s3_settings settings);
+  ~s3_client();
+  s3_client(const s3_client&) = delete;
+  s3_client& operator=(const s3_client&) = delete;
+
+  struct request {
+    const char* method = "GET";
+    std::string key = {};                            // whole, with the prefix; "" is the bucket
+    std::map<std::string, std::string> query = {};   // sorted by name, as the signature wants it
+    std::span<const std::byte> body = {};
+    std::string range = {};                          // "0-99": of a GET, these bytes alone
+    const char* answer = "";                         // the name of the XML that a 200 has to come with
+    std::map<std::string, std::string> only_if = {};  // "if-none-match": "*"; then answers of 400, 409, 412 and 501 are returned, too
+    std::size_t longest = 16 << 20;                  // bytes of an answer; a longer one is an error
+  };
+  struct response {
+    long status = 0;
+    std::string body;
+    xml_element xml;        // where an `answer` was asked for
+    std::string etag;       // without quotes
+    bool etag_is_md5 = true;  // as far as the other headers tell
+    std::string date;       // the server's clock
+    long long length = -1;  // what a HEAD says
+    unsigned attempts = 1;
+  };
+  // Returns answers of 2xx, and of 404, whose meaning depends on the question. Everything else is a convert_error.
+  response send(const request& r);
+  // A PUT of bytes: a 2xx counts if its ETag shows that the server has them.
+  response store(const request& r);
+
+  const s3_settings& settings() const { return settings_; }
+  static std::string percent_encoded(const std::string& text, bool keep_slashes);
+
+ private:
+  response attempt(const request& r, const std::string& path, const std::string& query, void* handle, int& transport_error, std::string& transport_reason) const;
+  void* signed_headers(const request& r, const std::string& path, const std::string& query, std::map<std::string, std::string> headers) const;
+  std::string why_unreached(const request& r, int transport_error, const std::string& reason) const;
+  void* take_handle();
+  void give_back(void* handle);
+
+  s3_settings settings_;
+  std::string server_, host_, path_;  // of the URL: "https://host:9000", "host:9000", "/bucket"
+  std::mutex mutex_;
+  std::vector<void*> idle_;  // connections stay open in them
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

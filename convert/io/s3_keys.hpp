@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Who we are in S3. What decodes a stranger's file holds no secret key, only what signs for one region and some days; and that not in the heap.
+//
+//   take_s3_keys();                        // the command's first step: the environment block holds no key any more
+//   prepare_s3(source, store, endpoint);   // in the process that decodes: from now on it holds no secret key
+//
+#ifndef ZARRBITS_CONVERT_IO_S3_KEYS_HPP
+#define ZARRBITS_CONVERT_IO_S3_KEYS_HPP
+
+#include "convert/io/secret_bytes.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// The keys that a secret key gives for one region, one for each of the days that a run may take. Thread-safe.
+class signing_keys {
+ public:
+  static constexpr int days = 42;
+  signing_keys(std::string_view secret_key, const std::string& region);
+  // Of a text that is signed on a day ("20260131"), in hexadecimal digits. Throws convert_error after the last day.
+  std::string signature(std::string_view day, std::string_view text) const;
+
+ private:
+  secret_bytes keys_;
+  std::map<std::string, std::size_t, std::less<>> at_;  // by day
+};
+
+// The keys that the environment gave. One for the process.
+class environment_keys {
+ public:
+  static environment_keys& instance();
+
+  // Moves them from the environment block, also from what /proc/self/environ shows.
+  void take();
+  // True where there is an access key and a secret key, or what was derived from it.
+  bool complete() const;
+  std::string access_key() const;
+  std::string session_token() const;
+  std::shared_ptr<const signing_keys> signing(const std::string& region);
+  // A copy; empty where it was forgotten.
+  secret_bytes secret_key() const;
+  // What was derived from it stays.
+  void forget_secret_key();
+
+ private:
+  mutable std::mutex mutex_;
+  bool taken_ = false, forgotten_ = false;
+  secret_bytes secret_;
+  std::string access_key_, session_token_;
+  std::map<std::string, std::shared_ptr<const signing_keys>> signing_;  // by region
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/plan/array_plan.hpp"
+
+#include "convert/store/shard.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <zarrbits/packbits.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t largest_chunk = std::uint64_t{2} << 30;  // bytes in memory; a chunk of HDF5 has less than 4 GiB
+constexpr unsigned blosc_snappy = 3;  // Zarr readers are built without it
+
+bool is_packable(const type_tree& t) {
+  return t.kind == type_class::boolean || t.kind == type_class::integer || t.kind == type_class::enumeration;
+}
+
+// Compounds may mix byte orders; a Zarr struct does not.
+bool uniform_order(const type_tree& t, bool big) {
+  if (t.kind == type_class::compound) {
+    return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& m) { return uniform_order(m, big); });
+  }
+  return t.kind == type_class::array || !has_byte_order(t) || t.big_endian == big;
+}
+
+bool only(const pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
+
+// A deflate stream, with any checksums around it.
+bool deflate_and_checksums(const pipeline& p) {
+  std::size_t deflates = 0;
+  for (const filter& f : p.filters) {
+    if (f.id == H5Z_FILTER_DEFLATE) ++deflates;
+    else if (f.id != H5Z_FILTER_FLETCHER32) return false;
+  }
+  return deflates == 1;
+}
+
+// Buffers that every reader's Blosc can decode.
+bool readable_blosc(const filter& f) { return f.values.size() >= 4 && !(f.values.size() > 6 && f.values[6] == blosc_snappy); }
+
+}  // namespace
+
+void release(const value_view& view, buffer& values) {
+  if (!holds_references(*view.leaf) || values.empty()) return;
+  const hsize_t n = values.size() / view.size;
+  const h5::lock one_thread;
+  const h5::handle space(H5Screate_simple(1, &n, nullptr));
+  H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, values.data());
+}
+
+array_plan::array_plan(const source_dataset& d, const value_view& v, const convert_options& options, const assumptions& a)
+    : data(d), view(v), leaf(*v.leaf), assumed(a) {
+  opaque = leaf.kind == type_class::opaque;
+  text = leaf.kind == type_class::text || leaf.kind == type_class::object_reference || leaf.kind == type_class::region_reference;
+  big_endian = stored_big_endian(leaf);
+  choose_shape();
+  choose_fill();
+  if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
+  else if (opaque) meta.data_type = "uint8";
+  else if (!assumed.bools_are_0_or_1) meta.data_type = leaf.is_signed ? "int8" : "uint8";
+  else meta.data_type = zarr_data_type(leaf);
+  if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
+    throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
+  }
+  checksum = !options.checksum.empty();
+  native = data.filters;
+  // one checksum in place of the other
+  if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
+  choose_way(options);
+  choose_packbits(options);
+  choose_compression(options);
+  choose_codecs();
+}
+
+void array_plan::choose_shape() {
+  meta.shape.assign(data.grid.shape.begin(), data.grid.shape.end());
+  meta.chunk.assign(data.grid.chunk.begin(), data.grid.chunk.end());
+  meta.shape.insert(meta.shape.end(), view.extra.begin(), view.extra.end());
+  meta.chunk.insert(meta.chunk.end(), view.extra.begin(), view.extra.end());
+  if (opaque) {
+    meta.shape.push_back(leaf.size);
+    meta.chunk.push_back(leaf.size);
+  }
+  trailing = meta.shape.size() - data.grid.rank();
+}
+
+void array_plan::choose_fill() {
+  fill.assign(view.size, std::byte{0});
+  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+  H5Pfill_value_defined(data.dcpl, &status);
+  if (status == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(data.dcpl, view.memory, fill.data()) < 0) {
+    std::fill(fill.begin(), fill.end(), std::byte{0});
+    loss = "the fill value cannot be read: " + h5::last_error();
+  }
+  H5Eclear2(H5E_DEFAULT);
+  const std::size_t n = static_cast<std::size_t>(view.per_element());
+  for (std::size_t i = 1; i < n; ++i) {
+    if (std::memcmp(fill.data(), fill.data() + i * leaf.size, leaf.size) != 0) materialize = true;
+  }
+  if (opaque) {
+    materialize = std::any_of(fill.begin(), fill.end(), [&](std::byte b) { return b != fill[0]; });
+    meta.fill_value = std::to_integer<int>(fill[0]);
+  } else if (text) {
+    std::string value;
+    if (leaf.kind == type_class::text) value = text_of(leaf, fill.data());
+    if (!is_utf8(value)) assumed.text_is_utf8 = false;
+    meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
+  } else {
+    meta.fill_value = assumed.bools_are_0_or_1 ? fill_json(leaf, fill.data()) : json(std::to_integer<int>(fill[0]));
+  }
+  if (holds_references(leaf)) {  // HDF5 allocated the strings; what was never written is not read back through them
+    release(view, fill);
+    std::fill(fill.begin(), fill.end(), std::byte{0});
+  }
+}
+
+void array_plan::choose_way(const convert_options& options) {
+  const pipeline& p = data.filters;
+  const bool bytes_are_bytes = view.whole && !text && data.type.as_stored && uniform_order(leaf, big_endian);
+  if (!data.keeps_chunks()) {
+    if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
+    return;
+  }
+  const bool again = options.effective_profile() == "recode";
+  if (bytes_are_bytes && p.empty()) {
+    way = strategy::copy;
+  } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
+    way = strategy::copy;
+    big_endian = !p.filters[0].values.empty() && p.filters[0].values[0] == 1;
+  } else if (bytes_are_bytes && !again && only(p, zstd_filter)) {
+    way = strategy::copy_zstd;
+  } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
+    way = strategy::copy_blosc;
+  } else if (bytes_are_bytes && options.profile == "native" && native_codecs(native) && p.undoable(data.type)) {
+    way = strategy::copy_native;
+  } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
+    way = strategy::rewrap;
+  } else if (view.whole && !holds_references(data.type) && p.undoable(data.type)) {
+    way = strategy::decode;
+  }
+}
+
+void array_plan::choose_compression(const convert_options& options) {
+  const pipeline& p = data.filters;
+  const std::size_t number = leaf.kind == type_class::complex ? leaf.size / 2 : leaf.size;
+  typesize = packed || text || opaque ? 1 : number;
+  if (way == strategy::packed) return;
+  if (options.effective_profile() == "recode" && !options.compress.empty()) {
+    after = parse_compression(options.compress);
+    if (way == strategy::copy && after.kind != compression::none) way = data.keeps_chunks() && p.undoable(data.type) ? strategy::decode : strategy::read;
+    if (typesize == 1 && after.shuffle == 1) after.shuffle = 0;
+  } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
+    after = compression_of(p.filters[0]);
+  } else if (data.layout == H5D_CHUNKED && p.compresses() && way != strategy::copy) {
+    after = {compression::gzip, p.gzip_level(), {}, 0};
+    // Zarr's core has no shuffle but Blosc's: gzip alone would make the store far larger than the source
+    const bool decoded = way == strategy::decode || way == strategy::read;
+    if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && shuffle != 0) after = {compression::blosc, 5, "zstd", shuffle};
+  }
+  const std::uint64_t bytes = data.grid.chunk_elements() * view.size;
+  if (!text && !fits(after, bytes)) after = {compression::zstd, 3, {}, 0};
+}
+
+void array_plan::choose_packbits(const convert_options& options) {
+  if (options.codec == "bytes" || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
+  const pipeline& p = data.filters;
+  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
+  // chunks of our own filter are such chunks already
+  if (only(p, packbits_filter) && view.whole) {
+    const auto layout = packbits_of(p.filters[0], leaf);
+    const bool asked_otherwise = options.bits && leaf.kind != type_class::boolean && layout && *options.bits != layout->bits;
+    if (layout && !layout->msb_first && !asked_otherwise) {
+      packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding), .first_bit = layout->first_bit,
+                               .last_bit = layout->first_bit + layout->bits - 1});
+      packed_in_source = true;
+      way = data.keeps_chunks() ? strategy::packed : strategy::read;
+      return;
+    }
+  }
+  if (options.codec != "packbits" || !is_packable(leaf)) return;
+  const unsigned width = type.component_bits();
+  unsigned bits = width;
+  if (leaf.kind != type_class::boolean) {
+    if (options.bits) bits = std::min(*options.bits, width);
+    else if (leaf.precision) bits = leaf.precision;
+    else return;  // every bit is needed: that is what `bytes` writes
+  }
+  packed = packbits(type, {.last_bit = bits - 1});
+  way = strategy::read;
+}
+
+void array_plan::choose_codecs() {
+  if (packed) meta.codecs = json::array({parse_json(packed->json())});
+  else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
+  else meta.codecs = bytes_codecs(!opaque && has_byte_order(leaf), big_endian);
+  if (way == strategy::copy_native) {
+    const std::optional<json> codecs = native_codecs(native);
+    for (const json& codec : *codecs) meta.codecs.push_back(codec);
+  } else {
+    append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
+  }
+  if (checksum) append_crc32c_codec(meta.codecs);
+}
+
+array_metadata array_plan::stored_metadata() const {
+  array_metadata m = meta;
+  if (!data.sharded()) return m;
+  m.codecs = sharding_codecs(meta.chunk, meta.codecs);
+  for (std::size_t d = 0; d < data.grid.rank(); ++d) m.chunk[d] *= data.shards.chunk[d];
+  return m;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How chunks are compressed that are encoded anew.
+//
+//   const compression c = parse_compression("blosc:zstd:5");
+//   append_codec(codecs, c, sizeof(float));
+//   chunk = compress(c, std::move(chunk), sizeof(float));
+//
+#ifndef ZARRBITS_CONVERT_PLAN_COMPRESSION_HPP
+#define ZARRBITS_CONVERT_PLAN_COMPRESSION_HPP
+
+#include "convert/hdf5/filters.hpp"
+
+#include <string>
+
+namespace zarrbits::conversion {
+
+struct compression {
+  enum kind_type { none, gzip, zstd, blosc } kind = none;
+  int level = 0;
+  std::string name = {};  // blosc: of the compressor inside
+  int shuffle = 0;        // blosc: 0 none, 1 bytes, 2 bits
+};
+
+// "none", "gzip:6", "zstd:3", "blosc:lz4:5", "blosc:zstd:5:bitshuffle"; levels and shuffle may be left out. Throws convert_error.
+compression parse_compression(const std::string& text);
+
+// Blosc takes less than 2 GiB at once; what may be larger is compressed otherwise.
+bool fits(const compression& c, std::uint64_t bytes);
+
+// `typesize`: bytes of one number; 1 where that says nothing.
+void append_codec(json& codecs, const compression& c, std::size_t typesize);
+buffer compress(const compression& c, buffer bytes, std::size_t typesize);
+
+// Of the filters zstd and blosc.
+compression compression_of(const filter& f);
+// The codecs that a pipeline's chunks have as they are, or with another frame, by the names of numcodecs; nothing where a filter has none.
+std::optional<json> native_codecs(const pipeline& p);
+// Chunks under these codecs, from their values.
+buffer apply_native(const pipeline& p, buffer values, std::size_t typesize);
+
+}  // namespace zarrbits::conversion
+
+#endif

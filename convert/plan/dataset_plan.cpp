@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/plan/dataset_plan.hpp"
+
+#include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/plan/grid_request.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t unit_bytes = 64U << 20;  // stored bytes, about
+constexpr std::uint64_t unit_chunks = 1024;
+constexpr std::uint64_t most_virtual_units = 4096;
+
+// What a chunk may prove wrong about the whole array.
+bool assumes_something(const array_plan& plan) {
+  return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.packed_in_source;
+}
+
+}  // namespace
+
+dataset_plan::dataset_plan(source_file& file, const source_object& object, const convert_options& o)
+    : data(file, object), options(o) {}
+
+value_view dataset_plan::make_view(const type_tree& type, std::vector<step> steps) const {
+  value_view v;
+  const type_tree* leaf = &type;
+  while (leaf->kind == type_class::array) {
+    steps.push_back({leaf, nullptr});
+    leaf = &leaf->element();
+  }
+  v.leaf = leaf;
+  v.memory = h5::handle(leaf->memory ? H5Tcopy(leaf->memory) : H5I_INVALID_HID);
+  v.size = leaf->size;
+  for (const step& s : steps) {
+    if (s.array) v.extra.insert(v.extra.end(), s.array->dims.begin(), s.array->dims.end());
+    if (s.member) v.whole = false;
+  }
+  if (!v.memory) return v;  // a compound of which only the members can be read
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    h5::handle outer;
+    if (const type_tree* a = steps[i].array) {
+      outer = h5::handle(H5Tarray_create2(v.memory, static_cast<unsigned>(a->dims.size()), a->dims.data()), "make an array type");
+      v.size *= static_cast<std::size_t>(product(a->dims));
+    } else {
+      outer = h5::handle(H5Tcreate(H5T_COMPOUND, v.size), "make a compound type");
+      h5::check(H5Tinsert(outer, steps[i].member->name.c_str(), 0, v.memory), "make a compound type");
+    }
+    v.memory = std::move(outer);
+  }
+  return v;
+}
+
+json dataset_plan::own_attributes() const {
+  json own = json::object();
+  const type_tree* t = &data.leaf();
+  const bool plain = (t->kind == type_class::integer || t->kind == type_class::floating || t->kind == type_class::complex) && t->stored.empty();
+  if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
+  if (!plain && t->kind != type_class::boolean && t->kind != type_class::enumeration && !(t->kind == type_class::text && t->variable)) {
+    own["hdf5_type"] = type_description(*t);
+  }
+  // such a scale is a dimension of netCDF without values; xarray would take its zeros for coordinates
+  if (H5Aexists(data.dataset, "NAME") > 0 && is_dimension_scale(data.dataset)) {
+    const std::vector<std::string> text = text_attribute(data.dataset, "NAME");
+    if (text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable")) own["dimension_without_variable"] = true;
+  }
+  if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
+  if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
+    json list = json::array();
+    for (const hsize_t m : data.max_dims) list.push_back(m == H5S_UNLIMITED ? json(nullptr) : json(m));
+    own["maxshape"] = std::move(list);  // null: unlimited
+  }
+  if (data.null) own["null_dataspace"] = true;
+  return own;
+}
+
+void dataset_plan::prepare() {
+  if (const std::string why = unsupported_reason(data.type); !why.empty()) throw skip_dataset("its datatype is not supported: " + why);
+  if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
+  if (data.null) return;
+  choose_grid(data, parse_grid_request("--chunk", options.chunk), parse_grid_request("--shard", options.shard));
+  add_parts(data.type, {}, data.object.store_path, json::object());
+  choose_units();
+}
+
+void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path, json attributes) {
+  value_view view = make_view(type, steps);
+  const type_tree& leaf = *view.leaf;
+  using kind = dataset_part::kind_type;
+  if (leaf.kind == type_class::sequence) {
+    parts_.push_back({kind::sequences, store_path, std::move(view), std::move(attributes)});
+    return;
+  }
+  if (leaf.kind != type_class::compound || !zarr_data_type(leaf).is_null()) {
+    parts_.push_back({kind::array, store_path, std::move(view), std::move(attributes)});
+    return;
+  }
+  std::vector<step> outer = steps;
+  for (const type_tree* t = &type; t->kind == type_class::array; t = &t->element()) outer.push_back({t, nullptr});
+  object_builder names;  // of members that are stored under another
+  for (const type_tree& m : leaf.parts) {
+    std::vector<step> inner = outer;
+    inner.push_back({nullptr, &m});
+    json own = json::object();
+    const type_tree* t = &m;
+    while (t->kind == type_class::array) t = &t->element();
+    if (t->kind == type_class::enumeration) own[own_key] = {{"enum", enumeration_members(*t)}};
+    const std::string name = node_name(m.name);
+    if (name != m.name) names.add(name, text_or_base64(m.name));
+    add_parts(m, inner, join_path(store_path, name), std::move(own));
+  }
+  if (!names.empty()) attributes[own_key]["names"] = names.take();
+  parts_.push_back({kind::group, store_path, {}, std::move(attributes)});
+}
+
+void dataset_plan::choose_units() {
+  const std::uint64_t all = data.shards.chunks();
+  units_ = all > 0 ? 1 : 0;
+  per_unit_ = all;
+  if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
+  const array_plan plan(data, parts_[0].view, options, {});
+  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !can_be_walked(data.grid, data.dataset)) return;
+  divisible_ = true;
+  const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(), std::max<std::size_t>(1, parts_[0].view.size)});
+  const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
+  per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
+  if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be nothing
+  units_ = all / per_unit_ + (all % per_unit_ != 0);
+}
+
+chunk_range dataset_plan::unit(std::uint64_t number) const {
+  const std::uint64_t all = data.shards.chunks(), first = number * per_unit_, count = std::min(per_unit_, all - first);
+  return {first, count, static_cast<std::uint64_t>(static_cast<double>(data.stored_bytes) * (static_cast<double>(count) / static_cast<double>(all)))};
+}
+
+std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {
+  std::uint64_t number = 0;
+  for (std::size_t d = 0; d < data.shards.rank(); ++d) {  // the zeros of further dimensions follow
+    const std::string_view part = text.substr(0, text.find('/'));
+    hsize_t at = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), at);
+    if (error != std::errc() || end != part.data() + part.size() || at >= data.shards.along(d)) return {};
+    number = number * data.shards.along(d) + at;
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  }
+  return number / per_unit_;
+}
+
+}  // namespace zarrbits::conversion

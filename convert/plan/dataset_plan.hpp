@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What one HDF5 dataset becomes: a Zarr array, or a group of arrays where no array can hold it; and in which units its
+// chunks are made.
+//
+#ifndef ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
+#define ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
+
+#include "convert/hdf5/source_dataset.hpp"
+#include "convert/plan/array_plan.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// One node that a dataset becomes.
+struct dataset_part {
+  enum class kind_type { array, sequences, group } kind = kind_type::array;
+  std::string store_path;
+  value_view view = {};      // array, sequences
+  json attributes = json::object();  // of a member
+};
+
+// Part of a dataset's shards, in C order; without shards each chunk is one.
+struct chunk_range {
+  std::uint64_t first = 0, count = 0;
+  std::uint64_t bytes = 0;  // stored in the source, roughly
+};
+
+class dataset_plan {
+ public:
+  // Opens the dataset. Throws h5::failure.
+  dataset_plan(source_file& file, const source_object& object, const convert_options& options);
+  dataset_plan(const dataset_plan&) = delete;
+  dataset_plan& operator=(const dataset_plan&) = delete;
+
+  // Finds what it becomes. Throws skip_dataset, h5::failure.
+  void prepare();
+
+  source_dataset data;
+  const convert_options& options;
+
+  // After prepare(): the nodes, in the order in which they are written; the last is at the dataset's own path. None for a null dataspace.
+  const std::vector<dataset_part>& parts() const { return parts_; }
+  std::uint64_t units() const { return units_; }
+  // False where the dataset is one unit: what is found in one chunk may change how all are made.
+  bool divisible() const { return divisible_; }
+  chunk_range unit(std::uint64_t number) const;
+  // Where the dataset is divisible: the unit of the chunk or shard whose key ends in this, "3/0". Nothing where there is none.
+  std::optional<std::uint64_t> unit_of(std::string_view coordinates) const;
+
+  // Attributes that say what Zarr has no place for.
+  json own_attributes() const;
+
+ private:
+  struct step {
+    const type_tree* array = nullptr;   // one of the two
+    const type_tree* member = nullptr;
+  };
+  value_view make_view(const type_tree& type, std::vector<step> steps) const;
+  void add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path, json attributes);
+  void choose_units();
+
+  std::vector<dataset_part> parts_;
+  std::uint64_t units_ = 0, per_unit_ = 0;
+  bool divisible_ = false;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a conversion would do, told without doing it.
+//
+#include "convert/plan/plan_report.hpp"
+
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/other_files.hpp"
+#include "convert/plan/array_plan.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+
+namespace zarrbits {
+
+namespace {
+
+using namespace conversion;
+using strategy = array_plan::strategy;
+
+struct way {
+  outcome expected;
+  const char* words;
+};
+
+way way_of(const array_plan& a) {
+  switch (a.way) {
+    case strategy::copy: return {outcome::raw, "copied: stored as Zarr stores it"};
+    case strategy::copy_zstd: return {outcome::raw, "copied, as zstd"};
+    case strategy::copy_blosc: return {outcome::raw, "copied, as blosc"};
+    case strategy::copy_native: return {outcome::raw, "copied, with numcodecs' names for the filters"};
+    case strategy::packed: return {outcome::raw, "copied, as packbits"};
+    case strategy::rewrap: return {outcome::rewrapped, "the payload kept, its frame changed or its checksum dropped"};
+    case strategy::decode: return {outcome::recoded, "filters undone here, then encoded"};
+    case strategy::read: return {outcome::recoded, "read by libhdf5, then encoded"};
+  }
+  return {outcome::recoded, ""};
+}
+
+// Chunks that will be written, at most: those of the source that are stored, or all of them.
+std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
+  const std::uint64_t all = data.grid.chunks();
+  if (materialize) return all;
+  if (data.keeps_chunks()) {
+    hsize_t stored = 0;
+    const h5::handle space(H5Dget_space(data.dataset), "tell the dataspace");
+    return H5Dget_num_chunks(data.dataset, space, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
+  }
+  return data.nothing_stored() ? 0 : all;
+}
+
+}  // namespace
+
+namespace conversion {
+
+void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options) {
+  const source_dataset& data = dataset.data;
+  if (dataset.parts().empty()) {
+    p.how = "no elements: an array of length 0";
+    p.objects = 1;
+    return;
+  }
+  for (std::uint64_t k = 0; k < dataset.units(); ++k) {
+    const chunk_range range = dataset.unit(k);
+    p.units.push_back({range.first, range.count, range.bytes});
+  }
+  for (const dataset_part& part : dataset.parts()) {
+    ++p.objects;  // its metadata
+    if (part.kind != dataset_part::kind_type::array) continue;
+    const array_plan a(data, part.view, options, {});
+    const std::uint64_t chunks = chunks_to_write(data, a.materialize);
+    way w = way_of(a);
+    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter)) w.expected = std::max(w.expected, outcome::rewrapped);
+    p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
+    const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), part.view.size});
+    p.store_bytes += w.expected == outcome::recoded ? plain : data.stored_bytes;
+    if (a.checksum) p.store_bytes += 4 * chunks;
+    if (dataset.parts().size() == 1) {
+      p.outcome = w.expected;
+      p.how = w.words;
+      p.codecs = json_text(a.stored_metadata().codecs);
+    }
+  }
+  if (dataset.parts().size() > 1) p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";
+  else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
+}
+
+}  // namespace conversion
+
+std::string convert_plan::json() const {
+  using conversion::json;
+  json list = json::array();
+  for (const planned_dataset& d : datasets) {
+    json units = json::array();
+    for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
+    json j = {{"path", d.path}, {"outcome", to_string(d.outcome)}, {d.outcome == outcome::skipped ? "reason" : "how", utf8_text(d.how)},
+              {"objects", d.objects}, {"source_bytes", d.source_bytes}, {"store_bytes", d.store_bytes}, {"units", std::move(units)}};
+    if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
+    list.push_back(std::move(j));
+  }
+  conversion::json j{{"version", 1}, {"groups", groups}, {"datasets", std::move(list)}};
+  add_other_files(j, other_files, refused_files);
+  return json_text(j, 1) + "\n";
+}
+
+
+}  // namespace zarrbits

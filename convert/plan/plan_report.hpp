@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a conversion would do, told without doing it.
+//
+#ifndef ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP
+#define ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP
+
+#include "convert/plan/dataset_plan.hpp"
+
+#include <zarrbits/convert.hpp>
+
+namespace zarrbits::conversion {
+
+// Fills in what becomes of a dataset that is prepared, but its path and how many bytes the source has of it.
+void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where the chunks of a batch go: each under its own key, or to its place in a shard.
+//
+//   chunk_destination to(out, source, "/a", plan, shard, turn);  // no shard: keys
+//   to.put(at, bytes);
+//   to.put_range(at, offset, size);                              // as it is in the source's file
+//   const std::uint64_t overhead = to.finish(true);
+//
+#ifndef ZARRBITS_CONVERT_RUN_CHUNK_DESTINATION_HPP
+#define ZARRBITS_CONVERT_RUN_CHUNK_DESTINATION_HPP
+
+#include "convert/hdf5/source_file.hpp"
+#include "convert/plan/array_plan.hpp"
+#include "convert/store/concurrent_shard.hpp"
+#include "convert/store/sink.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// For one thread. `node` is the array's path in the store. Of a shard, the batch has one turn.
+class chunk_destination {
+ public:
+  chunk_destination(sink& out, const source_file& source, const std::string& node, const array_plan& plan, std::shared_ptr<concurrent_shard> shard,
+                    std::uint64_t turn);
+
+  void put(const std::vector<hsize_t>& at, buffer bytes);
+  // Throws unreadable_range; then there is no such chunk.
+  void put_range(const std::vector<hsize_t>& at, std::uint64_t offset, std::uint64_t size);
+  // Once, when all chunks of the batch are through, or it is given up: then nothing is left of its shard. Returns the shard's overhead, if this
+  // was the last of it, and 0 otherwise.
+  std::uint64_t finish(bool whole);
+
+ private:
+  struct waiting {  // for the turn
+    std::size_t at;
+    buffer bytes = {};
+    bool in_file = false;
+    std::uint64_t offset = 0, size = 0;  // in_file
+  };
+  std::vector<std::uint64_t> run_from(std::size_t i) const;
+  std::string key(const std::vector<hsize_t>& at) const;
+  std::size_t number_in_shard(const std::vector<hsize_t>& at) const;
+
+  sink& out_;
+  const source_file& source_;
+  const std::string& node_;
+  const array_plan& plan_;
+  const std::shared_ptr<concurrent_shard> shard_;
+  const std::uint64_t turn_;
+  std::vector<waiting> waiting_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

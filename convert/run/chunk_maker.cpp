@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/chunk_maker.hpp"
+
+#include "convert/codecs/crc32c.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/decompressors.hpp"
+#include "convert/store/node.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <zarrbits/bytes.hpp>
+#include <zarrbits/chunk.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using strategy = array_plan::strategy;
+
+// Bit i of a filter mask: filter i of the pipeline was left out for this chunk.
+bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> i & 1)); }
+
+void reverse_each(buffer& values, std::size_t unit) {
+  for (std::size_t i = 0; i + unit <= values.size(); i += unit) {
+    std::reverse(values.begin() + static_cast<std::ptrdiff_t>(i), values.begin() + static_cast<std::ptrdiff_t>(i + unit));
+  }
+}
+
+}  // namespace
+
+std::string place(const std::vector<hsize_t>& at) {
+  std::string s = "[";
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (i) s += ", ";
+    s += std::to_string(at[i]);
+  }
+  return s + "]";
+}
+
+void chunk_maker::expect_size(const buffer& stored, std::size_t size) const {
+  if (stored.size() != size) throw damaged_chunk("it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(size));
+}
+
+std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  auto chunk = without_checksum(std::move(stored), mask, at);
+  if (chunk && plan_.checksum) {
+    append_crc32c(chunk->bytes);
+    chunk->how = std::max(chunk->how, outcome::rewrapped);
+  }
+  return chunk;
+}
+
+bool chunk_maker::needs_no_look(std::uint64_t stored, unsigned mask) const {
+  const std::uint64_t elements = data_.grid.chunk_elements();
+  switch (plan_.way) {
+    case strategy::packed: return applied(mask, 0) && stored == plan_.packed->encoded_size(elements * plan_.view.per_element());
+    case strategy::copy:
+      return (data_.filters.empty() || applied(mask, 0)) && stored == elements * data_.element_size && plan_.leaf.kind != type_class::boolean;
+    case strategy::copy_native:
+      return mask == 0 && data_.filters.filters.back().id != H5Z_FILTER_FLETCHER32 && data_.filters.filters.back().id != lz4_filter;
+    default: return false;
+  }
+}
+
+made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& at) const {
+  made_chunk chunk = encoded(std::move(values), at);
+  if (plan_.checksum) append_crc32c(chunk.bytes);
+  return chunk;
+}
+
+std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  if (needs_no_look(stored.size(), mask)) return made_chunk{std::move(stored), outcome::raw};
+  const std::size_t elements = static_cast<std::size_t>(data_.grid.chunk_elements());
+  const std::size_t plain_size = elements * data_.element_size;
+  const pipeline& p = data_.filters;
+  if (plan_.way != strategy::copy_blosc) data_.require_sensible(stored.size());
+  switch (plan_.way) {
+    case strategy::packed:
+      if (!applied(mask, 0) || stored.size() == plain_size) break;  // values as they are: see undo()
+      throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
+                          std::to_string(plan_.packed->encoded_size(elements * plan_.view.per_element())));
+    case strategy::copy:
+      if (!p.empty() && !applied(mask, 0)) break;
+      expect_size(stored, plain_size);
+      check_bools(stored);
+      return made_chunk{std::move(stored), outcome::raw};
+    case strategy::copy_zstd: {
+      if (!applied(mask, 0)) break;
+      buffer plain = undo_zstd(stored, plain_size);
+      check_bools(plain);
+      return made_chunk{std::move(stored), outcome::raw};
+    }
+    case strategy::copy_blosc:
+      if (applied(mask, 0)) {
+        check_blosc(stored, plain_size);
+        return made_chunk{std::move(stored), outcome::raw};
+      }
+      if (stored.size() != plain_size) throw damaged_chunk("it has another length than the chunk");
+      return encoded(std::move(stored), at);
+    case strategy::copy_native:
+      if (mask != 0) break;
+      return native(std::move(stored), plain_size);
+    case strategy::rewrap: return rewrapped(std::move(stored), mask, at);
+    case strategy::decode:
+    case strategy::read: break;
+  }
+  if (!p.undoable(data_.type)) return {};
+  buffer values = to_memory(undo(p, mask, std::move(stored), plain_size, data_.type));
+  if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
+    // the bytes filter was left out for this chunk: it has the other order
+    reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
+  }
+  return encoded(std::move(values), at);
+}
+
+// Of filters that needs_no_look() does not pass.
+made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
+  const filter& last = data_.filters.filters.back();
+  if (last.id == H5Z_FILTER_FLETCHER32) {
+    buffer chunk = stored;
+    drop_fletcher32(chunk);
+    if (plan_.native.filters.size() < data_.filters.filters.size()) return {std::move(chunk), outcome::rewrapped};
+    // libraries before 1.6.3 wrote another order of the checksum's bytes, which readers of Zarr do not know
+    append_fletcher32(chunk);
+    const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
+    return {std::move(chunk), how};
+  }
+  // lz4; shuffle before it, if anything: the size is the chunk's
+  if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
+  return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
+}
+
+// Outermost filters first, until the deflate stream itself is the payload.
+made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  const pipeline& p = data_.filters;
+  const std::size_t plain_size = static_cast<std::size_t>(data_.grid.chunk_elements()) * data_.element_size;
+  for (std::size_t i = p.filters.size(); i-- > 0;) {
+    if (!applied(mask, i)) continue;
+    if (p.filters[i].id == H5Z_FILTER_FLETCHER32) {
+      drop_fletcher32(stored);
+      continue;
+    }
+    bool inner = false;
+    for (std::size_t j = 0; j < i; ++j) inner = inner || applied(mask, j);
+    if (inner) {  // a checksum under the compression
+      mask |= ~((2U << i) - 1);
+      for (std::size_t j = i + 1; j < p.filters.size(); ++j) mask |= 1U << j;
+      return encoded(undo(p, mask, std::move(stored), plain_size, data_.type), at);
+    }
+    buffer plain;
+    buffer chunk = zlib_to_gzip(stored, plain_size, plain);
+    check_bools(plain);
+    return {std::move(chunk), outcome::rewrapped};
+  }
+  expect_size(stored, plain_size);
+  check_bools(stored);
+  if (plan_.after.kind == compression::none) return {std::move(stored), mask == 0 ? outcome::rewrapped : outcome::raw};
+  return encoded(std::move(stored), at);
+}
+
+buffer chunk_maker::to_memory(buffer stored) const {
+  if (data_.type.as_stored) return stored;
+  const std::size_t from = data_.element_size, n = stored.size() / from;
+  stored.resize(n * std::max(from, plan_.view.size));
+  buffer background(stored.size());
+  const h5::lock one_thread;
+  h5::check(H5Tconvert(data_.stored_type, plan_.view.memory, n, stored.data(), background.data(), H5P_DEFAULT), "convert the values");
+  stored.resize(n * plan_.view.size);
+  return stored;
+}
+
+buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory* strings) const {
+  const chunk_grid& grid = data_.grid;
+  const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
+  buffer values(elements * size);
+  // what lies over the edge reads as fill value; packed, it must fit, so it is 0 there
+  if (!holds_references(plan_.leaf) && !plan_.packed) {
+    for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
+  }
+  data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values, strings);
+  return values;
+}
+
+// Of the whole chunk in memory.
+std::uint64_t chunk_maker::plain_bytes() const { return product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)}); }
+
+std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
+  switch (plan_.way) {
+    case strategy::copy:
+    case strategy::packed:
+    case strategy::copy_blosc:
+    case strategy::copy_native: {
+      const bool checksum = plan_.checksum || (!data_.filters.empty() && data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32);
+      return checksum ? 2 * stored : stored;  // it may have to move when the checksum comes to it
+    }
+    case strategy::copy_zstd: return stored + plain_bytes();
+    case strategy::rewrap: return 2 * stored + plain_bytes();
+    case strategy::decode:
+    case strategy::read: break;
+  }
+  return stored + 2 * plain_bytes();  // each step has what it reads and what it writes
+}
+
+// libhdf5 has the stored chunk and the decoded one, from which it copies.
+std::uint64_t chunk_maker::memory_from_read() const { return 2 * plain_bytes() + plain_bytes() / 2; }
+
+std::uint64_t chunk_maker::memory() const {
+  if (data_.keeps_chunks() && plan_.way != strategy::read && !plan_.materialize) return memory_from_stored(std::min(data_.stored_bytes, plain_bytes()));
+  return data_.layout == H5D_CONTIGUOUS && plan_.way == strategy::copy ? 0 : memory_from_read();  // 0: copied by the kernel
+}
+
+bool chunk_maker::all_fill(const buffer& values) const {
+  if (holds_references(plan_.leaf)) return false;
+  for (std::size_t i = 0; i < values.size(); i += plan_.view.size) {
+    if (std::memcmp(values.data() + i, plan_.fill.data(), plan_.view.size) != 0) return false;
+  }
+  return true;
+}
+
+made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) const {
+  made_chunk chunk{{}, outcome::recoded};
+  if (plan_.text) {
+    encode_text(chunk, values);
+    chunk.bytes = compress(std::move(chunk.bytes));
+    return chunk;
+  }
+  if (plan_.leaf.kind == type_class::compound && plan_.way != strategy::copy) {
+    unify_byte_order(plan_.leaf, values.data(), values.size() / plan_.leaf.size, plan_.big_endian);
+  }
+  check_bools(values);
+  if (plan_.packed) encode_packed(values, at);
+  chunk.bytes = compress(std::move(values));
+  return chunk;
+}
+
+void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
+  const type_tree& leaf = plan_.leaf;
+  constexpr std::uint64_t most_text = 256U << 20;
+  std::uint64_t regions = 0;
+  text_chunk strings;
+  for (std::size_t i = 0; i + leaf.size <= values.size(); i += leaf.size) {
+    const std::byte* p = values.data() + i;
+    if (leaf.kind == type_class::text) {
+      const std::string_view s = text_of(leaf, p);
+      if (plan_.assumed.text_is_utf8 && !is_utf8(s)) throw wrong_assumption{&assumptions::text_is_utf8};
+      strings.add(s);
+      continue;
+    }
+    const h5::lock one_thread;
+    const json target = leaf.kind == type_class::object_reference ? data_.file.object(p) : data_.file.region(p);
+    if (target.is_null()) chunk.dangling = true;
+    const std::string text = target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target);
+    if ((regions += text.size()) > most_text) throw skip_dataset("the regions of a chunk take more than " + human_bytes(most_text) + " as text");
+    strings.add(text);
+  }
+  chunk.bytes = strings.take();
+}
+
+void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) const {
+  const data_type& type = plan_.packed->type();
+  if (plan_.leaf.big_endian && type.component_size() > 1) decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values, values);
+  buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
+  if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
+    if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};
+    const std::string sentence = plan_.packed->explain(r.failure);
+    throw convert_error("dataset \"" + data_.object.path + "\", index " + place(index_in_chunk(r.failure.element, at)) + ": " +
+                        sentence.substr(0, sentence.find("; ")) + "; give more --bits, or leave --codec packbits out");
+  }
+  values = std::move(out);
+}
+
+buffer chunk_maker::compress(buffer bytes) const {
+  if (plan_.way == strategy::copy_native) return apply_native(plan_.native, std::move(bytes), plan_.typesize);
+  return conversion::compress(plan_.after, std::move(bytes), plan_.typesize);
+}
+
+void chunk_maker::check_bools(buffer& values) const {
+  if (plan_.leaf.kind != type_class::boolean || !plan_.assumed.bools_are_0_or_1) return;
+  if (!decode_chunk(zarrbits::bytes("bool"), values, values)) throw wrong_assumption{&assumptions::bools_are_0_or_1};
+}
+
+std::vector<hsize_t> chunk_maker::index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const {
+  const array_metadata& meta = plan_.meta;
+  std::vector<hsize_t> index(meta.shape.size(), 0);
+  for (std::size_t d = index.size(); d-- > 0;) {
+    index[d] = element % meta.chunk[d] + (d < at.size() ? at[d] * meta.chunk[d] : 0);
+    element /= meta.chunk[d];
+  }
+  return index;
+}
+
+}  // namespace zarrbits::conversion

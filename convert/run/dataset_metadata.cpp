@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/dataset_metadata.hpp"
+
+#include "convert/store/node.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+std::string rounding(const type_tree& leaf) { return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64"; }
+
+// The group that holds a node: "/a" of "/a/b".
+std::string group_of(const std::string& store_path) { return store_path.substr(0, store_path.rfind('/')); }
+
+void write_null(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes) {
+  const source_dataset& data = dataset.data;
+  const type_tree& leaf = data.leaf();
+  array_metadata m;
+  m.shape = {0};
+  m.chunk = {1};
+  const json type = zarr_data_type(leaf);
+  const bool fixed = !type.is_null();
+  m.data_type = fixed ? type : json("uint8");
+  const buffer zeros(leaf.size);
+  m.fill_value = fixed ? fill_json(leaf, zeros.data()) : json(0);
+  m.codecs = bytes_codecs(fixed && has_byte_order(leaf), false);
+  if (!dataset.options.checksum.empty()) append_crc32c_codec(m.codecs);
+  m.attributes = std::move(attributes);
+  m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
+  out.put(metadata_key(data.object.store_path), array_text(m));
+}
+
+void write_array(const dataset_plan& dataset, const dataset_part& part, sink& out, dimension_namer& dimensions, json attributes, const array_result& result,
+                 converted_object& entry) {
+  const source_dataset& data = dataset.data;
+  const array_plan plan(data, part.view, dataset.options, result.assumed);
+  array_metadata meta = plan.stored_metadata();
+  meta.attributes = std::move(attributes);
+  if (!meta.shape.empty()) {
+    meta.dimension_names = part.view.whole ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
+                                           : dimensions.phony(group_of(part.store_path), meta.shape);
+  }
+  const auto lossy = [&](const std::string& why) {
+    entry.lossy = true;
+    entry.reason = why;
+  };
+  if (!plan.loss.empty()) lossy(plan.loss);
+  if (const auto missing = data.beside->missing; missing > 0) {
+    lossy(counted(missing, "source") + " of the virtual dataset cannot be found; what they hold reads as the fill value");
+  }
+  if (const auto refused = data.beside->refused; refused > 0) {
+    lossy(counted(refused, "source") + " of the virtual dataset must not be read, so that what is there reads as the fill value: " + data.beside->why_refused);
+  }
+  if (result.rounded) lossy(rounding(plan.leaf));
+  if (result.dangling) lossy("a reference that points nowhere");
+  if (!result.lost.empty()) {
+    lossy(counted(result.counts.lost, "chunk") + " cannot be read: " + result.lost.begin()->second);
+    for (const auto& lost : result.lost) entry.lost_chunks.push_back(lost.first);
+  }
+  H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
+  if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 && entry.reason.empty()) {
+    entry.reason = "HDF5 leaves the elements undefined that were never written (fill time \"never\"); here they read as the fill value";
+  }
+  if (!plan.assumed.bools_are_0_or_1) {
+    entry.reason = "booleans other than 0 and 1: stored as integers";
+    meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
+  }
+  entry.store_bytes += result.store_bytes;
+  if (part.view.whole) {
+    const bool references = plan.leaf.kind == type_class::object_reference || plan.leaf.kind == type_class::region_reference;
+    entry.chunks = result.counts;
+    entry.outcome = references ? outcome::mapped : result.worst;
+  } else {
+    entry.chunks.recoded += result.counts.recoded;
+    entry.chunks.lost += result.counts.lost;
+  }
+  out.put(metadata_key(part.store_path), array_text(meta));
+}
+
+}  // namespace
+
+void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes, const unit_result& result,
+                            converted_object& entry) {
+  const source_dataset& data = dataset.data;
+  const std::vector<dataset_part>& parts = dataset.parts();
+  using kind = dataset_part::kind_type;
+  entry.outcome = outcome::mapped;
+  if (data.null) return write_null(dataset, out, dimensions, std::move(attributes));
+  bool sequences = false;
+  std::size_t made = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const dataset_part& part = parts[i];
+    json own = part.attributes;
+    if (i + 1 == parts.size()) {  // the dataset's own, and what the part says of its members
+      own = std::move(attributes);
+      if (part.attributes.contains(own_key)) own[own_key].update(part.attributes[own_key]);
+    }
+    const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
+    if (part.kind == kind::array) {
+      write_array(dataset, part, out, dimensions, std::move(own), found, entry);
+      continue;
+    }
+    if (part.kind == kind::sequences) {
+      sequences = true;
+      // the nodes inside come first, in the order in which they were made, up to the group of the sequences itself
+      for (; made < result.made.size(); ++made) {
+        const made_array& m = result.made[made];
+        if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
+          throw convert_error("the journal of the unfinished store tells of \"" + utf8_text(m.store_path.substr(0, 200)) + "\" in the place of dataset \"" +
+                              data.object.path + "\"; begin anew with --overwrite");
+        }
+        if (m.store_path == part.store_path) {
+          ++made;
+          break;
+        }
+        if (!m.meta) {
+          out.put(metadata_key(m.store_path), group_text(json::object()));
+          continue;
+        }
+        array_metadata meta = *m.meta;
+        meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
+        out.put(metadata_key(m.store_path), array_text(meta));
+      }
+      json& ours = own[own_key];
+      if (!ours.is_object()) ours = json::object();
+      json shape = data.dims;
+      for (const hsize_t e : part.view.extra) shape.push_back(e);
+      ours["shape"] = std::move(shape);  // of the array of sequences
+      entry.store_bytes += found.store_bytes;
+      if (found.dangling) {
+        entry.lossy = true;
+        entry.reason = "a reference that points nowhere";
+      }
+    }
+    out.put(metadata_key(part.store_path), group_text(own));
+  }
+  if (sequences) entry.chunks = {};  // the source's chunks have no counterpart
+}
+
+}  // namespace zarrbits::conversion

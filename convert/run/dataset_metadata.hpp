@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The metadata of what a dataset has become, when its chunks are there.
+//
+#ifndef ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
+#define ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
+
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/plan/dataset_plan.hpp"
+#include "convert/run/unit_result.hpp"
+#include "convert/store/sink.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <string>
+
+namespace zarrbits::conversion {
+
+// After all units: writes zarr.json of each node, and fills in the dataset's entry.
+void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes, const unit_result& result,
+                            converted_object& entry);
+
+}  // namespace zarrbits::conversion
+
+#endif

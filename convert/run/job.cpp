@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/job.hpp"
+
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/other_files.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/source_name.hpp"
+#include "convert/plan/plan_report.hpp"
+#include "convert/run/chunk_maker.hpp"
+#include "convert/store/consolidate.hpp"
+#include "convert/store/sink.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/selection.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// Of the longest name that the place of the store takes, what is left for the paths of objects.
+std::size_t room_for_paths(const std::string& store) {
+  constexpr std::size_t key_of_a_chunk = 500, key_in_s3 = 1024, path = 4095;
+  const std::size_t taken = store.size() + (is_s3(store) ? 100 : key_of_a_chunk), all = is_s3(store) ? key_in_s3 : path;
+  return all > taken ? all - taken : 0;
+}
+
+}  // namespace
+
+job::job(const convert_options& options, mode how) : options_(options) {
+  prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
+  // the source is opened, and what is wanted of it found, before anything is written or removed
+  const source_name name = split_source(options.source);
+  selection wanted(options.include, options.exclude);
+  const auto listed = [&](bool tells_case_apart) {
+    // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
+    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint, options.external);
+    file->limit_paths(room_for_paths(options.store));
+    file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
+    file->walk(tells_case_apart, name.object, [&](const std::string& group) {
+      if (options.progress) options.progress({group, 0, 0, 0, 0});
+    });
+    file->select(wanted);
+    return file;
+  };
+  source_ = listed(true);
+  if (how == mode::look) return;
+  using existing = sink_options::existing;
+  const bool join = how != mode::all;
+  out_ = make_sink(options.store, {.target = join ? existing::join : options.overwrite ? existing::replace : existing::refuse, .shared = how == mode::join,
+                                   .run = options.run, .source = name.file, .sync = options.sync, .warning = options.warning,
+                                   .endpoint = is_s3(options.store) ? options.endpoint : ""});
+  if (options.consolidate) out_ = consolidating(std::move(out_));
+  if (!out_->tells_case_apart()) source_ = listed(false);
+  if (!out_->keeps_unfinished()) {
+    if (join) throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");
+    return;
+  }
+  journal_ = std::make_unique<journal>(*out_, options, *source_, join);
+  if (!join) return;
+  results_ = journal_->read();
+  // a share leaves that to who writes the metadata: each would look at all that the others have made
+  if (!options.share) doubt_journal(how);
+}
+
+// The journal may speak of more than there is: after a crash of the machine, or where somebody has touched the store.
+void job::doubt_journal(mode how) {
+  std::vector<std::size_t> wrong;
+  for (auto at = results_.begin(); at != results_.end();) {
+    const std::size_t index = at->first.dataset;
+    std::map<std::uint64_t, std::uint64_t> bytes;  // of each unit's chunks
+    bool skipped = false;
+    for (; at != results_.end() && at->first.dataset == index; ++at) {
+      skipped = skipped || !at->second.skipped.empty();
+      std::uint64_t& sum = bytes[at->first.number];
+      for (const array_result& a : at->second.arrays) sum += a.store_bytes;
+    }
+    if (index < source_->objects().size() && !skipped && !is_as_journalled(index, bytes)) wrong.push_back(index);
+  }
+  for (const std::size_t index : wrong) {
+    const source_object& o = source_->objects()[index];
+    const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store + "\", or have another size than its journal says";
+    if (how == mode::join) throw convert_error(what + "; make them again with convert --resume");
+    if (options_.warning) options_.warning(what + "; the dataset is made anew");
+    if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
+    results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));
+  }
+}
+
+bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std::uint64_t>& bytes) {
+  const std::string node = source_->objects()[index].store_path.substr(1);
+  const auto is_metadata = [](std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); };
+  std::uint64_t journalled = 0, there = 0;
+  for (const auto& unit : bytes) journalled += unit.second;
+  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_metadata(key) ? 0 : size; });
+  if (there == journalled) return true;
+  // some of it may be of units that are not in the journal
+  bool divisible = false;
+  std::map<std::uint64_t, std::uint64_t> found;
+  const auto why = reason_to_skip([&] {
+    dataset_plan dataset(*source_, source_->objects()[index], options_);
+    dataset.prepare();
+    divisible = dataset.divisible();
+    if (!divisible) return;
+    const std::size_t above = node.empty() ? 2 : node.size() + 3;  // "a/b/c/"
+    out_->each(node.empty() ? "c" : node + "/c", [&](std::string_view key, std::uint64_t size) {
+      if (const auto unit = dataset.unit_of(key.substr(std::min(above, key.size())))) found[*unit] += size;
+    });
+  });
+  H5Eclear2(H5E_DEFAULT);
+  return !why && divisible && std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return found[unit.first] == unit.second; });
+}
+
+namespace {
+
+std::uint64_t bound_of(const convert_options& options) { return std::max<std::uint64_t>(options.memory, 16U << 20); }
+
+// More than any way needs to make a chunk of this dataset; 0 where it has none.
+std::uint64_t largest_need(hid_t dataset) {
+  const h5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
+  hsize_t chunk[H5S_MAX_RANK] = {};
+  const int rank = H5Pget_layout(properties) == H5D_CHUNKED ? H5Pget_chunk(properties, H5S_MAX_RANK, chunk) : -1;
+  if (rank < 0) return 0;
+  std::vector<hsize_t> factors(chunk, chunk + rank);
+  factors.insert(factors.end(), {H5Tget_size(type), chunk_maker::most_times});
+  return product(factors);
+}
+
+}  // namespace
+
+void job::prepare_queue() {
+  if (queue_) return;
+  unsigned threads = options_.threads ? options_.threads : usable_processors();
+  if (!out_->any_order()) threads = 1;
+  queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2);
+  runner_ = std::make_unique<unit_runner>(*source_, *out_, options_, *queue_,
+                                          unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
+                                                             [this](std::uint64_t n) {
+                                                               const std::lock_guard held(mutex_);
+                                                               bytes_done_ += n;
+                                                               tell();
+                                                             }});
+  look_ahead();
+}
+
+void job::look_ahead() {
+  const bool measure = options_.progress && options_.measure_first;
+  if (!measure && !options_.warning) return;
+  for (const source_object& o : source_->objects()) {
+    if (o.kind != source_object::kind_type::dataset) continue;
+    const h5::handle d(H5Oopen_by_addr(source_->file(), o.address));
+    if (d && measure) bytes_ += H5Dget_storage_size(d);
+    // the whole plan of a dataset takes its time: only for those of which there may be something to say
+    if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(o);
+  }
+  H5Eclear2(H5E_DEFAULT);
+}
+
+void job::warn_of_chunks(const source_object& o) {
+  std::uint64_t need = 0, chunk = 0;
+  reason_to_skip([&] {
+    dataset_plan dataset(*source_, o, options_);
+    dataset.prepare();
+    chunk = product(std::vector<hsize_t>{dataset.data.grid.chunk_elements(), dataset.data.element_size});
+    for (const dataset_part& part : dataset.parts()) {
+      if (part.kind != dataset_part::kind_type::array) continue;
+      const array_plan plan(dataset.data, part.view, options_, {});
+      need = std::max(need, chunk_maker(plan).memory());
+    }
+  });
+  if (need <= bound_of(options_)) return;
+  options_.warning("dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) + ", each of which may take " +
+                   human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
+                   " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
+}
+
+void job::tell() {
+  if (options_.progress) options_.progress({at_hand_, objects_done_, source_->objects().size(), bytes_done_, bytes_});
+}
+
+void job::at_hand(const std::string& path) {
+  const std::lock_guard held(mutex_);
+  at_hand_ = path;
+  tell();
+}
+
+void job::unit_done(const unit_id& id, unit_result&& result) {
+  source_->require_unchanged();  // the journal is believed
+  const std::lock_guard held(mutex_);
+  if (journal_) journal_->add(id, result);
+  results_.insert_or_assign(id, std::move(result));
+}
+
+std::vector<planned_unit> job::units() {
+  std::vector<planned_unit> all;
+  for (std::size_t i = 0; i < source_->objects().size(); ++i) {
+    const source_object& o = source_->objects()[i];
+    if (o.kind != source_object::kind_type::dataset) continue;
+    at_hand(o.path);
+    const auto why = reason_to_skip([&] {
+      dataset_plan dataset(*source_, o, options_);
+      dataset.prepare();
+      for (std::uint64_t k = 0; k < dataset.units(); ++k) all.push_back({{i, k}, dataset.unit(k)});
+    });
+    if (why && (all.empty() || all.back().id.dataset != i)) all.push_back({{i, 0}, {}});
+    H5Eclear2(H5E_DEFAULT);
+  }
+  return all;
+}
+
+std::vector<unsigned> job::shares_of(const std::vector<planned_unit>& units, unsigned count) {
+  // opening a dataset and making an object cost about as much as copying this
+  const auto work = [](const planned_unit& u) { return static_cast<double>(u.range.bytes + (u.range.count + 1) * 65536); };
+  double all = 0, before = 0;
+  for (const planned_unit& u : units) all += work(u);
+  std::vector<unsigned> shares;
+  for (const planned_unit& u : units) {
+    const double middle = before + work(u) / 2;
+    before += work(u);
+    shares.push_back(std::min(count - 1, static_cast<unsigned>(middle / all * count)));
+  }
+  return shares;
+}
+
+std::vector<planned_unit> job::share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count) {
+  const std::vector<unsigned> shares = shares_of(units, count);
+  std::vector<planned_unit> mine;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (shares[i] == index) mine.push_back(units[i]);
+  }
+  return mine;
+}
+
+void job::run() {
+  prepare_queue();
+  for (std::size_t i = 0; i < source_->objects().size(); ++i) {
+    if (source_->objects()[i].kind == source_object::kind_type::dataset) run_dataset(i, nullptr);
+  }
+  runner_->finish();
+  if (journal_) journal_->flush();
+}
+
+void job::run(std::span<const planned_unit> units) {
+  prepare_queue();
+  for (std::size_t i = 0; i < units.size();) {
+    const std::size_t index = units[i].id.dataset;
+    std::vector<std::uint64_t> numbers;
+    for (; i < units.size() && units[i].id.dataset == index; ++i) numbers.push_back(units[i].id.number);
+    run_dataset(index, &numbers);
+  }
+  runner_->finish();
+  if (journal_) journal_->flush();
+}
+
+void job::run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers) {
+  const source_object& o = source_->objects()[index];
+  at_hand(o.path);
+  const auto known = [&](std::uint64_t number) {
+    const std::lock_guard held(mutex_);
+    return results_.contains({index, number});
+  };
+  std::shared_ptr<dataset_plan> dataset;
+  const auto why = reason_to_skip([&] {
+    const h5::lock one_thread;
+    dataset = std::make_shared<dataset_plan>(*source_, o, options_);
+    dataset->prepare();
+    H5Eclear2(H5E_DEFAULT);
+  });
+  if (why) {
+    unit_result skipped;
+    skipped.skipped = *why;
+    if (!known(0)) unit_done({index, 0}, std::move(skipped));
+  } else {
+    const std::uint64_t n = numbers ? numbers->size() : dataset->units();
+    for (std::uint64_t k = 0; k < n; ++k) {
+      const unit_id id{index, numbers ? (*numbers)[k] : k};
+      if (!known(id.number)) runner_->run(dataset, id);
+    }
+  }
+  const std::lock_guard held(mutex_);
+  ++objects_done_;
+}
+
+unit_result job::take(std::size_t dataset) {
+  unit_result all;
+  const auto first = results_.lower_bound({dataset, 0}), last = results_.lower_bound({dataset + 1, 0});
+  for (auto at = first; at != last; ++at) all.add(std::move(at->second));
+  results_.erase(first, last);
+  return all;
+}
+
+convert_plan job::plan() {
+  convert_plan all;
+  for (const source_object& o : source_->objects()) {
+    if (o.kind == source_object::kind_type::group) ++all.groups;
+    if (o.kind != source_object::kind_type::dataset) continue;
+    at_hand(o.path);
+    planned_dataset p;
+    p.path = o.path;
+    const auto why = reason_to_skip([&] {
+      dataset_plan dataset(*source_, o, options_);
+      p.source_bytes = dataset.data.stored_bytes;
+      if (const std::string reason = unsupported_reason(dataset.data.type); !reason.empty()) throw skip_dataset("its datatype is not supported: " + reason);
+      dataset.prepare();
+      const std::string missing = dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.missing(dataset.data.type) : "";
+      if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");
+      describe(p, dataset, options_);
+    });
+    H5Eclear2(H5E_DEFAULT);
+    if (why) {
+      p = {.path = o.path, .outcome = outcome::skipped, .how = *why, .codecs = {}, .source_bytes = p.source_bytes, .units = {}};
+    }
+    all.datasets.push_back(std::move(p));
+  }
+  list_other_files(source_->others(), all.other_files, all.refused_files);
+  return all;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A conversion in its three steps: find the units, make their chunks (here or on many machines, in any order), write the metadata.
+//
+#ifndef ZARRBITS_CONVERT_RUN_JOB_HPP
+#define ZARRBITS_CONVERT_RUN_JOB_HPP
+
+#include "convert/plan/dataset_plan.hpp"
+#include "convert/run/journal.hpp"
+#include "convert/run/unit_result.hpp"
+#include "convert/run/unit_runner.hpp"
+#include "convert/store/sink.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct planned_unit {
+  unit_id id;
+  chunk_range range;
+};
+
+class job {
+ public:
+  enum class mode {
+    all,     // from the first unit to the metadata; without finish() nothing is left
+    resume,  // goes on with what is there, alone; what is done stays
+    join,    // the same, and other processes may do so at the same time
+    look,    // writes nothing: there is no store
+  };
+  // Opens the source and the store. Throws convert_error.
+  job(const convert_options& options, mode how);
+
+  source_file& source() { return *source_; }
+  sink& out() { return *out_; }
+  const convert_options& options() const { return options_; }
+
+  // All units, in order. Opens every dataset.
+  std::vector<planned_unit> units();
+  // What is to become of each dataset.
+  convert_plan plan();
+  // The units of a share: contiguous, of about equal work.
+  static std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count);
+  // The share of each.
+  static std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
+
+  // Makes what the journal lacks of all units, or of these.
+  void run();
+  void run(std::span<const planned_unit> units);
+
+  bool done(const unit_id& id) const { return results_.contains(id); }
+  unsigned shares() const { return journal_ ? journal_->shares() : 0; }
+  // All units of a dataset as one. Nothing of what was asked is kept.
+  unit_result take(std::size_t dataset);
+
+  void at_hand(const std::string& path);
+  void object_done() { ++objects_done_; }
+
+ private:
+  void doubt_journal(mode how);
+  bool is_as_journalled(std::size_t dataset, const std::map<std::uint64_t, std::uint64_t>& bytes);
+  void prepare_queue();
+  void run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers);
+  void unit_done(const unit_id& id, unit_result&& result);
+  void tell();
+  void look_ahead();
+  void warn_of_chunks(const source_object& o);
+
+  const convert_options& options_;
+  std::unique_ptr<source_file> source_;
+  std::unique_ptr<sink> out_;
+  std::unique_ptr<journal> journal_;
+  std::map<unit_id, unit_result> results_;
+  std::mutex mutex_;
+  std::string at_hand_;
+  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
+  std::unique_ptr<work_queue> queue_;    // its threads end before what they use
+  std::unique_ptr<unit_runner> runner_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

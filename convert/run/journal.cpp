@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/journal.hpp"
+
+#include "convert/io/files.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/sha256.hpp"
+
+#include <zarrbits/version.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr auto patience = std::chrono::milliseconds(200);  // so much work may be done twice
+
+std::string key_of(const char* name) { return std::string(unfinished_folder) + "/" + name; }
+
+// All options that a byte of the store may depend on.
+json choices(const convert_options& o) {
+  json j = {{"profile", o.effective_profile()}, {"compress", o.compress}, {"chunk", o.chunk}, {"shard", o.shard}, {"checksum", o.checksum}, {"codec", o.codec}, {"include", o.include}, {"exclude", o.exclude}, {"keep_going", o.keep_going}, {"allow_expansion", o.allow_expansion}};
+  if (o.bits) j["bits"] = *o.bits;
+  return j;
+}
+
+// So much that another file of the same name, size and time is found, and so little that it costs nothing beside the conversion: what
+// the listing said, the beginning of each object's header (type, shape, filters, where its chunks are), and the whole of a small file or
+// samples of a large one. Those in S3 have an ETag.
+std::string checksum_of(const source_file& file) {
+  constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
+  sha256 sum;
+  std::vector<std::byte> room(static_cast<std::size_t>(small));
+  const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
+    for (std::uint64_t done = 0; done < size;) {
+      const ssize_t n = ::pread(file.descriptor(), room.data(), static_cast<std::size_t>(size - done), static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+      if (n == 0) break;
+      sum.add(std::span(room).first(static_cast<std::size_t>(n)));
+      done += static_cast<std::uint64_t>(n);
+    }
+  };
+  const bool local = file.descriptor() >= 0;
+  for (const source_object& o : file.objects()) {
+    sum.add_number(static_cast<std::uint64_t>(o.kind));
+    sum.add_number(o.address);
+    sum.add_field(o.store_path);
+    sum.add_field(o.link_name);
+    for (const extra_link& l : o.links) {
+      for (const std::string& text : {l.name, l.kind, l.target, l.file, l.detail}) sum.add_field(text);
+    }
+    if (local && o.address < std::uint64_t{1} << 62) add_bytes(o.address, header);
+  }
+  struct stat info {};
+  if (local && ::fstat(file.descriptor(), &info) != 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (local && size <= small) add_bytes(0, size);
+  for (std::uint64_t i = 0; local && size > small && i < samples; ++i) add_bytes((size - sample) / (samples - 1) * i, sample);
+  return sum.hex();
+}
+
+json plan_of(const convert_options& options, const source_file& file) {
+  struct stat info {};
+  ::stat(file.path().c_str(), &info);  // all 0 in S3
+  const std::filesystem::path path = options.source;
+  return {{"zarrbits", version()},
+          {"source", path.filename().string()},  // the folder may have another name on another machine
+          {"size", static_cast<std::uint64_t>(info.st_size)},
+          {"etag", file.etag()},
+          {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
+          {"checksum", checksum_of(file)},
+          {"options", choices(options)}};
+}
+
+std::string_view as_text(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+[[noreturn]] void differs(const convert_options& options, const std::string& what) {
+  throw convert_error("the unfinished store \"" + options.store + "\" " + what + "; convert as before, or begin anew with --overwrite");
+}
+
+}  // namespace
+
+journal::journal(sink& out, const convert_options& options, const source_file& file, bool join) : out_(out), key_(key_of("journal")) {
+  if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
+  const json plan = plan_of(options, file);
+  const std::string text = json_text(plan, 1) + "\n";
+  if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
+  const auto there = out.get(key_of("plan"));
+  if (!join || !there) throw convert_error("another conversion writes to \"" + options.store + "\"; wait for it or choose another name");
+  const json other = parse_foreign_json(as_text(*there));
+  if (!other.is_object() || !other.contains("options")) differs(options, "has a plan that cannot be read");
+  const json ours = parse_json(text);
+  const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
+  if (!same("zarrbits")) differs(options, "was begun by another version of zarrbits");
+  if (!same("source")) differs(options, "was begun from another source");
+  if (!same("size") || !same("modified") || !same("etag")) differs(options, "was begun before its source changed");
+  if (!same("options")) differs(options, "was begun with other options");
+  if (!same("checksum")) differs(options, "was begun from another source of this name, size and time");
+}
+
+journal::~journal() {
+  try {
+    flush();
+  } catch (...) {  // these units are done again
+  }
+}
+
+std::map<unit_id, unit_result> journal::read() {
+  std::map<unit_id, unit_result> done;
+  for (const std::string& name : out_.list(unfinished_folder)) {
+    const std::string leaf = name.substr(name.rfind('/') + 1);
+    if (!leaf.starts_with("journal")) continue;
+    if (const auto of = leaf.find("-of-"); of != std::string::npos) {
+      shares_ = std::max(shares_, static_cast<unsigned>(std::strtoul(leaf.c_str() + of + 4, nullptr, 10)));
+    }
+    const auto bytes = out_.get(key_of(leaf.c_str()));
+    if (!bytes) continue;
+    for (std::string_view text = as_text(*bytes); !text.empty();) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (auto unit = line.empty() ? std::nullopt : parse_journal_line(line)) done.insert(std::move(*unit));
+    }
+  }
+  return done;
+}
+
+void journal::add(const unit_id& id, const unit_result& result) {
+  waiting_ += journal_line(id, result);
+  if (std::chrono::steady_clock::now() - flushed_ >= patience) flush();
+}
+
+void journal::flush() {
+  flushed_ = std::chrono::steady_clock::now();
+  if (waiting_.empty()) return;
+  // an earlier run may have been killed in the middle of a line
+  const std::string text = (begun_ ? "" : "\n") + waiting_;
+  waiting_.clear();
+  begun_ = true;
+  out_.append(key_, text);
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Variable-length sequences, which Zarr does not have: a group with all elements of all sequences in `values`, in C order of the
+// dataset, and in `offsets` where each begins (and, last, where the last one ends). For sequences of sequences, `offsets` counts
+// inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
+//
+#include "convert/run/sequences.hpp"
+
+#include "convert/codecs/crc32c.hpp"
+#include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/run/chunk_maker.hpp"
+#include "convert/store/node.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t chunk_bytes = 512U << 10;  // reading one sequence should not mean reading megabytes
+
+// What all appenders of one array share: counting, cutting into chunks, metadata at the end.
+class array_appender : public value_appender {
+ public:
+  array_appender(const appending& context, std::string store_path) : context_(context), store_path_(std::move(store_path)) {}
+
+ protected:
+  void put_chunk(buffer bytes) {
+    if (context_.checksum) append_crc32c(bytes);
+    const std::uint64_t at[] = {chunks_++};
+    context_.out.put(chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
+    context_.result.store_bytes += bytes.size();
+  }
+  // shape[0] is the number of values, of which `per_chunk` are in a chunk; one chunk alone is as long as the array
+  void put_metadata(std::uint64_t count, std::uint64_t per_chunk) {
+    if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
+    meta_.shape[0] = count;
+    meta_.chunk[0] = std::max<std::uint64_t>(1, chunks_ <= 1 ? count : per_chunk);
+    if (context_.checksum) append_crc32c_codec(meta_.codecs);
+    context_.made.push_back({store_path_, meta_});
+  }
+
+  const appending& context_;
+  std::string store_path_;
+  array_metadata meta_;
+  std::uint64_t chunks_ = 0;
+};
+
+class fixed_appender final : public array_appender {
+ public:
+  fixed_appender(const appending& context, const type_tree& type, std::string store_path)
+      : array_appender(context, std::move(store_path)), type_(type), leaf_(&type) {
+    meta_.shape = {0};
+    for (; leaf_->kind == type_class::array; leaf_ = &leaf_->element()) {
+      meta_.shape.insert(meta_.shape.end(), leaf_->dims.begin(), leaf_->dims.end());
+    }
+    const bool opaque = leaf_->kind == type_class::opaque;
+    if (opaque) meta_.shape.push_back(leaf_->size);
+    meta_.chunk = meta_.shape;
+    big_ = stored_big_endian(*leaf_);
+    const buffer zeros(leaf_->size);
+    meta_.data_type = opaque ? json("uint8") : zarr_data_type(*leaf_);
+    meta_.fill_value = opaque ? json(0) : fill_json(*leaf_, zeros.data());
+    meta_.codecs = bytes_codecs(!opaque && has_byte_order(*leaf_), big_);
+    if (leaf_->kind == type_class::enumeration) meta_.attributes[own_key] = {{"enum", enumeration_members(*leaf_)}};
+    per_chunk_ = std::max<std::uint64_t>(1, chunk_bytes / type.size);
+  }
+
+  void append(const std::byte* values, std::size_t count) override {
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t room = static_cast<std::size_t>(per_chunk_) - pending_.size() / type_.size;
+      const std::size_t n = std::min(room, count - done);
+      pending_.insert(pending_.end(), values + done * type_.size, values + (done + n) * type_.size);
+      done += n;
+      count_ += n;
+      if (pending_.size() / type_.size == per_chunk_) flush();
+    }
+  }
+
+  void finish() override {
+    if (!pending_.empty()) {
+      if (chunks_ > 0) pending_.resize(static_cast<std::size_t>(per_chunk_) * type_.size);
+      flush();
+    }
+    put_metadata(count_, per_chunk_);
+  }
+
+ private:
+  void flush() {
+    if (leaf_->kind == type_class::compound) unify_byte_order(*leaf_, pending_.data(), pending_.size() / leaf_->size, big_);
+    put_chunk(pending_);
+    pending_.clear();
+  }
+
+  const type_tree& type_;
+  const type_tree* leaf_;
+  bool big_ = false;
+  std::uint64_t per_chunk_ = 1, count_ = 0;
+  buffer pending_;
+};
+
+class text_appender final : public array_appender {
+ public:
+  text_appender(const appending& context, const type_tree& type, std::string store_path)
+      : array_appender(context, std::move(store_path)), type_(type) {}
+
+  // Strings wait in memory until all are known: only then is it clear whether they are text.
+  void append(const std::byte* values, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) add(values + i * type_.size);
+  }
+
+  void finish() override {
+    meta_.data_type = utf8_ ? "string" : "variable_length_bytes";
+    meta_.fill_value = "";
+    meta_.codecs = text_codecs(utf8_);
+    text_chunk chunk;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      chunk.add(all_[i]);
+      if (chunk.count() == per_chunk) put_chunk(chunk.take());
+    }
+    if (chunk.count() > 0) {
+      while (chunks_ > 0 && chunk.count() < per_chunk) chunk.add("");
+      put_chunk(chunk.take());
+    }
+    put_metadata(all_.size(), per_chunk);
+  }
+
+ private:
+  static constexpr std::size_t per_chunk = 65536;
+
+  void hold(std::string text) {
+    held_ += text.size() + sizeof text;
+    if (held_ > context_.memory / 2) throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of --memory");
+    all_.push_back(std::move(text));
+  }
+  void add(const std::byte* p) {
+    if (type_.kind == type_class::text) {
+      hold(std::string(text_of(type_, p)));
+      utf8_ = utf8_ && is_utf8(all_.back());
+      return;
+    }
+    const json target = type_.kind == type_class::object_reference ? context_.source.object(p) : context_.source.region(p);
+    if (target.is_null()) {
+      context_.result.dangling = true;
+    }
+    hold(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : strict_json_text(target));
+  }
+
+  const type_tree& type_;
+  bool utf8_ = true;
+  std::vector<std::string> all_;
+  std::uint64_t held_ = 0;
+};
+
+class sequence_appender final : public value_appender {
+ public:
+  // `level`: how many sequences this one is inside of, in the same group.
+  sequence_appender(const appending& context, const type_tree& type, std::string store_path, unsigned level = 0)
+      : context_(context), store_path_(std::move(store_path)),
+        offset_type_(describe_type(H5T_STD_I64LE)),
+        offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level))) {
+    if (type.element().kind == type_class::sequence) {
+      values_ = std::make_unique<sequence_appender>(context, type.element(), store_path_, level + 1);
+    } else {
+      values_ = make(context, type.element(), join_path(store_path_, "values"));
+    }
+    own_group_ = level == 0;
+    put_offset();
+  }
+
+  void append(const std::byte* rows, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      hvl_t row;
+      std::memcpy(&row, rows + i * sizeof row, sizeof row);
+      if (row.p && row.len > 0) {
+        values_->append(static_cast<const std::byte*>(row.p), row.len);
+        total_ += static_cast<std::int64_t>(row.len);
+      }
+      put_offset();
+    }
+  }
+
+  void finish() override {
+    values_->finish();
+    offsets_.finish();
+    if (own_group_) context_.made.push_back({store_path_, {}});
+  }
+
+ private:
+  void put_offset() {
+    std::byte little[8];
+    for (unsigned i = 0; i < 8; ++i) little[i] = static_cast<std::byte>(total_ >> (8 * i));
+    offsets_.append(little, 1);
+  }
+
+  const appending& context_;
+  std::string store_path_;
+  type_tree offset_type_;
+  fixed_appender offsets_;
+  std::unique_ptr<value_appender> values_;
+  bool own_group_ = true;
+  std::int64_t total_ = 0;
+};
+
+// Compounds that Zarr's struct cannot hold: a group with one array for each member.
+class members_appender final : public value_appender {
+ public:
+  members_appender(const appending& context, const type_tree& type, std::string store_path)
+      : context_(context), type_(type), store_path_(std::move(store_path)) {
+    for (const type_tree& m : type.parts) members_.push_back(make(context, m, join_path(store_path_, node_name(m.name))));
+  }
+  void append(const std::byte* values, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t m = 0; m < members_.size(); ++m) members_[m]->append(values + i * type_.size + type_.parts[m].offset, 1);
+    }
+  }
+  void finish() override {
+    for (const auto& m : members_) m->finish();
+    context_.made.push_back({store_path_, {}});
+  }
+
+ private:
+  const appending& context_;
+  const type_tree& type_;
+  std::string store_path_;
+  std::vector<std::unique_ptr<value_appender>> members_;
+};
+
+}  // namespace
+
+std::unique_ptr<value_appender> value_appender::make(const appending& context, const type_tree& type, const std::string& store_path) {
+  const type_tree* leaf = &type;
+  while (leaf->kind == type_class::array) leaf = &leaf->element();
+  const bool array = leaf != &type;
+  switch (leaf->kind) {
+    case type_class::sequence:
+      if (array) throw skip_dataset("sequences of arrays of sequences are not supported");
+      return std::make_unique<sequence_appender>(context, type, store_path);
+    case type_class::text:
+    case type_class::object_reference:
+    case type_class::region_reference:
+      if (array) throw skip_dataset("sequences of arrays of strings or references are not supported");
+      return std::make_unique<text_appender>(context, type, store_path);
+    case type_class::compound:
+      if (zarr_data_type(*leaf).is_null()) {
+        if (array) throw skip_dataset("sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
+        return std::make_unique<members_appender>(context, type, store_path);
+      }
+      break;
+    default: break;
+  }
+  return std::make_unique<fixed_appender>(context, type, store_path);
+}
+
+namespace {
+
+// Rows in C order. Where libhdf5 would allocate too much for all of them, in halves.
+void append_rows(const source_dataset& data, const value_view& view, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const appending& context,
+                 sequence_appender& to) {
+  const std::uint64_t most = context.memory / 4;
+  {
+    variable_memory strings(most);
+    buffer rows(static_cast<std::size_t>(product(count)) * view.size);
+    bool read = false;
+    try {
+      data.read_block(view.memory, view.size, first, count, count, rows, &strings);
+      read = true;
+    } catch (const h5::failure&) {
+      if (!strings.exceeded()) throw;
+    }
+    if (read) {
+      data.count_variable(strings.used());
+      return to.append(rows.data(), rows.size() / view.leaf->size);
+    }
+  }
+  const auto longer = std::find_if(count.begin(), count.end(), [](hsize_t n) { return n > 1; });
+  if (longer == count.end()) throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of --memory");
+  const auto d = static_cast<std::size_t>(longer - count.begin());
+  std::vector<hsize_t> half = count, second = first;
+  half[d] = count[d] / 2;
+  append_rows(data, view, first, half, context, to);
+  second[d] += half[d];
+  half[d] = count[d] - half[d];
+  append_rows(data, view, second, half, context, to);
+}
+
+}  // namespace
+
+void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path, const appending& context) {
+  sequence_appender sequences(context, *view.leaf, store_path);
+
+  // rows in C order: blocks that are whole runs of the dataset
+  chunk_grid blocks{data.dims, chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
+  const std::string missing = data.stored_bytes > 0 ? data.filters.missing(data.type) : "";
+  if (!missing.empty()) throw missing_filter(missing);
+  if (blocks.chunks() > 0) {
+    std::vector<hsize_t> at(data.dims.size(), 0);
+    do {
+      const std::vector<hsize_t> first = blocks.start(at), count = blocks.inside(at);
+      append_rows(data, view, first, count, context, sequences);
+    } while (blocks.next(at));
+  }
+  sequences.finish();
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/unit_result.hpp"
+
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+json to_json(const array_result& r) {
+  json lost = json::array();
+  for (const auto& [at, why] : r.lost) lost.push_back({at, utf8_text(why)});
+  return {{"utf8", r.assumed.text_is_utf8}, {"bool", r.assumed.bools_are_0_or_1}, {"packed", r.assumed.raw_packing_fits},
+          {"counts", {r.counts.raw, r.counts.rewrapped, r.counts.recoded, r.counts.absent, r.counts.lost}},
+          {"worst", static_cast<int>(r.worst)}, {"bytes", r.store_bytes}, {"rounded", r.rounded}, {"dangling", r.dangling}, {"lost", lost}};
+}
+
+// A journal may say anything; json itself would make a number of -1 and of 1e99.
+std::uint64_t number(const json& j) {
+  if (!j.is_number_unsigned()) throw std::runtime_error("no number");
+  return j.get<std::uint64_t>();
+}
+
+std::vector<std::uint64_t> numbers(const json& list) {
+  if (!list.is_array() || list.size() > H5S_MAX_RANK) throw std::runtime_error("no list of extents");
+  std::vector<std::uint64_t> out;
+  for (const json& n : list) out.push_back(number(n));
+  return out;
+}
+
+array_result array_from(const json& j) {
+  array_result r;
+  r.assumed = {j.at("utf8").get<bool>(), j.at("bool").get<bool>(), j.at("packed").get<bool>()};
+  const auto counts = numbers(j.at("counts"));
+  r.counts = {counts.at(0), counts.at(1), counts.at(2), counts.at(3), counts.at(4)};
+  r.worst = static_cast<outcome>(std::min<std::uint64_t>(number(j.at("worst")), static_cast<std::uint64_t>(outcome::skipped)));
+  r.store_bytes = number(j.at("bytes"));
+  r.rounded = j.at("rounded").get<bool>();
+  r.dangling = j.at("dangling").get<bool>();
+  for (const json& l : j.at("lost")) {
+    const std::vector<std::uint64_t> at = numbers(l.at(0));
+    r.lost[{at.begin(), at.end()}] = l.at(1).get<std::string>();
+  }
+  return r;
+}
+
+json to_json(const made_array& m) {
+  json j = {{"path", m.store_path}};
+  if (m.meta) {
+    j["shape"] = m.meta->shape;
+    j["chunk"] = m.meta->chunk;
+    j["type"] = m.meta->data_type;
+    j["fill"] = m.meta->fill_value;
+    j["codecs"] = m.meta->codecs;
+    j["attributes"] = m.meta->attributes;
+  }
+  return j;
+}
+
+made_array made_from(const json& j) {
+  made_array m;
+  m.store_path = j.at("path").get<std::string>();
+  if (j.contains("shape")) {
+    m.meta.emplace();
+    m.meta->shape = numbers(j.at("shape"));
+    m.meta->chunk = numbers(j.at("chunk"));
+    m.meta->data_type = j.at("type");
+    m.meta->fill_value = j.at("fill");
+    m.meta->codecs = j.at("codecs");
+    m.meta->attributes = j.at("attributes");
+  }
+  return m;
+}
+
+}  // namespace
+
+void array_result::add(const array_result& o) {
+  assumed.text_is_utf8 = assumed.text_is_utf8 && o.assumed.text_is_utf8;
+  assumed.bools_are_0_or_1 = assumed.bools_are_0_or_1 && o.assumed.bools_are_0_or_1;
+  assumed.raw_packing_fits = assumed.raw_packing_fits && o.assumed.raw_packing_fits;
+  counts.raw += o.counts.raw;
+  counts.rewrapped += o.counts.rewrapped;
+  counts.recoded += o.counts.recoded;
+  counts.absent += o.counts.absent;
+  counts.lost += o.counts.lost;
+  worst = std::max(worst, o.worst);
+  store_bytes += o.store_bytes;
+  rounded = rounded || o.rounded;
+  dangling = dangling || o.dangling;
+  lost.insert(o.lost.begin(), o.lost.end());
+}
+
+void unit_result::add(unit_result&& o) {
+  if (arrays.size() < o.arrays.size()) arrays.resize(o.arrays.size());
+  for (std::size_t i = 0; i < o.arrays.size(); ++i) arrays[i].add(o.arrays[i]);
+  made.insert(made.end(), std::make_move_iterator(o.made.begin()), std::make_move_iterator(o.made.end()));
+  if (skipped.empty()) skipped = std::move(o.skipped);
+}
+
+std::string journal_line(const unit_id& id, const unit_result& result) {
+  json j = {{"dataset", id.dataset}, {"unit", id.number}};
+  if (!result.skipped.empty()) {
+    j["skipped"] = utf8_text(result.skipped);
+  } else {
+    j["arrays"] = json::array();
+    for (const array_result& r : result.arrays) j["arrays"].push_back(to_json(r));
+    j["made"] = json::array();
+    for (const made_array& m : result.made) j["made"].push_back(to_json(m));
+  }
+  j["end"] = true;  // a number that was cut off is a number, too
+  return json_text(j) + "\n";
+}
+
+std::optional<std::pair<unit_id, unit_result>> parse_journal_line(std::string_view line) {
+  try {
+    const json j = parse_foreign_json(line);
+    if (!j.at("end").get<bool>()) return {};
+    unit_id id{static_cast<std::size_t>(number(j.at("dataset"))), number(j.at("unit"))};
+    unit_result r;
+    if (j.contains("skipped")) {
+      r.skipped = j.at("skipped").get<std::string>();
+    } else {
+      for (const json& a : j.at("arrays")) r.arrays.push_back(array_from(a));
+      for (const json& m : j.at("made")) r.made.push_back(made_from(m));
+    }
+    return std::pair{id, std::move(r)};
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Work for several threads, in bounded memory: one thread gives it out, and lends a hand where too much is waiting.
+//
+//   work_queue queue(4, 512 << 20);
+//   queue.submit(cost, [chunk = std::move(chunk)] { ... });   // waits until there is room
+//   queue.finish();                                           // until all is done; throws what a task threw
+//
+#ifndef ZARRBITS_CONVERT_RUN_WORK_QUEUE_HPP
+#define ZARRBITS_CONVERT_RUN_WORK_QUEUE_HPP
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class work_queue {
+ public:
+  // `threads` counts the one that submits; with 1 it does all the work itself.
+  work_queue(unsigned threads, std::uint64_t memory);
+  ~work_queue();
+  work_queue(const work_queue&) = delete;
+  work_queue& operator=(const work_queue&) = delete;
+
+  // Runs the task, now or later, when the memory of what is under way, and this task's `cost`, is within bounds (or nothing else is under
+  // way). Throws what a task threw before; of several, the first that was submitted.
+  void submit(std::uint64_t cost, std::function<void()> task);
+  // Waits until a task of this cost may run: for who allocates a good part of that before submit().
+  void make_room(std::uint64_t cost);
+  void finish();
+
+ private:
+  struct item {
+    std::uint64_t number = 0, cost = 0;
+    std::function<void()> task;
+  };
+  void work();
+  void run(item next, std::unique_lock<std::mutex>& held);
+  void run_first(std::unique_lock<std::mutex>& held);
+  void lend_a_hand(std::unique_lock<std::mutex>& held);
+  void wait_for_room(std::uint64_t cost, std::unique_lock<std::mutex>& held);
+  void throw_failure();
+
+  const std::uint64_t memory_;
+  std::mutex mutex_;
+  std::condition_variable more_, done_;
+  std::deque<item> waiting_;
+  std::uint64_t under_way_ = 0, running_ = 0, next_number_ = 0;
+  std::uint64_t failed_ = static_cast<std::uint64_t>(-1);  // number of the first task that threw
+  std::exception_ptr failure_;
+  bool closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// Processors that this process may use.
+unsigned usable_processors() noexcept;
+
+}  // namespace zarrbits::conversion
+
+#endif

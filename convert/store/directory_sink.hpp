@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; but for the chunks of a store that this process
+// alone began. No reader finds these before their zarr.json, and no later run takes one for whole that is not in the journal.
+//
+#ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
+#define ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
+
+#include "convert/store/directory_target.hpp"
+#include "convert/store/sink.hpp"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// Several processes, on several machines, may write to one directory that they joined.
+class directory_sink final : public sink {
+ public:
+  directory_sink(std::string path, const sink_options& options);
+  ~directory_sink() override;
+
+  using sink::put;
+  void put(std::string_view key, std::span<const std::byte> bytes) override;
+  void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
+  std::unique_ptr<object_writer> begin(std::string_view key) override;
+  bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
+  std::optional<std::vector<std::byte>> get(std::string_view key) override;
+  std::vector<std::string> list(std::string_view folder) override;
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override;
+  void append(std::string_view key, std::string_view text) override;
+  void remove(std::string_view folder) override;
+  void finish() override;
+  bool tells_case_apart() const override { return tells_case_apart_; }
+
+  static bool remove_unfinished(const std::string& path, const sink_options& options);
+
+ private:
+  class new_file;
+  class writer;
+
+  // Where a key is. In a store that this process alone began that is its path; else a name in a folder that was reached without a symbolic
+  // link, which somebody else may have laid there.
+  struct place {
+    file_descriptor folder;
+    int at;
+    std::string name;
+  };
+  enum class missing { stays, is_made };
+  place place_of(std::string_view key, missing folders) const;
+  file_descriptor folder_of(std::string_view key, missing folders) const;
+  std::string path_of(std::string_view key) const { return root_ + "/" + std::string(key); }
+  void make_folders(const std::string& path);
+  void remember(const std::string& folder);  // its entries are not on the disk yet
+  void sync_folders();
+
+  std::string root_;
+  directory_target target_;
+  bool sync_ = false;
+  bool joined_ = false;        // stays without finish()
+  bool is_alone_ = false;      // nobody else writes to this store, or has written to it
+  bool finished_ = false, root_written_ = false;
+  bool tells_case_apart_ = true;
+  const std::string token_;
+  std::atomic<std::uint64_t> next_temporary_ = 0;
+  std::mutex mutex_, append_mutex_;
+  std::set<std::string> unsynced_;
+  std::set<std::string> appended_;  // by this process
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 where that is needed.
+//
+#ifndef ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
+#define ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
+
+#include "convert/io/files.hpp"
+#include "convert/store/sink.hpp"
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+// Beside the target until finish() gives it its name. The list of members is sorted, and no time is in it, so that the same calls in
+// the same order make the same file. What put() writes over, and what remove() removes, stays in the file but is no member.
+class zip_sink final : public sink {
+ public:
+  zip_sink(std::string path, const sink_options& options);
+  ~zip_sink() override;
+
+  using sink::put;
+  void put(std::string_view key, std::span<const std::byte> bytes) override;
+  void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
+  std::unique_ptr<object_writer> begin(std::string_view key) override;
+  bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
+  std::optional<std::vector<std::byte>> get(std::string_view key) override;
+  std::vector<std::string> list(std::string_view folder) override;
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override;
+  void append(std::string_view key, std::string_view text) override;
+  void remove(std::string_view folder) override;
+  void finish() override;
+  bool keeps_unfinished() const override { return false; }
+  bool any_order() const override { return false; }
+
+  // The file that a killed run left beside the target. True where there was one, and nobody writes to it.
+  static bool remove_unfinished(const std::string& target);
+
+ private:
+  class writer;
+  void open_temporary();
+  void check_target(const sink_options& options) const;
+  void rename_to_target();
+  struct member {
+    std::uint64_t offset = 0;  // of its content; the header lies before it
+    std::uint64_t size = 0;
+    std::uint32_t crc = 0;
+  };
+  // Makes room at the end of the file for a header and the content. Returns where the content goes.
+  std::uint64_t reserve(std::string_view key, std::uint64_t size);
+  // Writes the header: from then on it is a member.
+  void complete(std::string_view key, const member& m);
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
+
+  std::string path_, temporary_;
+  file_descriptor fd_;
+  bool sync_ = false, replaces_ = false, finished_ = false;
+  std::mutex mutex_;
+  std::uint64_t end_ = 0;
+  // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes longer.
+  std::deque<std::pair<std::string, member>> members_;
+  std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
+};
+
+// The file beside the target that becomes it.
+std::string unfinished_zip(const std::string& target);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/text/names.hpp"
+
+#include "convert/text/sha256.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+void append_percent(std::string& out, char c) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  const auto b = static_cast<unsigned char>(c);
+  out += '%';
+  out += digits[b >> 4];
+  out += digits[b & 15];
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view s) noexcept {
+  if (s.empty()) return 0;
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
+    return i < s.size() && at(i) >= low && at(i) <= high;
+  };
+  const unsigned c = at(0);
+  if (c < 0x80) return 1;
+  if (c >= 0xC2 && c <= 0xDF) return follows(1) ? 2 : 0;
+  if (c >= 0xE0 && c <= 0xEF) {  // no overlong forms, no surrogates
+    return follows(1, c == 0xE0 ? 0xA0 : 0x80, c == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
+  }
+  if (c >= 0xF0 && c <= 0xF4) return follows(1, c == 0xF0 ? 0x90 : 0x80, c == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
+  return 0;
+}
+
+bool is_utf8(std::string_view s) noexcept {
+  while (!s.empty()) {
+    if (static_cast<unsigned char>(s[0]) < 0x80) {
+      s.remove_prefix(1);
+      continue;
+    }
+    const std::size_t n = utf8_length(s);
+    if (n == 0) return false;
+    s.remove_prefix(n);
+  }
+  return true;
+}
+
+namespace {
+
+int digit_of(char c) noexcept { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+
+// The byte that an escape of shown() at the front of `s` stands for, or -1 where there is none.
+int shown_byte(std::string_view s) noexcept {
+  if (s.size() < 3 || s[0] != '%' || digit_of(s[1]) < 0 || digit_of(s[2]) < 0) return -1;
+  const int byte = digit_of(s[1]) * 16 + digit_of(s[2]);
+  return byte == '%' || byte >= 0x80 ? byte : -1;
+}
+
+std::string with_escapes(std::string_view s, bool reversible) {
+  std::string out;
+  out.reserve(s.size());
+  while (!s.empty()) {
+    const std::size_t n = utf8_length(s);
+    if (n == 0 || (reversible && shown_byte(s) >= 0)) {
+      append_percent(out, s[0]);
+      s.remove_prefix(1);
+    } else {
+      out += s.substr(0, n);
+      s.remove_prefix(n);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string shown(std::string_view name) { return with_escapes(name, true); }
+
+std::string utf8_text(std::string_view text) { return with_escapes(text, false); }
+
+std::string unshown(std::string_view s) {
+  std::string out;
+  out.reserve(s.size());
+  while (!s.empty()) {
+    const int byte = shown_byte(s);
+    out += byte < 0 ? s[0] : static_cast<char>(byte);
+    s.remove_prefix(byte < 0 ? 1 : 3);
+  }
+  return out;
+}
+
+std::string folded(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::string node_name(std::string_view link) {
+  std::string out;
+  const bool only_dots = link.find_first_not_of('.') == std::string_view::npos;
+  const bool reserved = folded(link) == "zarr.json", ours = folded(link.substr(0, own_prefix.size())) == own_prefix;
+  const bool underscores = link.substr(0, 2) == "__";
+  std::string_view rest = link;
+  while (!rest.empty()) {
+    const char c = rest[0];
+    const auto b = static_cast<unsigned char>(c);
+    const std::size_t n = utf8_length(rest);
+    const bool first = rest.size() == link.size();
+    if (n == 0 || b < 0x20 || b == 0x7F || c == '%' || c == '\\' || c == '/' || (c == '.' && (((only_dots || ours) && first) || reserved)) ||
+        (first && underscores)) {
+      append_percent(out, c);
+      rest.remove_prefix(1);
+    } else {
+      out += rest.substr(0, n);
+      rest.remove_prefix(n);
+    }
+  }
+  if (out.empty()) return "%";
+  if (out.size() > longest_name) {
+    sha256 hash;
+    hash.add(link);
+    std::size_t keep = 200;
+    while (keep > 0 && (static_cast<unsigned char>(out[keep]) & 0xC0) == 0x80) --keep;
+    if (const std::size_t escape = out.rfind('%', keep - 1); escape != std::string::npos && escape + 3 > keep) keep = escape;
+    out.resize(keep);
+    out.append(hashed_name).append(hash.hex(32));
+  }
+  return out;
+}
+
+std::string unlike_by_case(std::string_view name) {
+  std::string out;
+  bool done = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '%' && i + 2 < name.size()) {  // an escape stays as it is
+      out += name.substr(i, 3);
+      i += 2;
+    } else if (!done && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))) {
+      append_percent(out, c);
+      done = true;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string base64(std::string_view bytes) { return base64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t v = std::to_integer<std::uint32_t>(bytes[i]) << 16;
+    if (n > 1) v |= std::to_integer<std::uint32_t>(bytes[i + 1]) << 8;
+    if (n > 2) v |= std::to_integer<std::uint32_t>(bytes[i + 2]);
+    out += digits[v >> 18];
+    out += digits[(v >> 12) & 63];
+    out += n > 1 ? digits[(v >> 6) & 63] : '=';
+    out += n > 2 ? digits[v & 63] : '=';
+  }
+  return out;
+}
+
+std::string join_path(std::string_view parent, std::string_view name) {
+  std::string out(parent);
+  if (out.empty() || out.back() != '/') out += '/';
+  return out.append(name);
+}
+
+std::string counted(std::uint64_t n, std::string_view noun) {
+  return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  const char* unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto v = static_cast<double>(bytes);
+  std::size_t i = 0;
+  while (v >= 1024 && i < 5) {
+    v /= 1024;
+    ++i;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, i == 0 ? "%.0f %s" : "%.1f %s", v, unit[i]);
+  return text;
+}
+
+}  // namespace zarrbits::conversion

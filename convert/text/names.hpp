@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Names and texts on their way from HDF5, where they are any bytes, to Zarr, where they are UTF-8 and parts of file names.
+//
+#ifndef ZARRBITS_CONVERT_TEXT_NAMES_HPP
+#define ZARRBITS_CONVERT_TEXT_NAMES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// Bytes of the UTF-8 character at the front, or 0 where there is none.
+std::size_t utf8_length(std::string_view bytes) noexcept;
+bool is_utf8(std::string_view bytes) noexcept;
+
+// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would read as such an escape;
+// all else stays. No two names become one.
+std::string shown(std::string_view name);
+// The name of which shown() made this.
+std::string unshown(std::string_view name);
+// A sentence, in which names are shown already: each byte that is not UTF-8 becomes %XX.
+std::string utf8_text(std::string_view text);
+
+constexpr std::size_t longest_name = 255;  // bytes, on every common file system
+// The key below which zarrbits keeps what Zarr has no place for: links, enumerations, unlimited dimensions, types.
+constexpr const char* own_key = "zarrbits";
+// What begins so in a store is the converter's own.
+constexpr std::string_view own_prefix = ".zarrbits-";
+constexpr std::string_view hashed_name = "%~";
+
+// The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding gives the link name back, except for names that a file
+// system cannot hold (then they end in "%~" and 128 bits of their SHA-256, and the parent's attributes tell the whole name). Never empty,
+// never "." or "..", without "/", "\" and control characters, never beginning with "__" or ".zarrbits-", never "zarr.json".
+std::string node_name(std::string_view link_name);
+
+// A node name that differs from `name` in letters, not only in case: the first letter becomes %XX.
+std::string unlike_by_case(std::string_view name);
+
+// ASCII letters in lower case, to find names that a file system without case takes for one.
+std::string folded(std::string_view name);
+
+std::string base64(std::span<const std::byte> bytes);
+std::string base64(std::string_view bytes);
+
+std::string join_path(std::string_view parent, std::string_view name);
+
+// "3 chunks", "1 chunk".
+std::string counted(std::uint64_t n, std::string_view noun);
+// "12.3 MiB"
+std::string human_bytes(std::uint64_t bytes);
+
+}  // namespace zarrbits::conversion
+
+#endif

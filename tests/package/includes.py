@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Every #include of the project is an arrow that the table in CONTRIBUTING.md has, and the table has no other.
+
+    tests/package/includes.py FOLDER_OF_THE_PROJECT
+"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+outside = {"HDF5": re.compile(r"(hdf5|H5\w+)\.h"), "Boost": re.compile(r"boost/.+")}
+include = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
+sources = {".hpp", ".cpp", ".h", ".c"}
+wrong = []
+
+# The rows, from the top: the folders of each, and what they may include. A row that says "all", or nothing at all, has no rule.
+rows = []
+for line in (root / "CONTRIBUTING.md").read_text().split("## Where things are")[1].split("\n## ")[0].splitlines():
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
+    folders = re.findall(r"`([^`]+)/`", cells[0]) if len(cells) == 3 else []
+    if folders and cells[1] and cells[2] != "all":
+        rows.append((folders, [name.strip("`/ ") for name in cells[2].split(",") if name.strip()]))
+if len(rows) < 10:
+    sys.exit("CONTRIBUTING.md has no table of folders below \"Where things are\"")
+
+row_of = {folder: i for i, (folders, _) in enumerate(rows) for folder in folders}
+for i, (folders, allowed) in enumerate(rows):
+    for name in allowed:
+        if name not in outside and row_of.get(name, i) >= i:
+            wrong.append(f"CONTRIBUTING.md: {folders[0]}/ may include {name}/, which is no folder that stands above it")
+
+
+def home(path):
+    """The innermost folder of the table that a file is in."""
+    return max((f for f in row_of if path.startswith(f + "/")), key=len, default=None)
+
+
+used, seen, count = set(), {}, 0
+for top in sorted({folder.split("/")[0] for folder in row_of}):
+    for file in sorted((root / top).rglob("*")):
+        path = file.relative_to(root).as_posix()
+        if file.suffix not in sources:
+            continue
+        place = home(path)
+        if place is None:
+            wrong.append(f"{path} is in no folder of the table in CONTRIBUTING.md")
+            continue
+        if top in ("convert", "verify", "command"):
+            other = seen.setdefault(file.name, path)
+            if other != path:
+                wrong.append(f"{path} has the name of {other}; names tell duties apart")
+        for name in include.findall(file.read_text()):
+            target = "include/" + name if name.startswith("zarrbits/") else name
+            to = next((known for known, pattern in outside.items() if pattern.fullmatch(name)), None) or home(target)
+            if to is None:
+                continue  # a system's header, or one of another library
+            count += 1
+            folders, allowed = rows[row_of[place]]
+            if to in folders:
+                continue
+            by = to if to in outside else next((a for a in allowed if a in rows[row_of[to]][0]), to)
+            used.add((row_of[place], by))
+            if by not in allowed:
+                wrong.append(f"{path} includes {name}: the table in CONTRIBUTING.md has no arrow from {place}/ to {to}")
+
+for i, (folders, allowed) in enumerate(rows):
+    for name in allowed:
+        if name not in outside and (i, name) not in used:
+            wrong.append(f"CONTRIBUTING.md: nothing in {folders[0]}/ includes {name}, which it may; take it out")
+if count < 500:
+    wrong.append(f"only {count} #include lines were found")
+print("\n".join(wrong) if wrong else f"{count} #include lines, all as the table in CONTRIBUTING.md has them")
+sys.exit(bool(wrong))

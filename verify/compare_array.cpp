@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A dataset, or a member of one, against an array of the store: chunk by chunk, and in blocks where chunks are large.
+//
+#include "verify/blocks.hpp"
+#include "verify/compare_dataset.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace zarrbits::verify {
+
+namespace {
+
+constexpr std::uint64_t largest_at_once = 256u << 20;  // a larger chunk is read from the source
+constexpr std::uint64_t block_bytes = 16u << 20;       // in such pieces
+constexpr std::uint64_t largest_grid = 1u << 20;       // more chunks than this are visited only where one is stored
+constexpr std::size_t most_listed = 1u << 20;
+constexpr std::uint64_t most_chunk_info = 4096;        // H5Dget_chunk_info takes time in the square of it
+
+source_type byte_type() {
+  source_type t;
+  t.kind = source_kind::integer;
+  t.size = 1;
+  t.name = "opaque bytes";
+  return t;
+}
+
+}  // namespace
+
+// How the dimensions of the store's array belong to those of the dataset: first the dataspace's, then those of array types.
+struct dataset_comparison::layout {
+  const zarr_array& array;
+  const source_type& leaf;
+  index extra;                // dimensions of array types
+  std::uint64_t inside = 1;   // leaves in an element of the source
+  bool same_grid = false;     // a chunk of the store covers the elements of just one chunk of the source
+};
+
+// A part of a chunk that is in memory on both sides.
+struct dataset_comparison::block {
+  const view& v;
+  const layout& l;
+  const std::byte* source;
+  const zarr_values* chunk;   // null: never written, all fill value
+  index chunk_start;
+  index start, count;         // in the dimensions of the store's array
+  bool undefined;             // the source never wrote it, and does not say what it is then
+};
+
+void dataset_comparison::array(const view& v, const store_folder& folder) {
+  const zarr_array a(folder);
+  const source_type bytes = byte_type();
+  const source_type* leaf = &v.type;
+  index extra;
+  while (leaf->kind == source_kind::array && a.shape().size() > dims_.size() + extra.size()) {
+    extra.insert(extra.end(), leaf->dims.begin(), leaf->dims.end());
+    leaf = &leaf->members[0].type;
+  }
+  if (leaf->kind == source_kind::opaque && a.type().name == "uint8" && a.shape().size() == dims_.size() + extra.size() + 1) {
+    extra.push_back(leaf->size);
+    leaf = &bytes;
+  }
+  index shape = dims_;
+  shape.insert(shape.end(), extra.begin(), extra.end());
+  if (shape != a.shape()) return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
+
+  const comparison c(*leaf, a.type(), address_of_);
+  if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
+  if (c.types() == likeness::unknown) {
+    unchecked_ += product(shape);
+    return conclude(verdict::unchecked, "was not compared: " + c.why(), v.member());
+  }
+  layout l{a, *leaf, extra, product(extra), false};
+  l.same_grid = !source_chunk_.empty() && std::equal(source_chunk_.begin(), source_chunk_.end(), a.chunk_shape().begin());
+  for (std::size_t i = 0; i < extra.size(); ++i) l.same_grid = l.same_grid && a.chunk_shape()[dims_.size() + i] >= extra[i];
+
+  const likeness fill = fill_value(v, l, c);
+  if (fill == likeness::different) return;
+
+  const std::uint64_t unchecked_before = unchecked_;
+  if (product(shape) != 0) {
+    bool all = true;
+    const auto listed = chunks_to_visit(l, all);
+    if (listed) {
+      std::uint64_t visited = 0;
+      for (const index& at : *listed) {
+        if (!chunk(v, l, c, at, fill == likeness::equal)) return;
+        std::uint64_t n = 1;
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          n *= std::min(a.chunk_shape()[i], shape[i] - at[i] * a.chunk_shape()[i]);
+        }
+        visited += n;
+      }
+      // what is stored on neither side is the fill value on both
+      (all && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
+    } else {
+      index shards(shape.size());
+      for (std::size_t i = 0; i < shape.size(); ++i) shards[i] = (a.chunks()[i] - 1) / a.chunks_per_shard()[i] + 1;
+      const bool same = for_blocks(index(shape.size(), 0), shards, 1, [&](const index& shard, const index&) {
+        index first(shape.size()), count(shape.size());
+        for (std::size_t i = 0; i < shape.size(); ++i) {
+          first[i] = shard[i] * a.chunks_per_shard()[i];
+          count[i] = std::min(a.chunks_per_shard()[i], a.chunks()[i] - first[i]);
+        }
+        return for_blocks(first, count, 1, [&](const index& at, const index&) { return chunk(v, l, c, at, fill == likeness::equal); });
+      });
+      if (!same) return;
+    }
+    if (!all) conclude(verdict::unchecked, "was compared in part: it has too many chunks to look for those that are stored", v.member());
+  }
+  if (fill == likeness::unknown) conclude(verdict::unchecked, "has a fill value that was not compared", v.member());
+  if (unchecked_ > unchecked_before) {
+    conclude(verdict::unchecked, "was compared in part: " + std::to_string(unchecked_ - unchecked_before) + " elements have no defined value, or a type that was not",
+             v.member());
+  }
+}
+
+likeness dataset_comparison::fill_value(const view& v, const layout& l, const comparison& c) {
+  H5D_fill_value_t state = H5D_FILL_VALUE_ERROR;
+  check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
+  if (state == H5D_FILL_VALUE_UNDEFINED) return likeness::equal;  // any will do
+  source_values fill(v.type, v.memory_type);
+  fill.read_fill(properties_.get());
+  const zarr_element store = element_of(l.array.type(), l.array.fill(), 0);
+  likeness worst = likeness::equal;
+  difference first;
+  for (std::uint64_t i = 0; i < l.inside; ++i) {
+    difference d;
+    const likeness like = c.compare(fill.data() + i * l.leaf.size, store, d);
+    if (i == 0) first = d;
+    // an array type's fill value that is not the same throughout has no counterpart in Zarr
+    if (i > 0 && (like == likeness::different) != (worst == likeness::different)) return likeness::unknown;
+    worst = std::max(worst, like);
+  }
+  if (worst == likeness::different) {
+    conclude(verdict::differs, "has another fill value" + (first.field.empty() ? "" : " in member " + first.field) + ": source " + first.source +
+                                   ", store " + first.store, v.member());
+  }
+  return worst;
+}
+
+bool dataset_comparison::stored_in_source(const layout& l, const index& at) const {
+  if (nothing_stored_) return false;
+  if (!l.same_grid) return true;
+  std::vector<hsize_t> offset(dims_.size());
+  for (std::size_t i = 0; i < offset.size(); ++i) offset[i] = at[i] * source_chunk_[i];
+  hsize_t size = 0;
+  const bool stored = H5Dget_chunk_storage_size(dataset_, offset.data(), &size) >= 0 && size > 0;
+  if (!stored) H5Eclear2(H5E_DEFAULT);
+  return stored;
+}
+
+// The chunks that are stored on either side, where there are too many to ask for each; empty: visit all. `all` becomes false where
+// some may have been left out.
+std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& all) {
+  if (product(l.array.chunks()) <= largest_grid) return {};
+  const auto listed = l.array.list_chunks(most_listed);
+  if (!listed) return {};  // so many are stored that visiting all is no waste
+  const auto order = [&](const index& a, const index& b) { return l.array.in_storage_order(a, b); };
+  std::set<index, decltype(order)> out(listed->begin(), listed->end(), order);
+  if (!nothing_stored_) {
+    hsize_t stored = 0;
+    const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+    const bool listable = l.same_grid && !index_unreliable_ && H5Dget_num_chunks(dataset_, space.get(), &stored) >= 0 && stored <= most_chunk_info;
+    if (!listable) {
+      H5Eclear2(H5E_DEFAULT);
+      all = false;
+    }
+    for (hsize_t k = 0; listable && k < stored; ++k) {
+      std::vector<hsize_t> offset(dims_.size());
+      unsigned mask = 0;
+      haddr_t address = 0;
+      hsize_t size = 0;
+      check(H5Dget_chunk_info(dataset_, space.get(), k, offset.data(), &mask, &address, &size), "cannot list the chunks");
+      index at(l.array.shape().size(), 0);
+      bool inside = true;
+      for (std::size_t i = 0; i < dims_.size(); ++i) {
+        at[i] = offset[i] / source_chunk_[i];
+        inside = inside && offset[i] < dims_[i];
+      }
+      if (inside) out.insert(at);
+    }
+  }
+  return std::vector<index>(out.begin(), out.end());
+}
+
+bool dataset_comparison::chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known) {
+  if (going_) going_();
+  const std::size_t rank = at.size();
+  index start(rank), count(rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    start[i] = at[i] * l.array.chunk_shape()[i];
+    count[i] = std::min(l.array.chunk_shape()[i], l.array.shape()[i] - start[i]);
+  }
+  zarr_values chunk_values;
+  bool present = false;
+  try {
+    present = l.array.read_chunk(at, chunk_values);
+  } catch (const store_error& e) {
+    throw store_error("chunk " + join(at) + ": " + e.what());
+  }
+  const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, at);
+  if (!present && !stored && fill_known) {
+    // the same fill value on both sides, and nothing else; where it is undefined there is nothing to compare
+    if (!may_be_undefined_) elements_ += product(count);
+    return true;
+  }
+  const index source_start(start.begin(), start.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
+  const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
+  source_values source(v.type, v.memory_type);
+  // a chunk of the source is decompressed once if it is read at once
+  const std::uint64_t most = product(source_count) <= largest_at_once / v.type.size ? product(source_count) : std::max<std::uint64_t>(1, block_bytes / v.type.size);
+  return for_blocks(source_start, source_count, most,
+                    [&](const index& from, const index& size) {
+                      if (going_) going_();
+                      try {
+                        source.read(dataset_, from, size);
+                      } catch (const source_error& e) {
+                        // the other blocks can still be compared
+                        unchecked_ += product(size) * l.inside;
+                        conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
+                        return true;
+                      }
+                      block b{v, l, source.data(), present ? &chunk_values : nullptr, start, start, count, may_be_undefined_ && !stored};
+                      std::copy(from.begin(), from.end(), b.start.begin());
+                      std::copy(size.begin(), size.end(), b.count.begin());
+                      return elements_of(b, c);
+                    });
+}
+
+bool dataset_comparison::elements_of(const block& b, const comparison& c) {
+  const std::size_t rank = b.start.size();
+  const zarr_type& type = b.l.array.type();
+  const zarr_values& store = b.chunk ? *b.chunk : b.l.array.fill();
+
+  // strides in leaves, within what H5Dread delivered and within the chunk
+  index source_stride(rank), store_stride(rank);
+  std::uint64_t source_step = 1, store_step = 1;
+  std::uint64_t source_at = 0, store_at = 0;
+  for (std::size_t i = rank; i-- > 0;) {
+    source_stride[i] = source_step;
+    store_stride[i] = b.chunk ? store_step : 0;
+    const bool from_type = i >= dims_.size();
+    source_step *= from_type ? b.l.extra[i - dims_.size()] : b.count[i];
+    store_step *= b.l.array.chunk_shape()[i];
+    if (from_type) source_at += b.start[i] * source_stride[i];
+    store_at += (b.start[i] - b.chunk_start[i]) * store_stride[i];
+  }
+  // rows that follow each other on both sides are one longer row
+  index n = b.count, s = source_stride, z = store_stride;
+  while (n.size() > 1) {
+    const std::size_t i = n.size() - 2;
+    if (s[i] != s[i + 1] * n[i + 1] || z[i] != z[i + 1] * n[i + 1]) break;
+    n[i] *= n[i + 1];
+    s[i] = s[i + 1];
+    z[i] = z[i + 1];
+    n.pop_back();
+    s.pop_back();
+    z.pop_back();
+  }
+  const std::uint64_t row = n.empty() ? 1 : n.back();
+  const std::uint64_t source_inner = n.empty() ? 1 : s.back();
+  const std::uint64_t store_inner = n.empty() ? 1 : z.back();
+  const std::size_t size = b.l.leaf.size;
+
+  index at(n.size(), 0);
+  std::uint64_t done = 0;  // elements of the block, in C order
+  while (true) {
+    const std::byte* p = b.source + source_at * size;
+    bool same = false;
+    if (c.bytewise() && source_inner == 1) {
+      const std::byte* q = store.data.data() + store_at * size;
+      if (store_inner == 1) {
+        same = std::memcmp(p, q, row * size) == 0;
+      } else if (store_inner == 0) {  // all fill value: the first equals it, and each the one before
+        same = std::memcmp(p, q, size) == 0 && std::memcmp(p, p + size, (row - 1) * size) == 0;
+      }
+    }
+    if (same) {
+      elements_ += row;
+    } else {
+      for (std::uint64_t k = 0; k < row; ++k) {
+        difference d;
+        const likeness like = c.compare(p + k * source_inner * size, element_of(type, store, static_cast<std::size_t>(store_at + k * store_inner)), d);
+        if (like == likeness::equal) {
+          ++elements_;
+        } else if (like == likeness::unknown || b.undefined) {
+          ++unchecked_;
+        } else {
+          index where(rank);
+          std::uint64_t left = done + k;
+          for (std::size_t i = rank; i-- > 0;) {
+            where[i] = b.start[i] + left % b.count[i];
+            left /= b.count[i];
+          }
+          return different(b.v, where, d);
+        }
+      }
+    }
+    done += row;
+    if (n.size() < 2) return true;
+    std::size_t i = n.size() - 1;
+    while (i > 0) {
+      source_at += s[i - 1];
+      store_at += z[i - 1];
+      if (++at[i - 1] < n[i - 1]) break;
+      source_at -= s[i - 1] * n[i - 1];
+      store_at -= z[i - 1] * n[i - 1];
+      at[--i] = 0;
+    }
+    if (i == 0) return true;
+  }
+}
+
+}  // namespace zarrbits::verify

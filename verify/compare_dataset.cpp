@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/compare_dataset.hpp"
+
+#include "verify/blocks.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::verify {
+
+namespace {
+
+constexpr std::uint64_t largest_element = 1u << 30;
+
+}  // namespace
+
+std::string dataset_comparison::view::member() const {
+  std::string s;
+  for (const std::string& m : members) s += (s.empty() ? "" : ".") + m;
+  return s;
+}
+
+void dataset_comparison::conclude(verdict v, const std::string& reason, const std::string& member) {
+  if (v <= finding_.outcome) return;
+  finding_.outcome = v;
+  finding_.reason = member.empty() ? reason : "member " + member + ": " + reason;
+}
+
+bool dataset_comparison::different(const view& v, const index& at, const difference& d) {
+  std::string field = v.member();
+  if (!d.field.empty()) field += (field.empty() ? "" : ".") + d.field;
+  if (finding_.outcome != verdict::differs) {
+    finding_.has_index = true;
+    finding_.index = at;
+    finding_.field = field;
+    finding_.source_value = d.source;
+    finding_.store_value = d.store;
+  }
+  conclude(verdict::differs,
+           "differs at " + join(at) + (field.empty() ? "" : " in member " + field) + ": source " + d.source + ", store " + d.store, "");
+  return false;
+}
+
+void dataset_comparison::read_properties() {
+  properties_ = checked(H5Dget_create_plist(dataset_), "cannot read the creation properties");
+  const H5D_layout_t kind = H5Pget_layout(properties_.get());
+  if (kind == H5D_CHUNKED) {
+    std::vector<hsize_t> chunk(dims_.size());
+    if (H5Pget_chunk(properties_.get(), static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(dims_.size())) {
+      source_chunk_.assign(chunk.begin(), chunk.end());
+    }
+    const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+    std::vector<hsize_t> limit(dims_.size());
+    if (!limit.empty()) check(H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0 ? -1 : 0, "cannot read the dataspace");
+    // extensible arrays, which have one unlimited dimension, are listed as if it were the first
+    index_unreliable_ = std::count(limit.begin(), limit.end(), H5S_UNLIMITED) == 1 && limit[0] != H5S_UNLIMITED;
+  }
+  const bool plain = kind == H5D_CHUNKED || (kind == H5D_CONTIGUOUS && H5Pget_external_count(properties_.get()) == 0);
+  nothing_stored_ = plain && H5Dget_storage_size(dataset_) == 0;
+  H5D_fill_value_t state = H5D_FILL_VALUE_ERROR;
+  H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
+  check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
+  check(H5Pget_fill_time(properties_.get(), &time), "cannot read the fill time");
+  may_be_undefined_ = state == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER;
+}
+
+// What goes wrong on either side is this dataset's verdict, and not the end of the comparison.
+template <class F>
+void dataset_comparison::guarded(const std::string& member, F&& f) {
+  try {
+    f();
+  } catch (const not_supported& e) {
+    unchecked_ += product(dims_);
+    conclude(verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what(), member);
+  } catch (const store_error& e) {
+    conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
+  } catch (const zarrbits::error& e) {
+    conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
+  } catch (const source_error& e) {
+    conclude(verdict::unreadable, std::string("cannot be read from the source: ") + e.what(), member);
+  }
+}
+
+void dataset_comparison::run(const store_folder& folder) {
+  guarded("", [&] { whole(folder); });
+}
+
+void dataset_comparison::whole(const store_folder& folder) {
+  const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
+  const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+  const node_kind kind = kind_of(folder);
+  check_older(folder, "");
+  if (kind == node_kind::none) return conclude(verdict::missing, "is not in the store", "");
+
+  const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
+  if (shape == H5S_NULL) {
+    // no elements: a group will do, or an array that has none either
+    if (kind == node_kind::array && product(zarr_array(folder).shape()) != 0) {
+      conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
+    }
+    if (kind == node_kind::group) add_rest(child_nodes(folder));
+    return;
+  }
+  const int rank = H5Sget_simple_extent_ndims(space.get());
+  if (rank < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  if (rank > 0 && H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
+  dims_.assign(dims.begin(), dims.end());
+  read_properties();
+
+  const source_type t = describe(type.get());
+  if (t.kind == source_kind::unsupported || t.size == 0) {
+    unchecked_ += product(dims_);
+    return conclude(verdict::unchecked, "was not compared: " + t.name, "");
+  }
+  if (t.size > largest_element) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
+  const handle memory = memory_type(t, type.get());
+  node({t, type.get(), memory.get(), {}}, folder);
+}
+
+void dataset_comparison::node(const view& v, const store_folder& folder) {
+  guarded(v.member(), [&] {
+    check_older(folder, v.member());
+    switch (kind_of(folder)) {
+      case node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
+      case node_kind::array: return array(v, folder);
+      case node_kind::group: break;
+    }
+    if (v.type.kind == source_kind::compound) return members(v, folder);
+    const source_type* leaf = &v.type;
+    while (leaf->kind == source_kind::array) leaf = &leaf->members[0].type;
+    if (leaf->kind == source_kind::sequence) return sequences(v, folder);
+    if (v.type.kind == source_kind::array) throw not_supported(v.type.name + " in a group");
+    conclude(verdict::differs, "is a group in the store", v.member());
+  });
+}
+
+// A compound that Zarr's struct cannot hold is a group with one array for each member.
+void dataset_comparison::members(const view& v, const store_folder& folder) {
+  child_nodes nodes(folder);
+  for (unsigned i = 0; i < v.type.members.size(); ++i) {
+    const source_member& m = v.type.members[i];
+    std::vector<std::string> path = v.members;
+    path.push_back(m.name);
+    const std::string name = v.members.empty() ? m.name : v.member() + "." + m.name;
+    const std::vector<store_folder> children = nodes.take(m.name);
+    if (m.type.kind == source_kind::unsupported || m.type.size == 0) {
+      unchecked_ += product(dims_);
+      conclude(verdict::unchecked, "was not compared: " + m.type.name, name);
+      continue;
+    }
+    if (children.empty()) {
+      conclude(verdict::missing, "is not in the store", name);
+      continue;
+    }
+    const handle file_type = checked(H5Tget_member_type(v.file_type, i), "cannot read a compound's member");
+    // H5Dread takes a compound of the wanted members: this one alone, in the place of the whole
+    handle memory = memory_type(m.type, file_type.get());
+    for (std::size_t k = path.size(); k-- > 0;) {
+      handle outer = checked(H5Tcreate(H5T_COMPOUND, m.type.size), "cannot make a memory type");
+      check(H5Tinsert(outer.get(), path[k].c_str(), 0, memory.get()), "cannot make a memory type");
+      memory = std::move(outer);
+    }
+    for (const store_folder& child : children) node({m.type, file_type.get(), memory.get(), path}, child);
+  }
+  add_rest(nodes);
+}
+
+void dataset_comparison::check_older(const store_folder& folder, const std::string& member) {
+  const std::string older = older_metadata(folder);
+  if (older.empty()) return;
+  conclude(verdict::unchecked, "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared; readers may take either", member);
+}
+
+void dataset_comparison::add_rest(const child_nodes& children) {
+  for (const store_folder& child : children.rest()) only_in_store_.push_back(child);
+}
+
+}  // namespace zarrbits::verify

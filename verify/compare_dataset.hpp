@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One dataset of the source against its node of the store.
+//
+#ifndef ZARRBITS_VERIFY_COMPARE_DATASET_HPP
+#define ZARRBITS_VERIFY_COMPARE_DATASET_HPP
+
+#include "verify/compare_values.hpp"
+#include "verify/verify.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace zarrbits::verify {
+
+class dataset_comparison {
+ public:
+  // `going` is called again and again.
+  dataset_comparison(hid_t dataset, const comparison::lookup& address_of, std::function<void()> going, finding& f)
+      : dataset_(dataset), address_of_(address_of), going_(std::move(going)), finding_(f) {}
+
+  void run(const store_folder& folder);
+
+  std::uint64_t elements() const noexcept { return elements_; }
+  std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
+  const std::vector<store_folder>& only_in_store() const noexcept { return only_in_store_; }  // where the dataset is a group
+
+ private:
+  using index = std::vector<std::uint64_t>;
+
+  // What is read: the dataset's elements, or one member of them.
+  struct view {
+    const source_type& type;
+    hid_t file_type;
+    hid_t memory_type;
+    std::vector<std::string> members;  // which one: names from the outermost compound on; empty: the whole element
+
+    std::string member() const;  // "a.b"
+  };
+  struct layout;
+  struct block;
+  // sequences.cpp
+  class values;
+  class fixed_values;
+  class sequence_values;
+  class member_values;
+  std::unique_ptr<values> make_values(const view& v, const source_type& type, const store_folder& folder);
+
+  template <class F>
+  void guarded(const std::string& member, F&& f);
+  void whole(const store_folder& folder);
+  void read_properties();
+  void node(const view& v, const store_folder& folder);
+  void members(const view& v, const store_folder& folder);
+  void sequences(const view& v, const store_folder& folder);
+  void add_rest(const child_nodes& children);
+  void check_older(const store_folder& folder, const std::string& member);
+  void array(const view& v, const store_folder& folder);
+  likeness fill_value(const view& v, const layout& l, const comparison& c);
+  std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
+  bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);
+  bool elements_of(const block& b, const comparison& c);
+  bool stored_in_source(const layout& l, const index& chunk) const;
+  void conclude(verdict v, const std::string& reason, const std::string& member);
+  bool different(const view& v, const index& at, const difference& d);
+
+  hid_t dataset_;
+  const comparison::lookup& address_of_;
+  std::function<void()> going_;
+  finding& finding_;
+  std::vector<store_folder> only_in_store_;
+  std::uint64_t elements_ = 0;
+  std::uint64_t unchecked_ = 0;
+
+  index dims_;
+  handle properties_;
+  std::vector<std::uint64_t> source_chunk_;  // chunk shape of the source; empty: not chunked
+  bool nothing_stored_ = false;              // no element was ever written
+  bool may_be_undefined_ = false;            // elements never written have no defined value
+  bool index_unreliable_ = false;            // libhdf5 may list chunks at wrong coordinates
+};
+
+}  // namespace zarrbits::verify
+
+#endif

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/compare_values.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+namespace zarrbits::verify {
+
+namespace {
+
+using lookup = comparison::lookup;
+
+std::uint64_t load(const std::byte* p, std::size_t size) {
+  std::uint64_t v = 0;
+  std::memcpy(&v, p, size);
+  if constexpr (std::endian::native == std::endian::big) v >>= 8 * (8 - size);
+  return v;
+}
+
+std::int64_t load_signed(const std::byte* p, std::size_t size) {
+  const unsigned unused = static_cast<unsigned>(64 - 8 * size);
+  return static_cast<std::int64_t>(load(p, size) << unused) >> unused;
+}
+
+std::string hex(const std::byte* p, std::size_t size) {
+  static const char digits[] = "0123456789abcdef";
+  std::string out = "0x";
+  for (std::size_t i = 0; i < std::min<std::size_t>(size, 16); ++i) {
+    out += digits[std::to_integer<unsigned>(p[i]) >> 4];
+    out += digits[std::to_integer<unsigned>(p[i]) & 15];
+  }
+  return size > 16 ? out + "..." : out;
+}
+
+// In quotes, shortened, and always UTF-8: other bytes and control characters as \xff.
+std::string show_text(std::string_view text) {
+  std::string out = "\"";
+  for (std::size_t i = 0; i < text.size() && i < 60;) {
+    const std::size_t length = utf8_length(text.substr(i));
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f || byte == '"') {
+      const std::byte b{byte};
+      out += "\\x" + hex(&b, 1).substr(2);
+      ++i;
+    } else {
+      out += text.substr(i, length);
+      i += length;
+    }
+  }
+  return out + (text.size() > 60 ? "\"..." : "\"");
+}
+
+// The value of a float of `size` bytes with so many exponent bits.
+double float_value(std::uint64_t bits, unsigned exponent_bits, unsigned mantissa_bits) {
+  const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
+  const auto top = (1u << exponent_bits) - 1;
+  const auto exponent = static_cast<unsigned>(bits >> mantissa_bits) & top;
+  const bool negative = (bits >> (mantissa_bits + exponent_bits) & 1) != 0;
+  const int bias = static_cast<int>(top / 2);
+  double v = 0;
+  if (exponent == top) {
+    v = mantissa != 0 ? std::nan("") : HUGE_VAL;
+  } else if (exponent == 0) {
+    v = std::ldexp(static_cast<double>(mantissa), 1 - bias - static_cast<int>(mantissa_bits));
+  } else {
+    v = std::ldexp(static_cast<double>(mantissa | std::uint64_t{1} << mantissa_bits),
+                   static_cast<int>(exponent) - bias - static_cast<int>(mantissa_bits));
+  }
+  return negative ? -v : v;
+}
+
+std::optional<double> store_float(const std::string& name, const std::byte* p) {
+  if (name == "float64") return std::bit_cast<double>(load(p, 8));
+  if (name == "float32") return float_value(load(p, 4), 8, 23);
+  if (name == "float16") return float_value(load(p, 2), 5, 10);
+  if (name == "bfloat16") return float_value(load(p, 2), 8, 7);
+  return {};
+}
+
+std::string show_float(double v, const std::byte* p, std::size_t size) {
+  char text[40];
+  if (std::isnan(v)) {  // its bits are what may differ
+    std::snprintf(text, sizeof text, "NaN (0x%0*llx)", static_cast<int>(2 * size), static_cast<unsigned long long>(load(p, size)));
+    return text;
+  }
+  std::snprintf(text, sizeof text, size >= 8 ? "%.17g" : "%.9g", v);
+  return text;
+}
+
+std::string show_source(const source_type& t, const std::byte* p) {
+  switch (t.kind) {
+    case source_kind::integer:
+      if (t.is_bool && load(p, t.size) <= 1) return load(p, t.size) != 0 ? "true" : "false";
+      return t.is_signed ? std::to_string(load_signed(p, t.size)) : std::to_string(load(p, t.size));
+    case source_kind::bitfield: return std::to_string(load(p, t.size));
+    case source_kind::floating:
+      return show_float(*store_float("float" + std::to_string(8 * t.size), p), p, t.size);
+    default: return hex(p, t.size);
+  }
+}
+
+std::string show_store(const zarr_type& t, const zarr_element& e) {
+  if (e.string) return show_text(*e.string);
+  switch (t.kind) {
+    case zarr_kind::boolean: return e.bytes[0] == std::byte{0} ? "false" : "true";
+    case zarr_kind::signed_integer: return std::to_string(load_signed(e.bytes, t.size));
+    case zarr_kind::unsigned_integer: return std::to_string(load(e.bytes, t.size));
+    case zarr_kind::floating:
+      if (const auto v = store_float(t.name, e.bytes)) return show_float(*v, e.bytes, t.size);
+      return hex(e.bytes, t.size);
+    default: return hex(e.bytes, t.size);
+  }
+}
+
+std::string utf8(const std::byte* p, std::size_t size) {
+  std::string out;
+  for (std::size_t i = 0; i + 4 <= size; i += 4) {
+    const auto c = static_cast<std::uint32_t>(load(p + i, 4));
+    const auto add = [&](std::uint32_t v) { out += static_cast<char>(v); };
+    if (c < 0x80) {
+      add(c);
+    } else if (c < 0x800) {
+      add(0xC0 | c >> 6), add(0x80 | (c & 0x3F));
+    } else if (c < 0x10000) {
+      add(0xE0 | c >> 12), add(0x80 | (c >> 6 & 0x3F)), add(0x80 | (c & 0x3F));
+    } else {
+      add(0xF0 | (c >> 18 & 7)), add(0x80 | (c >> 12 & 0x3F)), add(0x80 | (c >> 6 & 0x3F)), add(0x80 | (c & 0x3F));
+    }
+  }
+  return out;
+}
+
+std::string store_text(const zarr_type& t, const zarr_element& e) {
+  if (e.string) return *e.string;
+  if (t.kind == zarr_kind::text32) return utf8(e.bytes, t.size);
+  return {reinterpret_cast<const char*>(e.bytes), t.size};
+}
+
+// Padding is no part of a string: trailing zeros never, trailing spaces where HDF5 pads with them.
+std::string_view trimmed(std::string_view text, bool spaces) {
+  while (!text.empty() && (text.back() == '\0' || (spaces && text.back() == ' '))) text.remove_suffix(1);
+  return text;
+}
+
+likeness text(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, difference& d) {
+  std::string_view source;
+  if (s.kind == source_kind::variable_text) {
+    const char* c = nullptr;
+    std::memcpy(&c, p, sizeof c);
+    if (c) source = c;
+  } else {
+    source = {reinterpret_cast<const char*>(p), s.size};
+  }
+  const bool spaces = s.padding == H5T_STR_SPACEPAD;
+  const std::string whole = store_text(z, e);
+  const std::string_view store = trimmed(whole, spaces);
+  if (trimmed(source, spaces) == store) return likeness::equal;
+  // what stands behind the terminator is not part of a null-terminated string; either reading is right
+  if (s.padding == H5T_STR_NULLTERM && source.substr(0, source.find('\0')) == store) return likeness::equal;
+  d.source = show_text(trimmed(source, spaces));
+  d.store = show_text(store);
+  return likeness::different;
+}
+
+bool is_text(const zarr_type& z) {
+  return z.variable() || z.kind == zarr_kind::text32 || z.kind == zarr_kind::terminated;
+}
+
+bool is_complex(const source_type& s) {
+  return s.kind == source_kind::compound && s.members.size() == 2 && s.members[0].type.kind == source_kind::floating &&
+         s.members[1].type.kind == source_kind::floating && s.members[0].type.size == s.members[1].type.size;
+}
+
+// Elements of an array type, or of an opaque one, as the bytes of a raw field.
+likeness raw(const source_type& s, const std::byte* p, const zarr_element& e, difference& d) {
+  if (std::memcmp(p, e.bytes, s.size) == 0) return likeness::equal;
+  const source_type* base = &s;
+  while (base->kind == source_kind::array) base = &base->members[0].type;
+  if (base->swapped) {
+    // raw bytes have no byte order: they may be those of the file
+    bool same = true;
+    for (std::size_t i = 0; i < s.size && same; ++i) {
+      const std::size_t within = i % base->size;
+      same = p[i] == e.bytes[i - within + base->size - 1 - within];
+    }
+    if (same) return likeness::equal;
+  }
+  d.source = hex(p, s.size);
+  d.store = hex(e.bytes, s.size);
+  return likeness::different;
+}
+
+// Why `s` and `z` cannot hold the same values; `unknown` where that cannot be told.
+likeness match(const source_type& s, const zarr_type& z, std::string& why) {
+  const auto no = [&] {
+    why = "the source holds " + s.name + ", the store " + z.name;
+    return likeness::different;
+  };
+  switch (s.kind) {
+    case source_kind::integer:
+      if (s.is_bool && z.kind == zarr_kind::boolean && s.size == 1) return likeness::equal;
+      if (s.is_bool && s.size == 1) return no();
+      if (s.is_bool && z.kind == zarr_kind::boolean) return likeness::equal;
+      if (z.kind != (s.is_signed ? zarr_kind::signed_integer : zarr_kind::unsigned_integer) || z.name.starts_with("numpy.")) return no();
+      return s.exact && (z.size != s.size || z.bits != 8 * s.size) ? no() : likeness::equal;
+    case source_kind::bitfield:
+      if (z.kind == zarr_kind::raw && z.size == s.size) return likeness::equal;
+      if (z.kind != zarr_kind::unsigned_integer) return no();
+      return s.exact && (z.size != s.size || z.bits != 8 * s.size) ? no() : likeness::equal;
+    case source_kind::floating:
+      if (z.kind != zarr_kind::floating) return no();
+      if (s.exact) return z.name == "float" + std::to_string(8 * s.size) ? likeness::equal : no();
+      if (z.name == "float16" || z.name == "bfloat16" || z.name == "float32" || z.name == "float64") return likeness::equal;
+      why = "floats of the type " + z.name + " are not compared";
+      return likeness::unknown;
+    case source_kind::text:
+    case source_kind::variable_text: return is_text(z) ? likeness::equal : no();
+    case source_kind::reference: return z.kind == zarr_kind::text ? likeness::equal : no();
+    case source_kind::opaque:
+    case source_kind::array:
+      if (z.kind == zarr_kind::raw && z.size == s.size) return likeness::equal;
+      if (s.kind == source_kind::opaque && z.kind == zarr_kind::binary) return likeness::equal;
+      return no();
+    case source_kind::compound: {
+      if (z.kind == zarr_kind::complex) {
+        const bool same = is_complex(s) && s.members[0].type.exact && z.size == s.size && (z.size >= 8 || z.name == "complex_float16");
+        return same ? likeness::equal : no();
+      }
+      if (z.kind != zarr_kind::record || z.fields.size() != s.members.size()) return no();
+      for (std::size_t i = 0; i < s.members.size(); ++i) {
+        if (s.members[i].name != z.fields[i].name) {
+          why = "member " + std::to_string(i) + " is " + show_text(s.members[i].name) + " in the source, " + show_text(z.fields[i].name) +
+                " in the store";
+          return likeness::different;
+        }
+        // members that cannot be compared leave the others comparable: compare() says unknown of each element then
+        if (match(s.members[i].type, z.fields[i].type, why) == likeness::different) {
+          why = "member " + show_text(s.members[i].name) + ": " + why;
+          return likeness::different;
+        }
+      }
+      return likeness::equal;
+    }
+    case source_kind::sequence: return no();
+    default:
+      why = s.name + " are not compared";
+      return likeness::unknown;
+  }
+}
+
+likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, const lookup& address_of,
+                         difference& d);
+
+likeness compare_number(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, difference& d) {
+  bool same = false;
+  if (z.kind == zarr_kind::raw) return raw(s, p, e, d);
+  if (s.kind == source_kind::floating && !s.exact) {
+    const double a = *store_float("float64", p);
+    const auto b = store_float(z.name, e.bytes);
+    if (!b) return likeness::unknown;
+    same = std::isnan(a) ? std::isnan(*b) : a == *b && std::signbit(a) == std::signbit(*b);
+  } else if (s.kind == source_kind::floating) {
+    same = load(p, s.size) == load(e.bytes, z.size);
+  } else if (s.is_signed && z.kind != zarr_kind::boolean) {
+    same = load_signed(p, s.size) == load_signed(e.bytes, z.size);
+  } else {
+    same = load(p, s.size) == load(e.bytes, z.size);
+  }
+  if (same) return likeness::equal;
+  d.source = show_source(s, p);
+  d.store = show_store(z, e);
+  return likeness::different;
+}
+
+likeness compare_compound(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, const lookup& address_of,
+                          difference& d) {
+  likeness worst = likeness::equal;
+  for (std::size_t i = 0; i < s.members.size(); ++i) {
+    const source_member& m = s.members[i];
+    const std::byte* part = p + m.offset;
+    likeness l;
+    if (z.kind == zarr_kind::complex) {
+      const std::size_t half = z.size / 2;
+      l = std::memcmp(part, e.bytes + i * half, half) == 0 ? likeness::equal : likeness::different;
+      if (l == likeness::different) {
+        d.source = show_source(m.type, part);
+        d.store = show_source(m.type, e.bytes + i * half);
+      }
+    } else {
+      l = compare_element(m.type, part, z.fields[i].type, {e.bytes + z.fields[i].offset, nullptr}, address_of, d);
+    }
+    if (l == likeness::different) {
+      d.field = d.field.empty() ? m.name : m.name + "." + d.field;
+      return l;
+    }
+    worst = std::max(worst, l);
+  }
+  return worst;
+}
+
+likeness compare_reference(const std::byte* p, const zarr_element& e, const lookup& address_of, difference& d) {
+  hobj_ref_t target = 0;
+  std::memcpy(&target, p, sizeof target);
+  if (target == 0 || target == HADDR_UNDEF) {
+    if (e.string->empty()) return likeness::equal;
+    d.source = "no object";
+  } else {
+    const auto address = address_of(*e.string);
+    if (address == target) return likeness::equal;
+    if (e.string->empty()) return likeness::unknown;  // the target may be gone
+    d.source = "the object at address " + std::to_string(target);
+  }
+  d.store = show_text(*e.string);
+  return likeness::different;
+}
+
+likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, const lookup& address_of,
+                         difference& d) {
+  switch (s.kind) {
+    case source_kind::integer:
+    case source_kind::bitfield:
+    case source_kind::floating: return compare_number(s, p, z, e, d);
+    case source_kind::text:
+    case source_kind::variable_text: return text(s, p, z, e, d);
+    case source_kind::reference: return compare_reference(p, e, address_of, d);
+    case source_kind::compound: return compare_compound(s, p, z, e, address_of, d);
+    case source_kind::opaque:
+      if (e.string) {
+        if (e.string->size() == s.size && std::memcmp(e.string->data(), p, s.size) == 0) return likeness::equal;
+        d.source = hex(p, s.size);
+        d.store = show_text(*e.string);
+        return likeness::different;
+      }
+      return raw(s, p, e, d);
+    case source_kind::array: return raw(s, p, e, d);
+    default: return likeness::unknown;
+  }
+}
+
+bool same_bytes(const source_type& s, const zarr_type& z) {
+  if (z.size != s.size || z.variable()) return false;
+  if (s.kind == source_kind::opaque) return true;
+  if (s.kind == source_kind::integer && s.is_bool) return s.size == 1;
+  const bool number = s.kind == source_kind::integer || s.kind == source_kind::bitfield || s.kind == source_kind::floating;
+  if (number) return s.exact && z.kind != zarr_kind::raw;
+  return is_complex(s) && z.kind == zarr_kind::complex;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) noexcept {
+  if (text.empty()) return 0;
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = at(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  }
+  // overlong forms, surrogates and numbers past the last character
+  if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) >= 0xA0) || (lead == 0xF0 && at(1) < 0x90) || (lead == 0xF4 && at(1) >= 0x90)) return 0;
+  return length;
+}
+
+std::string shown_name(std::string_view name) {
+  static const char digits[] = "0123456789ABCDEF";
+  std::string out;
+  while (!name.empty()) {
+    const std::size_t length = utf8_length(name);
+    if (length == 0) {
+      const auto byte = static_cast<unsigned char>(name[0]);
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    } else {
+      out += name.substr(0, length);
+    }
+    name.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+comparison::comparison(const source_type& source, const zarr_type& store, const lookup& address_of)
+    : source_(source), store_(store), address_of_(address_of) {
+  types_ = match(source, store, why_);
+  bytewise_ = types_ == likeness::equal && same_bytes(source, store);
+}
+
+likeness comparison::compare(const std::byte* source, const zarr_element& store, difference& d) const {
+  return compare_element(source_, source, store_, store, address_of_, d);
+}
+
+}  // namespace zarrbits::verify

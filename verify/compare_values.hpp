@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Is an element of an HDF5 dataset the same as an element of a Zarr array?
+//
+#ifndef ZARRBITS_VERIFY_COMPARE_VALUES_HPP
+#define ZARRBITS_VERIFY_COMPARE_VALUES_HPP
+
+#include "verify/source_values.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::verify {
+
+// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+std::size_t utf8_length(std::string_view text) noexcept;
+// A name as reports write it: a byte that is not UTF-8 is %XX.
+std::string shown_name(std::string_view name);
+
+enum class likeness { equal, unknown, different };
+
+// Where an element differs, as text. `field` is the path of a compound's member, empty elsewhere.
+struct difference {
+  std::string field;
+  std::string source;
+  std::string store;
+};
+
+// One element of the store: bytes, or a string where its type has variable length.
+struct zarr_element {
+  const std::byte* bytes = nullptr;
+  const std::string* string = nullptr;
+};
+
+inline zarr_element element_of(const zarr_type& type, const zarr_values& values, std::size_t i) {
+  return type.variable() ? zarr_element{nullptr, &values.strings[i]} : zarr_element{values.data.data() + i * type.size, nullptr};
+}
+
+class comparison {
+ public:
+  // `address_of` finds the object that a path names, for references.
+  using lookup = std::function<std::optional<std::uint64_t>(const std::string& path)>;
+
+  comparison(const source_type& source, const zarr_type& store, const lookup& address_of);
+
+  // different: the types cannot hold the same values. unknown: nothing here can tell. why() is the sentence.
+  likeness types() const noexcept { return types_; }
+  const std::string& why() const noexcept { return why_; }
+
+  // True where equal elements are equal bytes, so that many can be compared at once.
+  bool bytewise() const noexcept { return bytewise_; }
+
+  likeness compare(const std::byte* source, const zarr_element& store, difference& d) const;
+
+ private:
+  const source_type& source_;
+  const zarr_type& store_;
+  const lookup& address_of_;
+  likeness types_ = likeness::equal;
+  std::string why_;
+  bool bytewise_ = false;
+};
+
+}  // namespace zarrbits::verify
+
+#endif

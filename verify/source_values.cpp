@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/source_values.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace zarrbits::verify {
+
+namespace {
+
+herr_t first_reason(unsigned, const H5E_error2_t* e, void* out) {
+  auto& reason = *static_cast<std::string*>(out);
+  if (reason.empty() && e->desc) reason = e->desc;
+  return 0;
+}
+
+hid_t native_integer(std::size_t size, bool is_signed) {
+  switch (size) {
+    case 1: return is_signed ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8;
+    case 2: return is_signed ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
+    case 4: return is_signed ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
+    default: return is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+  }
+}
+
+hid_t native_bitfield(std::size_t size) {
+  switch (size) {
+    case 1: return H5T_NATIVE_B8;
+    case 2: return H5T_NATIVE_B16;
+    case 4: return H5T_NATIVE_B32;
+    default: return H5T_NATIVE_B64;
+  }
+}
+
+std::size_t container(std::size_t size) { return size <= 1 ? 1 : size <= 2 ? 2 : size <= 4 ? 4 : 8; }
+
+source_type unsupported(const std::string& name) {
+  source_type t;
+  t.name = name;
+  return t;
+}
+
+bool is_swapped(hid_t type) {
+  const H5T_order_t order = H5Tget_order(type);
+  return (order == H5T_ORDER_LE || order == H5T_ORDER_BE) && order != H5Tget_order(H5T_NATIVE_UINT64);
+}
+
+source_type describe_integer(hid_t type, source_kind kind) {
+  source_type t;
+  t.kind = kind;
+  t.swapped = is_swapped(type);
+  const std::size_t size = H5Tget_size(type);
+  t.is_signed = kind == source_kind::integer && H5Tget_sign(type) == H5T_SGN_2;
+  if (size == 0 || size > 8) return unsupported("integers of " + std::to_string(size) + " bytes");
+  t.size = container(size);
+  t.exact = t.size == size && H5Tget_precision(type) == 8 * size;
+  t.name = (kind == source_kind::bitfield ? "bitfield" : t.is_signed ? "int" : "uint") + std::to_string(8 * size);
+  return t;
+}
+
+// Is the float one of IEEE's, so that its bits can be compared?
+bool is_ieee(hid_t type, std::size_t size) {
+  std::size_t sign = 0, exponent = 0, exponent_size = 0, mantissa = 0, mantissa_size = 0;
+  if (H5Tget_fields(type, &sign, &exponent, &exponent_size, &mantissa, &mantissa_size) < 0) return false;
+  const H5T_order_t order = H5Tget_order(type);
+  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return false;
+  const std::size_t wanted = size == 2 ? 5 : size == 4 ? 8 : size == 8 ? 11 : 0;
+  return wanted != 0 && exponent_size == wanted && mantissa == 0 && mantissa_size == 8 * size - 1 - wanted && exponent == mantissa_size &&
+         sign == 8 * size - 1 && H5Tget_precision(type) == 8 * size && H5Tget_norm(type) == H5T_NORM_IMPLIED &&
+         H5Tget_ebias(type) == (std::size_t{1} << (wanted - 1)) - 1;
+}
+
+source_type describe_float(hid_t type) {
+  source_type t;
+  t.kind = source_kind::floating;
+  t.swapped = is_swapped(type);
+  const std::size_t size = H5Tget_size(type);
+  t.exact = is_ieee(type, size);
+  t.size = t.exact ? size : sizeof(double);
+  t.name = (t.exact ? "float" : "a float of ") + std::to_string(8 * size) + (t.exact ? "" : " bits");
+  if (!t.exact && (size > 8 || H5Tget_precision(type) > 64)) return unsupported("floats of " + std::to_string(8 * size) + " bits");
+  return t;
+}
+
+bool is_boolean(hid_t type) {
+  if (H5Tget_nmembers(type) != 2) return false;
+  const handle base = checked(H5Tget_super(type), "cannot read an enum");
+  long long value[2] = {};
+  bool named[2] = {};
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(type, i), &H5free_memory);
+    unsigned char raw[64] = {};
+    if (!name || H5Tget_size(type) > sizeof raw / 2 || H5Tget_member_value(type, i, raw) < 0) return false;
+    if (H5Tconvert(base.get(), H5T_NATIVE_LLONG, 1, raw, nullptr, H5P_DEFAULT) < 0) return false;
+    std::copy_n(raw, sizeof(long long), reinterpret_cast<unsigned char*>(&value[i]));
+    const std::string_view n = name.get();
+    named[i] = (n == "FALSE" && value[i] == 0) || (n == "TRUE" && value[i] == 1);
+  }
+  return named[0] && named[1] && value[0] != value[1];
+}
+
+source_type describe_compound(hid_t type, unsigned depth) {
+  source_type t;
+  t.kind = source_kind::compound;
+  t.name = "a compound";
+  const int n = H5Tget_nmembers(type);
+  for (unsigned i = 0; n > 0 && i < static_cast<unsigned>(n); ++i) {
+    const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(type, i), &H5free_memory);
+    const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
+    source_member m;
+    m.name = name ? name.get() : "";
+    m.type = describe(member.get(), depth + 1);
+    // a member that cannot be read is left out of the memory type; the others can still be compared
+    m.offset = t.size;
+    t.size += m.type.size;
+    t.members.push_back(std::move(m));
+  }
+  return t;
+}
+
+source_type describe_array(hid_t type, unsigned depth) {
+  source_type t;
+  t.kind = source_kind::array;
+  hsize_t dims[H5S_MAX_RANK] = {};
+  const int rank = H5Tget_array_ndims(type);
+  if (rank < 1 || rank > H5S_MAX_RANK || H5Tget_array_dims2(type, dims) < 0) return unsupported("an array type of unknown shape");
+  const handle base = checked(H5Tget_super(type), "cannot read an array type");
+  source_member m;
+  m.type = describe(base.get(), depth + 1);
+  if (m.type.kind == source_kind::unsupported) return m.type;
+  std::size_t count = 1;
+  for (int i = 0; i < rank; ++i) {
+    t.dims.push_back(dims[i]);
+    if (__builtin_mul_overflow(count, dims[i], &count)) return unsupported("an array type of absurd size");
+  }
+  if (__builtin_mul_overflow(count, m.type.size, &t.size) || t.size > (1u << 30)) return unsupported("an array type of more than 1 GiB");
+  t.name = "an array of " + m.type.name;
+  t.members.push_back(std::move(m));
+  return t;
+}
+
+}  // namespace
+
+handle checked(hid_t id, const char* what) {
+  if (id < 0) throw source_error(std::string(what) + ": " + hdf5_reason());
+  return handle(id);
+}
+
+void check(herr_t status, const char* what) {
+  if (status < 0) throw source_error(std::string(what) + ": " + hdf5_reason());
+}
+
+std::string hdf5_reason() {
+  std::string reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_reason, &reason);
+  H5Eclear2(H5E_DEFAULT);
+  return reason.empty() ? "libhdf5 gives no reason" : reason;
+}
+
+bool source_type::has_variable_parts() const {
+  return kind == source_kind::variable_text || kind == source_kind::sequence ||
+         std::any_of(members.begin(), members.end(), [](const source_member& m) { return m.type.has_variable_parts(); });
+}
+
+source_type describe(hid_t type, unsigned depth) {
+  if (depth > 32) return unsupported("types nested more than 32 deep");
+  source_type t;
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER: return describe_integer(type, source_kind::integer);
+    case H5T_BITFIELD: return describe_integer(type, source_kind::bitfield);
+    case H5T_FLOAT: return describe_float(type);
+    case H5T_ENUM: {
+      const handle base = checked(H5Tget_super(type), "cannot read an enum");
+      t = describe_integer(base.get(), source_kind::integer);
+      t.is_enum = true;
+      t.is_bool = is_boolean(type);
+      t.name = t.is_bool ? "a boolean" : "an enum of " + t.name;
+      return t;
+    }
+    case H5T_STRING:
+      t.padding = H5Tget_strpad(type);
+      if (H5Tis_variable_str(type) > 0) {
+        t.kind = source_kind::variable_text;
+        t.size = sizeof(char*);
+        t.name = "a string";
+      } else {
+        t.kind = source_kind::text;
+        t.size = H5Tget_size(type);
+        t.name = "a string of " + std::to_string(t.size) + " bytes";
+      }
+      return t;
+    case H5T_OPAQUE:
+      t.kind = source_kind::opaque;
+      t.size = H5Tget_size(type);
+      t.name = "opaque of " + std::to_string(t.size) + " bytes";
+      return t;
+    case H5T_COMPOUND: return describe_compound(type, depth);
+    case H5T_ARRAY: return describe_array(type, depth);
+    case H5T_REFERENCE:
+      if (H5Tequal(type, H5T_STD_REF_OBJ) <= 0) return unsupported("region references");
+      t.kind = source_kind::reference;
+      t.size = sizeof(hobj_ref_t);
+      t.name = "an object reference";
+      return t;
+    case H5T_VLEN: {
+      const handle base = checked(H5Tget_super(type), "cannot read a sequence type");
+      source_member m;
+      m.type = describe(base.get(), depth + 1);
+      if (m.type.kind == source_kind::unsupported) return m.type;
+      t.kind = source_kind::sequence;
+      t.size = sizeof(hvl_t);
+      t.name = "sequences of " + m.type.name;
+      t.members.push_back(std::move(m));
+      return t;
+    }
+    case H5T_TIME: return unsupported("the time class");
+    default: return unsupported("an unknown datatype class");
+  }
+}
+
+handle memory_type(const source_type& t, hid_t file_type) {
+  const char* const what = "cannot make a memory type";
+  switch (t.kind) {
+    case source_kind::integer: return checked(H5Tcopy(native_integer(t.size, t.is_signed)), what);
+    case source_kind::bitfield: return checked(H5Tcopy(native_bitfield(t.size)), what);
+    case source_kind::floating: {
+      if (!t.exact) return checked(H5Tcopy(H5T_NATIVE_DOUBLE), what);
+      // a copy of the file's type in our byte order: only bytes are exchanged, and NaN payloads live
+      handle m = checked(H5Tcopy(file_type), what);
+      check(H5Tset_order(m.get(), H5Tget_order(H5T_NATIVE_DOUBLE)), what);
+      return m;
+    }
+    case source_kind::text:
+    case source_kind::variable_text:
+    case source_kind::opaque: return checked(H5Tcopy(file_type), what);
+    case source_kind::reference: return checked(H5Tcopy(H5T_STD_REF_OBJ), what);
+    case source_kind::array: {
+      const handle file_base = checked(H5Tget_super(file_type), what);
+      const handle base = memory_type(t.members[0].type, file_base.get());
+      const std::vector<hsize_t> dims(t.dims.begin(), t.dims.end());
+      return checked(H5Tarray_create2(base.get(), static_cast<unsigned>(dims.size()), dims.data()), what);
+    }
+    case source_kind::sequence: {
+      const handle file_base = checked(H5Tget_super(file_type), what);
+      const handle base = memory_type(t.members[0].type, file_base.get());
+      return checked(H5Tvlen_create(base.get()), what);
+    }
+    case source_kind::compound: {
+      handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), what);
+      for (unsigned i = 0; i < t.members.size(); ++i) {
+        if (t.members[i].type.size == 0) continue;
+        const handle file_member = checked(H5Tget_member_type(file_type, i), what);
+        const handle member = memory_type(t.members[i].type, file_member.get());
+        check(H5Tinsert(m.get(), t.members[i].name.c_str(), t.members[i].offset, member.get()), what);
+      }
+      return m;
+    }
+    default: throw source_error("there is no memory type for " + t.name);
+  }
+}
+
+void source_values::reclaim() {
+  if (live_ == 0 || !type_->has_variable_parts()) return;
+  const hsize_t n = live_;
+  live_ = 0;
+  const handle space(H5Screate_simple(1, &n, nullptr));
+  if (space) H5Dvlen_reclaim(memory_, space.get(), H5P_DEFAULT, data_.data());
+}
+
+void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count) {
+  reclaim();
+  std::size_t elements = 1;
+  for (const std::uint64_t n : count) elements *= static_cast<std::size_t>(n);
+  // zeros, so that what libhdf5 does not write is no stray pointer
+  data_.assign(elements * type_->size, std::byte{0});
+  if (elements == 0) return;
+  const handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+  const std::vector<hsize_t> from(start.begin(), start.end());
+  const std::vector<hsize_t> size(count.begin(), count.end());
+  handle memory_space;
+  if (size.empty()) {
+    memory_space = checked(H5Screate(H5S_SCALAR), "cannot make a dataspace");
+  } else {
+    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, from.data(), nullptr, size.data(), nullptr), "cannot select a block");
+    memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
+  }
+  live_ = elements;
+  check(H5Dread(dataset, memory_, memory_space.get(), file_space.get(), H5P_DEFAULT, data_.data()), "H5Dread failed");
+}
+
+void source_values::read_fill(hid_t creation_properties) {
+  reclaim();
+  data_.assign(type_->size, std::byte{0});
+  check(H5Pget_fill_value(creation_properties, memory_, data_.data()), "cannot read the fill value");
+  live_ = 1;
+}
+
+}  // namespace zarrbits::verify

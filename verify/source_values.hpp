@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The HDF5 side of `zarrbits verify`: what a datatype means, and elements through H5Dread in memory types of our own making.
+//
+#ifndef ZARRBITS_VERIFY_SOURCE_VALUES_HPP
+#define ZARRBITS_VERIFY_SOURCE_VALUES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <hdf5.h>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::verify {
+
+// libhdf5 cannot read something. what() has its own reason.
+struct source_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Any HDF5 identifier; closed when the last reference goes.
+class handle {
+ public:
+  handle() = default;
+  explicit handle(hid_t id) noexcept : id_(id) {}
+  handle(handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+  handle& operator=(handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~handle() {
+    if (id_ >= 0) H5Idec_ref(id_);
+  }
+  hid_t get() const noexcept { return id_; }
+  explicit operator bool() const noexcept { return id_ >= 0; }
+
+ private:
+  hid_t id_ = -1;
+};
+
+// Takes what an HDF5 function returned; throws source_error where it failed. `what` begins the sentence.
+handle checked(hid_t id, const char* what);
+void check(herr_t status, const char* what);
+// The innermost reason on libhdf5's error stack, which is then cleared.
+std::string hdf5_reason();
+
+enum class source_kind {
+  integer,
+  bitfield,
+  floating,
+  text,           // fixed length
+  variable_text,
+  opaque,
+  compound,
+  array,
+  reference,      // to objects
+  sequence,       // variable length, not text
+  unsupported,
+};
+
+struct source_member;
+
+// A datatype of the file, and the memory type that its elements are read in.
+struct source_type {
+  source_kind kind = source_kind::unsupported;
+  std::size_t size = 0;        // bytes of an element in memory
+  bool is_signed = false;
+  bool exact = true;           // memory has the very bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
+  bool is_bool = false;        // h5py's boolean: an enum FALSE = 0, TRUE = 1
+  bool is_enum = false;
+  bool swapped = false;        // numbers: the file has the other byte order
+  H5T_str_t padding = H5T_STR_NULLTERM;
+  std::vector<source_member> members;  // compound; array and sequence: one, the base
+  std::vector<std::uint64_t> dims;     // array
+  std::string name;            // for sentences
+
+  bool has_variable_parts() const;     // memory that libhdf5 allocates
+};
+
+struct source_member {
+  std::string name;
+  std::size_t offset = 0;
+  source_type type;
+};
+
+source_type describe(hid_t file_type, unsigned depth = 0);
+
+// The memory type of `t` for H5Dread. Follows describe(): same layout.
+handle memory_type(const source_type& t, hid_t file_type);
+
+// A buffer of elements, whose variable parts are given back to libhdf5.
+class source_values {
+ public:
+  source_values(const source_type& type, hid_t memory_type) : type_(&type), memory_(memory_type) {}
+  ~source_values() { reclaim(); }
+  source_values(const source_values&) = delete;
+  source_values& operator=(const source_values&) = delete;
+
+  // Elements start[i] ... start[i] + count[i] - 1 of a dataset. Throws source_error.
+  void read(hid_t dataset, const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count);
+  // The dataset's fill value as one element.
+  void read_fill(hid_t creation_properties);
+
+  const std::byte* data() const noexcept { return data_.data(); }
+
+ private:
+  void reclaim();
+
+  const source_type* type_;
+  hid_t memory_;
+  std::vector<std::byte> data_;
+  std::size_t live_ = 0;  // elements whose variable parts are ours to give back
+};
+
+}  // namespace zarrbits::verify
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where a store is read from: keys to bytes, and nothing else. The counterpart of the converter's sink.
+//
+//   const store_folder root = open_store("out.zarr");  // or "out.zip", "s3://bucket/prefix"
+//   if (const auto object = (root / "a").open("c/0/0")) bytes = read_object(*object, most);
+//
+#ifndef ZARRBITS_VERIFY_ZARR_STORE_READER_HPP
+#define ZARRBITS_VERIFY_ZARR_STORE_READER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace zarrbits::verify {
+
+// The store is not what the Zarr specification allows, or something in it cannot be read.
+struct store_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The store may be right, but this reader cannot tell.
+struct not_supported : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// All functions of these throw store_error or not_supported, with a sentence.
+
+class stored_object {
+ public:
+  virtual ~stored_object() = default;
+  virtual std::uint64_t size() const = 0;
+  // Bytes from `offset` on, which the caller knows to lie within size().
+  virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+// All of it. not_supported where that is more than `most`.
+std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most);
+
+struct store_entry {
+  std::string name;
+  bool is_folder = false;
+  bool is_link = false;    // to another place of the file system
+  std::uint64_t size = 0;  // of an object
+};
+
+class store_reader {
+ public:
+  virtual ~store_reader() = default;
+  // Null where there is no such object.
+  virtual std::unique_ptr<stored_object> open(const std::string& key) const = 0;
+  // What is directly in a folder ("" is the root), in any order, until `each` returns false.
+  virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
+};
+
+// A folder of a store: a node's, or the root.
+class store_folder {
+ public:
+  store_folder(std::shared_ptr<const store_reader> store, std::string name, std::string path = "")
+      : store_(std::move(store)), name_(std::move(name)), path_(std::move(path)) {}
+
+  store_folder operator/(const std::string& child) const { return {store_, name_, key(child)}; }
+  const std::string& path() const noexcept { return path_; }                 // "a/b"; "" is the root
+  std::string name() const { return path_.empty() ? name_ : name_ + "/" + path_; }  // for sentences
+  std::string last() const { return path_.substr(path_.rfind('/') + 1); }
+
+  std::unique_ptr<stored_object> open(const std::string& child) const { return store_->open(key(child)); }
+  void list(const std::function<bool(const store_entry&)>& each) const { store_->list(path_, each); }
+  // The folders in it that are nodes.
+  std::vector<store_folder> nodes() const;
+
+ private:
+  std::string key(const std::string& child) const { return path_.empty() ? child : path_ + "/" + child; }
+
+  std::shared_ptr<const store_reader> store_;
+  std::string name_;  // as the user wrote it
+  std::string path_;
+};
+
+// A directory, a .zip file or "s3://bucket/prefix" that has a zarr.json. `endpoint` is an S3 server that is not Amazon's. Throws store_error.
+store_folder open_store(const std::string& name, const std::string& endpoint = "");
+
+std::shared_ptr<const store_reader> open_zip(const std::string& path);                              // zip_reader.cpp
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint);  // s3_reader.cpp
+
+}  // namespace zarrbits::verify
+
+#endif

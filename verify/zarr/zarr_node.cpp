@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Nodes of a store, and what their zarr.json says at the outermost level.
+//
+#include "convert/text/names.hpp"
+#include "core/json.hpp"
+#include "verify/zarr/zarr_json.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <set>
+#include <utility>
+
+namespace zarrbits::verify {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t most_metadata = 64u << 20;
+
+json read_metadata(const store_folder& folder, bool& exists) {
+  const auto object = folder.open("zarr.json");
+  exists = object != nullptr;
+  if (!exists) return {};
+  const std::vector<std::byte> text = read_object(*object, most_metadata);
+  json j;
+  try {
+    // not deeply nested, for what is done with it later recurses; and no key twice, for readers take the first or the last
+    j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration, (folder / "zarr.json").name());
+  } catch (const zarrbits::error& e) {
+    throw store_error(e.what());
+  }
+  if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is no JSON object");
+  return j;
+}
+
+}  // namespace
+
+std::string json_text(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::vector<std::uint64_t> extents(const json& list, const char* what) {
+  if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is no list");
+  std::vector<std::uint64_t> out;
+  for (const json& n : list) {
+    if (!n.is_number_unsigned()) throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is no extent");
+    out.push_back(n.get<std::uint64_t>());
+  }
+  return out;
+}
+
+std::string named(const json& j, json& configuration) {
+  configuration = json::object();
+  if (j.is_string()) return j.get<std::string>();
+  if (!j.is_object() || !j.contains("name") || !j["name"].is_string()) throw store_error(json_text(j) + " has no name");
+  if (j.contains("configuration") && j["configuration"].is_object()) configuration = j["configuration"];
+  return j["name"].get<std::string>();
+}
+
+const json& required(const json& j, const char* key) {
+  if (!j.contains(key)) throw store_error(std::string("zarr.json has no \"") + key + "\"");
+  return j[key];
+}
+
+json read_node(const store_folder& folder) {
+  bool exists = false;
+  json j = read_metadata(folder, exists);
+  if (!exists) throw store_error("there is no " + (folder / "zarr.json").name());
+  return j;
+}
+
+node_kind kind_of(const store_folder& folder) {
+  bool exists = false;
+  const json j = read_metadata(folder, exists);
+  if (!exists) return node_kind::none;
+  if (j.value("zarr_format", json()) != 3) throw store_error("\"zarr_format\" is not 3");
+  const json type = j.value("node_type", json());
+  if (type == "group") return node_kind::group;
+  if (type == "array") return node_kind::array;
+  throw store_error("\"node_type\" is " + json_text(type) + ", neither group nor array");
+}
+
+store_selection selection_of(const store_folder& store) {
+  bool exists = false;
+  const json j = read_metadata(store, exists);
+  store_selection s;
+  const auto texts = [](const json& list) {
+    std::vector<std::string> out;
+    for (const json& text : list) out.push_back(text.get<std::string>());
+    return out;
+  };
+  try {
+    const json note = j.value(json::json_pointer("/attributes/zarrbits/selection"), json::object());
+    s.object = note.value("object", "");
+    s.include = texts(note.value("include", json::array()));
+    s.exclude = texts(note.value("exclude", json::array()));
+  } catch (const json::exception&) {
+    throw store_error("the attribute \"zarrbits\" of the store's root does not say as it should what was selected");
+  }
+  return s;
+}
+
+std::string unescape(const std::string& name) {
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '%' && i + 2 < name.size() && digit(name[i + 1]) >= 0 && digit(name[i + 2]) >= 0) {
+      out += static_cast<char>(digit(name[i + 1]) * 16 + digit(name[i + 2]));
+      i += 2;
+    } else {
+      out += name[i];
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// Names that are too long for a file system end with a hash, which tells nothing of the name. That spelling is the converter's own.
+constexpr const char* hash_mark = "%~";
+
+bool is_hashed(const std::string& stored) { return stored.find(hash_mark) != std::string::npos; }
+
+// What a stored name is found by: no HDF5 name holds a 0.
+std::string key_of_hashed(const std::string& stored) { return std::string(1, '\0') + stored; }
+
+}  // namespace
+
+child_nodes::child_nodes(const store_folder& group) {
+  for (const store_folder& child : group.nodes()) nodes_.emplace(is_hashed(child.last()) ? key_of_hashed(child.last()) : unescape(child.last()), child);
+}
+
+std::vector<store_folder> child_nodes::take(const std::string& name) {
+  const std::string stored = conversion::node_name(name);
+  const auto [first, last] = nodes_.equal_range(is_hashed(stored) ? key_of_hashed(stored) : name);
+  std::vector<store_folder> out;
+  for (auto i = first; i != last; ++i) out.push_back(i->second);
+  nodes_.erase(first, last);
+  return out;
+}
+
+std::vector<store_folder> child_nodes::rest() const {
+  std::vector<store_folder> out;
+  for (const auto& [name, child] : nodes_) out.push_back(child);
+  return out;
+}
+
+std::string older_metadata(const store_folder& node) {
+  for (const char* name : {".zarray", ".zgroup", ".zmetadata"}) {
+    if (node.open(name)) return name;
+  }
+  return "";
+}
+
+std::vector<std::string> differing_consolidated(const store_folder& group) {
+  const json whole = read_node(group);
+  const json all = whole.value("consolidated_metadata", json());
+  if (all.is_null()) return {};
+  if (!all.is_object() || !all.contains("metadata") || !all["metadata"].is_object()) return {""};
+  std::vector<std::string> out;
+  std::set<std::string> listed;
+  for (const auto& [path, said] : all["metadata"].items()) {
+    listed.insert(path);
+    bool same = said.is_object();
+    try {
+      const json is = read_node(group / path);
+      for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs", "storage_transformers"}) {
+        // an empty list of transformers is as good as none
+        const auto value = [&](const json& j) { return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json(); };
+        same = same && value(said) == value(is);
+      }
+    } catch (const store_error&) {
+      same = false;
+    }
+    if (!same) out.push_back(path);
+  }
+  // readers of it do not see what it does not tell
+  std::vector<std::pair<store_folder, std::string>> todo{{group, ""}};
+  while (!todo.empty() && out.empty()) {
+    const auto [folder, prefix] = todo.back();
+    todo.pop_back();
+    for (const store_folder& child : folder.nodes()) {
+      const std::string path = prefix + child.last();
+      if (!listed.count(path)) out.push_back(path);
+      todo.emplace_back(child, path + "/");
+    }
+  }
+  return out;
+}
+
+}  // namespace zarrbits::verify

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One shard of a store, read a chunk at a time, so that it may be larger than the memory.
+//
+#ifndef ZARRBITS_VERIFY_ZARR_ZARR_SHARD_HPP
+#define ZARRBITS_VERIFY_ZARR_ZARR_SHARD_HPP
+
+#include "verify/zarr/store_reader.hpp"
+#include "verify/zarr/zarr_codecs.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace zarrbits::verify {
+
+class zarr_shard {
+ public:
+  // Reads the index. Throws store_error where it is damaged or does not fit.
+  zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs);
+
+  std::uint64_t chunks() const noexcept { return index_.size() / 2; }
+  // `chunk` counts in C order.
+  bool has(std::uint64_t chunk) const;
+  // As it is stored; has() it.
+  std::vector<std::byte> read(std::uint64_t chunk) const;
+
+ private:
+  std::unique_ptr<stored_object> object_;
+  std::vector<std::uint64_t> index_;  // offset and length of each chunk; all ones: there is none
+};
+
+}  // namespace zarrbits::verify
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store in one .zip file.
+//
+#include "convert/io/zip_archive.hpp"
+#include "verify/zarr/store_reader.hpp"
+
+#include <iterator>
+#include <utility>
+
+namespace zarrbits::verify {
+
+namespace {
+
+using conversion::zip_archive;
+
+// What is wrong with the file is what cannot be read of the store.
+template <class F>
+auto told_of_store(F&& f) {
+  try {
+    return f();
+  } catch (const conversion::zip_error& e) {
+    throw store_error(e.what());
+  } catch (const conversion::zip_not_supported& e) {
+    throw not_supported(e.what());
+  }
+}
+
+class zip_object final : public stored_object {
+ public:
+  zip_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
+  std::uint64_t size() const override { return place_.size; }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    told_of_store([&] { archive_.read(place_, offset, out); });
+  }
+
+ private:
+  const zip_archive& archive_;
+  zip_archive::place place_;
+};
+
+class zip_reader final : public store_reader {
+ public:
+  explicit zip_reader(const std::string& path) : archive_(path) {}
+
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    auto found = told_of_store([&] { return archive_.find(key); });
+    if (!found) return nullptr;
+    return std::make_unique<zip_object>(archive_, std::move(*found));
+  }
+
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+    const zip_archive::member_map& members = archive_.members();
+    const std::string prefix = folder.empty() ? "" : folder + "/";
+    for (auto i = members.lower_bound(prefix); i != members.end() && i->first.starts_with(prefix);) {
+      const std::size_t slash = i->first.find('/', prefix.size());
+      store_entry e;
+      e.name = i->first.substr(prefix.size(), slash - prefix.size());
+      e.is_folder = slash != std::string::npos;
+      if (!e.is_folder) e.size = i->second.size;
+      if (!each(e)) return;
+      // past the folder and what is in it: '0' follows '/'
+      i = e.is_folder ? members.lower_bound(prefix + e.name + '0') : std::next(i);
+    }
+  }
+
+ private:
+  zip_archive archive_;
+};
+
+}  // namespace
+
+std::shared_ptr<const store_reader> open_zip(const std::string& path) {
+  return told_of_store([&] { return std::make_shared<zip_reader>(path); });
+}
+
+}  // namespace zarrbits::verify
