@@ -38,7 +38,7 @@ struct work {
   std::size_t elements, bytes, encoded;
 
   work(const codec& made, const detail::kernel_table& k, std::size_t decoded_bytes)
-      : c(made), layout(c.state().layout), elements(decoded_bytes / c.element_size()), bytes(decoded_bytes) {
+      : c(made), layout(detail::access::state(c).layout), elements(decoded_bytes / c.element_size()), bytes(decoded_bytes) {
     layout.kernels = &k;
     layout.count_byte = padding::none;
     std::uint64_t size = 0;

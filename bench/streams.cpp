@@ -60,7 +60,7 @@ struct job {
 
   // Data for either direction.
   void prepare() const {
-    bench::fill(c.state().runs[0].how, decoded_buffer(), bytes);
+    bench::fill(detail::access::state(c).runs[0].how, decoded_buffer(), bytes);
     encode();
   }
   bool is_encoded() const { return decode() && std::memcmp(other_buffer(), decoded_buffer(), bytes) == 0; }
@@ -145,7 +145,7 @@ void add_range(const std::string& name, const codec& c, std::size_t bytes) {
   bench::add({.name = "range/decode/" + name, .kernels = detail::kernels().name, .bytes = bytes}, [=](row&) {
     j.prepare();
     const auto wanted = decoded_buffer() + first * c.element_size();
-    return subject{.run = [=] { return static_cast<bool>(decode_range(j.c, j.elements, j.encoded_bytes(), first, count, j.decoded_out())); },
+    return subject{.run = [=] { return static_cast<bool>(decode_range(j.c, j.elements, j.encoded_bytes(), {first, count}, j.decoded_out())); },
                    .verify = [=] { return std::memcmp(other_buffer(), wanted, bytes) == 0; }};
   });
 }

@@ -32,7 +32,7 @@ void add(std::vector<run>& runs, packing how, std::uint64_t count) {
 }
 
 void add_type(std::vector<run>& runs, const data_type& type, bool swap, const bytes_parameters& p) {
-  const detail::data_type_info& i = type.info();
+  const detail::data_type_info& i = detail::access::info(type);
   switch (i.kind) {
     case detail::type_kind::number: {
       packing how{.size = static_cast<std::uint8_t>(i.size), .type_bits = static_cast<std::uint8_t>(i.bits), .bits = static_cast<std::uint8_t>(i.bits), .whole = true};

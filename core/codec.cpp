@@ -59,11 +59,11 @@ std::uint64_t codec::encoded_size(std::uint64_t elements) const {
   return size;
 }
 
-byte_range codec::encoded_range(std::uint64_t elements, std::uint64_t first, std::uint64_t count) const {
+byte_range codec::encoded_range(std::uint64_t elements, element_range r) const {
   encoded_size(elements);  // so that nothing below overflows
   byte_range range;
-  if (!detail::element_range(state_->layout, elements, first, count, range))
-    throw error(errc::invalid_range, name() + ": elements " + std::to_string(first) + " and " + std::to_string(count) +
+  if (!detail::encoded_range(state_->layout, elements, r, range))
+    throw error(errc::invalid_range, name() + ": elements " + std::to_string(r.first) + " and " + std::to_string(r.count) +
                                          " from there on are not all within the " + std::to_string(elements) + " of the chunk");
   return range;
 }
@@ -90,6 +90,7 @@ std::string codec::explain(const failure& f) const {
     case errc::nonzero_padding: return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
     case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
     case errc::partial_element: return what + "the buffer for the decoded elements has " + found + " bytes, which is no whole number of " + type().name() + " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
+    case errc::element_size_mismatch: return what + "the elements in memory have " + found + " bytes each, but those of " + type().name() + " have " + std::to_string(l.element_size) + "; give elements of the codec's data type";
     case errc::element_count_mismatch: return what + (f.element < f.value ? "only " + std::to_string(f.element) + " elements came" : std::string("more elements came")) + " where " + found + " were announced; announce the right number";
     default: return what + f.code.message();
   }
@@ -143,14 +144,14 @@ codec make_codec(std::string name, const data_type& type, std::string json, std:
   l.kernels = &kernels();
   l.element_size = type.element_size();
   for (const run& r : s->runs) l.element_bits += std::uint64_t{r.count} * r.how.encoded_bits();
-  return codec(std::move(s));
+  return access::make(std::move(s));
 }
 
 codec with_kernels(const codec& c, const kernel_table& k) {
-  auto s = std::make_shared<codec_state>(c.state());
+  auto s = std::make_shared<codec_state>(access::state(c));
   s->layout.runs = s->runs;
   s->layout.kernels = &k;
-  return codec(std::move(s));
+  return access::make(std::move(s));
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_CORE_CODEC_STATE_HPP
 #define ZARRBITS_CORE_CODEC_STATE_HPP
 
+#include "core/access.hpp"
 #include "core/packing.hpp"
 
 #include <zarrbits/codec.hpp>

@@ -112,7 +112,7 @@ std::uint64_t length_bytes(const std::string& name, const json_value& configurat
 }
 
 // The unit of time that the values of numpy.datetime64 and numpy.timedelta64 count. No bit depends on it.
-void check_time(const std::string& name, const json_value& configuration) {
+void set_time(data_type_info& i, const std::string& name, const json_value& configuration) {
   constexpr std::string_view units[] = {"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "\u03bcs", "ns", "ps", "fs", "as", "generic"};
   const auto unit = configuration.find("unit"), scale = configuration.find("scale_factor");
   if (unit == configuration.end() || !unit->is_string() || std::find(std::begin(units), std::end(units), unit->get<std::string>()) == std::end(units))
@@ -122,6 +122,23 @@ void check_time(const std::string& name, const json_value& configuration) {
   for (const auto& [key, value] : configuration.items())
     if (key != "unit" && key != "scale_factor")
       refuse("data type " + name + ": unknown configuration key " + in_quotes(key) + "; the keys are \"unit\" and \"scale_factor\"");
+  i.unit = unit->get<std::string>();
+  if (i.unit == "\u03bcs") i.unit = "us";  // numpy takes both for the same
+  i.scale_factor = scale->get<std::uint64_t>();
+}
+
+std::string family_of(const std::string& name, type_kind kind) {
+  if (name == "complex_float32") return "complex64";
+  if (name == "complex_float64") return "complex128";
+  return kind == type_kind::raw && name[0] == 'r' && name != "raw_bytes" ? "r" : name;
+}
+
+// What parse() ends with: the name and the text as given.
+std::shared_ptr<const data_type_info> named(data_type_info i, const std::string& name, const json_value& j) {
+  i.family = family_of(name, i.kind);
+  i.name = name;
+  i.json = j.dump();
+  return std::make_shared<const data_type_info>(std::move(i));
 }
 
 data_type_info struct_info(const json_value& configuration, int depth);
@@ -138,10 +155,7 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
         refuse("data type " + in_quotes(name) + " needs a configuration; give its JSON object");
       refuse("data type " + in_quotes(name) + " does not exist; give a Zarr name such as bool, uint16, int4, float32 or complex64");
     }
-    i = std::move(*found);
-    i.name = name;
-    i.json = j.dump();
-    return std::make_shared<const data_type_info>(std::move(i));
+    return named(std::move(*found), name, j);
   }
   if (!j.is_object()) refuse("data type " + in_quotes(j.dump(-1, ' ', false, json_value::error_handler_t::replace)) + " is neither a name nor an object");
   const auto name_it = j.find("name");
@@ -164,15 +178,13 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
     auto found = by_name(name);
     if (!found) return parse(json_value(name), depth);  // for the sentence
     if (name.rfind("numpy.", 0) == 0) {
-      if (!configuration.empty()) check_time(name, configuration);
+      if (!configuration.empty()) set_time(*found, name, configuration);
     } else if (!configuration.empty()) {
       refuse("data type " + in_quotes(name) + " takes no configuration");
     }
     i = std::move(*found);
   }
-  i.name = name;
-  i.json = j.dump();
-  return std::make_shared<const data_type_info>(std::move(i));
+  return named(std::move(i), name, j);
 }
 
 data_type_info struct_info(const json_value& configuration, int depth) {
@@ -186,12 +198,13 @@ data_type_info struct_info(const json_value& configuration, int depth) {
   for (const json_value& f : *fields) {
     if (!f.is_object() || !f.contains("name") || !f["name"].is_string() || !f.contains("data_type"))
       refuse("data type \"struct\": each field is an object with \"name\", a string, and \"data_type\"");
-    if (const auto name = f["name"].get<std::string>(); !names.insert(name).second)
-      refuse("data type \"struct\": two fields have the name " + in_quotes(name) + "; give each its own");
+    const auto name = f["name"].get<std::string>();
+    if (!names.insert(name).second) refuse("data type \"struct\": two fields have the name " + in_quotes(name) + "; give each its own");
     const data_type type(f["data_type"].dump());
     size += type.element_size();
     if (size > largest_element) refuse("data type \"struct\": larger than 2 GiB");
     i.fields.push_back(type);
+    i.field_names.push_back(name);
   }
   i.element_size = static_cast<std::size_t>(size);
   return i;
@@ -223,6 +236,12 @@ unsigned data_type::component_bits() const noexcept { return info_->bits; }
 unsigned data_type::component_size() const noexcept { return info_->size; }
 bool data_type::is_signed() const noexcept { return info_->is_signed; }
 bool data_type::is_bool() const noexcept { return info_->is_bool; }
+
+bool operator==(const data_type& a, const data_type& b) noexcept {
+  const data_type_info &x = detail::access::info(a), &y = detail::access::info(b);
+  return &x == &y || (x.family == y.family && x.element_size == y.element_size && x.unit == y.unit && x.scale_factor == y.scale_factor &&
+                      x.field_names == y.field_names && x.fields == y.fields);
+}
 
 bool data_type::has_byte_order() const noexcept {
   switch (info_->kind) {

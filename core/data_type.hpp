@@ -2,6 +2,8 @@
 #ifndef ZARRBITS_CORE_DATA_TYPE_HPP
 #define ZARRBITS_CORE_DATA_TYPE_HPP
 
+#include "core/access.hpp"
+
 #include <zarrbits/data_type.hpp>
 
 #include <cstddef>
@@ -29,6 +31,12 @@ struct data_type_info {
   bool is_bool = false;
   std::size_t element_size = 1;
   std::vector<data_type> fields;  // struct: the fields' types, in order, without gaps
+
+  // what operator== compares beside these
+  std::string family;                    // the name, but one for all r<N>, and of an alias the name that it stands for
+  std::string unit;                      // numpy.datetime64, numpy.timedelta64: "" where there is no configuration
+  std::uint64_t scale_factor = 0;
+  std::vector<std::string> field_names;
 };
 
 }  // namespace zarrbits::detail

@@ -103,7 +103,8 @@ failure decode_elements(const layout& l, std::uint64_t elements, std::span<const
   return decode_body(l, elements, body.data(), out);
 }
 
-bool element_range(const layout& l, std::uint64_t elements, std::uint64_t first, std::uint64_t count, byte_range& range) noexcept {
+bool encoded_range(const layout& l, std::uint64_t elements, element_range r, byte_range& range) noexcept {
+  const auto [first, count] = r;
   if (first > elements || count > elements - first) return false;
   // bits of 8 elements are bytes, so that no product of bits can overflow where the chunk's size did not
   const auto bits_within = [&](std::uint64_t e) { return e % 8 * (l.element_bits % 8); };
@@ -114,7 +115,8 @@ bool element_range(const layout& l, std::uint64_t elements, std::uint64_t first,
   return true;
 }
 
-failure decode_range(const layout& l, std::uint64_t first, std::uint64_t count, const std::byte* in, std::byte* out) noexcept {
+failure decode_range(const layout& l, element_range r, const std::byte* in, std::byte* out) noexcept {
+  const auto [first, count] = r;
   if (count == 0) return {};
   const packing& p = l.runs[0].how;
   std::size_t bit = first % 8 * (l.element_bits % 8) % 8;

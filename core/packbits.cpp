@@ -30,7 +30,7 @@ std::string json_of(const data_type& type, const packbits_parameters& p, unsigne
 }  // namespace
 
 codec packbits(const data_type& type, const packbits_parameters& p) {
-  const detail::data_type_info& i = type.info();
+  const detail::data_type_info& i = detail::access::info(type);
   if (i.kind != detail::type_kind::number)
     throw error(errc::unsupported_data_type, "packbits: data type " + type.name() +
                                                  " is not a number, and packbits takes bool, integers, floats and complex numbers; use \"bytes\"");

@@ -88,12 +88,12 @@ unsigned padding_bits(const layout& l, std::uint64_t elements) noexcept;
 failure encode_elements(const layout& l, std::uint64_t elements, const std::byte* in, std::byte* out) noexcept;
 failure decode_elements(const layout& l, std::uint64_t elements, std::span<const std::byte> in, std::byte* out) noexcept;
 
-// The bytes of an encoded chunk that hold `count` elements from `first` on; false where these are not all among its `elements`. The
-// size of the whole chunk must be known to fit.
-bool element_range(const layout& l, std::uint64_t elements, std::uint64_t first, std::uint64_t count, byte_range& range) noexcept;
+// The bytes of an encoded chunk that hold the elements of `r`; false where these are not all among its `elements`. The size of the whole
+// chunk must be known to fit.
+bool encoded_range(const layout& l, std::uint64_t elements, element_range r, byte_range& range) noexcept;
 
 // Decodes these elements from these bytes.
-failure decode_range(const layout& l, std::uint64_t first, std::uint64_t count, const std::byte* in, std::byte* out) noexcept;
+failure decode_range(const layout& l, element_range r, const std::byte* in, std::byte* out) noexcept;
 
 }  // namespace zarrbits::detail
 

@@ -116,7 +116,7 @@ failure encoder::failure() const noexcept { return failure_of(carry_); }
 
 progress encoder::step(std::span<const std::byte> in, std::span<std::byte> out) noexcept {
   carry& c = carry_;
-  const layout& l = codec_.state().layout;
+  const layout& l = detail::access::state(codec_).layout;
   if (c.error != 0) return stuck(c);
   if (c.phase == finished) return in.empty() ? progress{} : failed(c, 0, 0, errc::trailing_data, c.elements);
   std::size_t i = 0, o = 0;
@@ -169,7 +169,7 @@ progress encoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
 
 progress encoder::finish(std::span<std::byte> out) noexcept {
   carry& c = carry_;
-  const layout& l = codec_.state().layout;
+  const layout& l = detail::access::state(codec_).layout;
   if (c.error != 0) return stuck(c);
   if (c.phase == finished) return {0, 0, true, {}};
   const progress p = step({}, out);  // the count byte in front, and whole bytes that wait
@@ -234,7 +234,7 @@ bool deliver(carry& c, std::span<std::byte> out, std::size_t& o) noexcept {
 
 progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) noexcept {
   carry& c = carry_;
-  const layout& l = codec_.state().layout;
+  const layout& l = detail::access::state(codec_).layout;
   if (c.error != 0) return stuck(c);
   std::size_t i = 0, o = 0;
   // without a count, the last data byte (whose padding the count byte tells), and the count byte, cannot be known until the end
@@ -303,7 +303,7 @@ progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
 
 progress decoder::finish(std::span<std::byte> out) noexcept {
   carry& c = carry_;
-  const layout& l = codec_.state().layout;
+  const layout& l = detail::access::state(codec_).layout;
   if (c.error != 0) return stuck(c);
   std::size_t o = 0;
   if (!deliver(c, out, o)) return {0, o, false, {}};

@@ -73,30 +73,22 @@ void range_reader::open(encoded_source& below) {
 
 // As the streaming decoder reads it: the count byte decides, and without one every whole element counts.
 std::uint64_t range_reader::derive_elements(encoded_source& below, std::uint64_t encoded) {
-  const std::uint64_t k = codec_.element_bits();
-  if (k == 0)
+  if (codec_.element_bits() == 0)
     throw codec_error({.code = errc::element_count_required}, codec_.name() + ": elements of " + codec_.type().name() +
                                                                   " take no bytes, so that their number does not follow from the "
                                                                   "size of the device; give it");
   const bool counted = codec_.encoded_size(0) != 0;
-  if (counted && encoded == 0) fail({.code = errc::truncated});
-  const std::uint64_t payload = encoded - (counted ? 1 : 0);
-  if (payload > std::numeric_limits<std::uint64_t>::max() / 8) fail({.code = errc::size_overflow, .value = encoded});
-  std::uint64_t bits = payload * 8;
+  unsigned char count = 0;
   if (counted) {
+    if (encoded == 0) fail({.code = errc::truncated});
     const std::uint64_t at = codec_.needs_element_count() ? 0 : encoded - 1;  // first_byte or last_byte
     seek_device(below, at);
-    char count = 0;
-    if (below.read(&count, 1) != 1) fail({.code = errc::truncated});
+    if (below.read(reinterpret_cast<char*>(&count), 1) != 1) fail({.code = errc::truncated});
     device_position_ = at + 1;
     ++total_in_;
-    const std::uint64_t padding = static_cast<unsigned char>(count);
-    if (padding > 7 || padding > bits || (bits - padding) % k != 0)
-      fail({.code = errc::invalid_padding_count, .element = bits / k, .value = padding});
-    bits -= padding;
   }
-  const std::uint64_t elements = bits / k;
-  if (codec_.encoded_size(elements) != encoded) fail({.code = errc::truncated, .element = elements});
+  std::uint64_t elements = 0;
+  if (const zarrbits::failure f = zarrbits::detail::derive_elements(codec_, encoded, count, elements)) fail(f);
   return elements;
 }
 
@@ -144,13 +136,13 @@ bool range_reader::fetch(encoded_source& below, const byte_range& range, std::sp
 // with it, because a stream buffer reads ahead of what its user asked for. 0: the device would block.
 std::uint64_t range_reader::decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) {
   std::span<const std::byte> bytes;
-  if (!fetch(below, codec_.encoded_range(*elements_, first, count), bytes)) return 0;
-  chunk_result r = decode_range_bytes(codec_, *elements_, bytes, first, count, out);
+  if (!fetch(below, codec_.encoded_range(*elements_, {first, count}), bytes)) return 0;
+  chunk_result r = decode_range_bytes(codec_, *elements_, bytes, {first, count}, out);
   if (r) return count;
   if (r.failure.element <= first || r.failure.element >= first + count) fail(r.failure);
   count = r.failure.element - first;
-  bytes = bytes.first(static_cast<std::size_t>(codec_.encoded_range(*elements_, first, count).size));
-  r = decode_range_bytes(codec_, *elements_, bytes, first, count,
+  bytes = bytes.first(static_cast<std::size_t>(codec_.encoded_range(*elements_, {first, count}).size));
+  r = decode_range_bytes(codec_, *elements_, bytes, {first, count},
                          out.first(static_cast<std::size_t>(count) * codec_.element_size()));
   if (!r) fail(r.failure);
   return count;

@@ -1,24 +1,50 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole chunks, into buffers that you own. No allocation, no exceptions, nothing read or written outside the spans.
+// Whole chunks, and ranges of their elements.
 //
-//   auto c = zarrbits::packbits("uint16", {.last_bit = 11});
+//   const auto c = zarrbits::packbits("uint16", {.last_bit = 11});
+//   const std::vector<std::uint16_t> pixels = {0xABC, 0x123, 0xFFF};
+//   const std::vector<std::byte> encoded = zarrbits::encode(c, pixels);               // throws data_error
+//   const std::vector<std::uint16_t> back = zarrbits::decode<std::uint16_t>(c, encoded, pixels.size());
+//
+// Into buffers that you own, without allocation, without exceptions, as fast as it goes:
+//
 //   std::vector<std::byte> out(c.encoded_size(pixels.size()));
-//   auto r = zarrbits::encode_chunk(c, std::as_bytes(std::span(pixels)), out);
+//   const auto r = zarrbits::encode_chunk(c, pixels, out);
 //   if (!r) std::cerr << c.explain(r.failure) << '\n';
+//
+// Elements are given as they lie in memory: any contiguous range (std::vector, std::array, std::span) of a type with the size of the data type's element, in
+// this machine's byte order: std::uint16_t for uint16, bool or std::uint8_t for bool, std::complex<float> for complex64, a struct for raw bytes.
+// Ranges of std::byte are taken as memory that holds such elements.
 //
 #ifndef ZARRBITS_CHUNK_HPP
 #define ZARRBITS_CHUNK_HPP
 
 #include <zarrbits/codec.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <ranges>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 namespace zarrbits {
 
-struct chunk_result {
+// A type that an element may have in memory.
+template <class T>
+concept element = std::is_trivially_copyable_v<T> && !std::same_as<std::remove_cv_t<T>, std::byte>;
+
+// Elements that lie in memory one after the other; std::vector<bool> does not.
+template <class R>
+concept elements_in_memory = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && element<std::ranges::range_value_t<R>>;
+
+template <class R>
+concept writable_elements = elements_in_memory<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+struct [[nodiscard]] chunk_result {
   std::size_t size = 0;       // bytes written
   zarrbits::failure failure;  // what went wrong; then the contents of the output are unspecified
 
@@ -30,18 +56,82 @@ struct chunk_result {
 // decoded one, that is for `bytes`: the byte order is then reversed in place.
 chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
 
-// Decodes a chunk into `decoded`, whose size says how many elements there are (a size that is no whole number of them is partial_element). `encoded` must have exactly encoded_size() bytes: "too
-// short" and "too long" are errors, and so is a count byte that disagrees. In place as above.
+// Decodes a chunk into `decoded`, whose size says how many elements there are (a size that is no whole number of them is partial_element).
+// `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count byte that disagrees. In place
+// as above.
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
 
-// Decodes elements first .. first + count - 1 of a chunk of `elements`, and reads only the bytes of encoded_range(). `encoded` is the whole
-// chunk (the bytes outside the range need not be readable). `decoded` must hold count elements.
-chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, std::uint64_t first,
-                          std::uint64_t count, std::span<std::byte> decoded) noexcept;
+// Decodes the elements of `range` of a chunk of `elements`, and reads only the bytes of c.encoded_range(elements, range). `encoded` is the
+// whole chunk (the bytes outside the range need not be readable). `decoded` must hold range.count elements.
+chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
+                          std::span<std::byte> decoded) noexcept;
 
-// The same where only the bytes of encoded_range(elements, first, count) are at hand.
-chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> range, std::uint64_t first,
-                                std::uint64_t count, std::span<std::byte> decoded) noexcept;
+// The same where only the bytes of c.encoded_range(elements, range) are at hand.
+chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
+                                std::span<std::byte> decoded) noexcept;
+
+namespace detail {
+
+// element_size_mismatch, unless elements of the codec's data type have `size` bytes.
+failure wrong_size(const codec& c, std::size_t size) noexcept;
+
+// How many elements an encoded chunk of `size` bytes has, whose count byte is `count` (without one: any). Without a count byte every whole
+// element counts. element_count_required where elements take no bits.
+failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
+
+// How many objects of `size` bytes decode() makes: elements, or where `size` is 0, the bytes of all elements. Throws data_error where `encoded`
+// is no chunk of so many elements.
+std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements, std::size_t size);
+void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);
+
+template <class R>
+inline constexpr std::size_t size_in = sizeof(std::ranges::range_value_t<R>);
+
+}  // namespace detail
+
+// The same for elements of a type. One whose size is not that of the data type's element is refused (element_size_mismatch).
+template <elements_in_memory R>
+chunk_result encode_chunk(const codec& c, const R& decoded, std::span<std::byte> encoded) noexcept {
+  if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
+  return encode_chunk(c, std::as_bytes(std::span(decoded)), encoded);
+}
+template <writable_elements R>
+chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, R&& decoded) noexcept {
+  if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
+  return decode_chunk(c, encoded, std::as_writable_bytes(std::span(decoded)));
+}
+template <writable_elements R>
+chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range, R&& decoded) noexcept {
+  if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
+  return decode_range(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
+}
+template <writable_elements R>
+chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
+                                R&& decoded) noexcept {
+  if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
+  return decode_range_bytes(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
+}
+
+// A chunk of these elements. Throws data_error where one of them is refused, `error` (size_overflow) where the result is too large.
+[[nodiscard]] std::vector<std::byte> encode(const codec& c, std::span<const std::byte> decoded);
+
+template <elements_in_memory R>
+[[nodiscard]] std::vector<std::byte> encode(const codec& c, const R& decoded) {
+  if (const failure f = detail::wrong_size(c, detail::size_in<R>)) throw data_error(f, c.explain(f));
+  return encode(c, std::as_bytes(std::span(decoded)));
+}
+
+// The elements of a chunk, as a vector of T (not bool, whose vector is none of bools in memory: use std::uint8_t; std::byte gives the
+// memory of elements of any type). `elements`: how many the chunk has; any other length is then an error. Without it, the count byte
+// decides; where there is none (packbits with padding_encoding none), every whole element comes out, and up to 7 of them may be padding.
+// Throws data_error, and `error` (size_overflow) where no chunk can have so many elements.
+template <class T>
+  requires(element<T> || std::same_as<T, std::byte>) && (!std::same_as<T, bool>)
+[[nodiscard]] std::vector<T> decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements = {}) {
+  std::vector<T> decoded(detail::count_to_decode(c, encoded, elements, std::same_as<T, std::byte> ? 0 : sizeof(T)));
+  detail::decode_or_throw(c, encoded, std::as_writable_bytes(std::span(decoded)));
+  return decoded;
+}
 
 }  // namespace zarrbits
 

@@ -22,12 +22,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace zarrbits {
 
 namespace detail {
+struct access;
 struct codec_state;
-}
+}  // namespace detail
 
 // How json() spells the keys of packbits: as published in the Zarr extension registry (first_byte, last_byte), or as in the text
 // that came before it (start_byte, end_byte). zarrbits reads both.
@@ -39,8 +41,19 @@ struct byte_range {
   std::uint64_t size = 0;
 };
 
+// `count` elements from the element `first` on, counted in C order from the first one of the chunk.
+struct element_range {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+// Copies are cheap, share what they hold, and may be used by many threads at once. Moving from a codec copies it: a codec that was moved
+// from is what it was before, so that there is no empty one.
 class codec {
  public:
+  codec(const codec&) noexcept = default;
+  codec& operator=(const codec&) noexcept = default;
+
   // The Zarr name: "bytes", "packbits", "numcodecs.packbits".
   const std::string& name() const noexcept;
   const data_type& type() const noexcept;
@@ -57,9 +70,8 @@ class codec {
   std::uint64_t decoded_size(std::uint64_t elements) const;
   std::uint64_t encoded_size(std::uint64_t elements) const;
 
-  // Which bytes of an encoded chunk of `elements` hold elements first .. first + count - 1. Throws `error` (invalid_range,
-  // size_overflow).
-  byte_range encoded_range(std::uint64_t elements, std::uint64_t first, std::uint64_t count) const;
+  // Which bytes of an encoded chunk of `elements` hold those of `range`. Throws `error` (invalid_range, size_overflow).
+  byte_range encoded_range(std::uint64_t elements, element_range range) const;
 
   // True where encoding a stream needs the number of elements before the data (packbits with padding_encoding first_byte).
   bool needs_element_count() const noexcept;
@@ -67,11 +79,10 @@ class codec {
   // A whole sentence: codec, element, value, what to do.
   std::string explain(const failure& f) const;
 
-  // For the transforms; core/codec_state.hpp has the definition.
-  explicit codec(std::shared_ptr<const detail::codec_state> s) noexcept : state_(std::move(s)) {}
-  const detail::codec_state& state() const noexcept { return *state_; }
-
  private:
+  friend struct detail::access;
+  explicit codec(std::shared_ptr<const detail::codec_state> s) noexcept : state_(std::move(s)) {}
+
   std::shared_ptr<const detail::codec_state> state_;
 };
 

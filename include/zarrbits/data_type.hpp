@@ -8,7 +8,7 @@
 //   t.component_bits();  // 32
 //   zarrbits::data_type s = R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}})";
 //
-// A data type is a small value; copies are cheap.
+// A data type is a small value; copies are cheap. Moving from one copies it, so that none is ever empty.
 //
 #ifndef ZARRBITS_DATA_TYPE_HPP
 #define ZARRBITS_DATA_TYPE_HPP
@@ -21,8 +21,9 @@
 namespace zarrbits {
 
 namespace detail {
+struct access;
 struct data_type_info;
-}
+}  // namespace detail
 
 class data_type {
  public:
@@ -32,9 +33,12 @@ class data_type {
   data_type(const std::string& name_or_json) : data_type(std::string_view(name_or_json)) {}
   data_type(std::string_view name_or_json);
 
+  data_type(const data_type&) noexcept = default;
+  data_type& operator=(const data_type&) noexcept = default;
+
   // The Zarr name: "uint16", "struct".
   const std::string& name() const noexcept;
-  // The JSON as it stands in zarr.json: "\"uint16\"", or an object for types with a configuration.
+  // The JSON as it was given, on one line: "\"uint16\"", or an object.
   const std::string& json() const noexcept;
 
   // Bytes of one element in memory, and in the `bytes` codec. Sub-byte types take a whole byte.
@@ -51,12 +55,14 @@ class data_type {
   // True where the order of the bytes matters, that is where `bytes` needs "endian".
   bool has_byte_order() const noexcept;
 
-  friend bool operator==(const data_type& a, const data_type& b) noexcept { return a.json() == b.json(); }
-
-  // For the codecs themselves; core/data_type.hpp has the definition.
-  const detail::data_type_info& info() const noexcept { return *info_; }
+  // The same data type, however it is spelled: as a name, a string or an object, with or without an empty configuration, with its keys in
+  // any order. Aliases are the same too: complex_float32 and complex64, complex_float64 and complex128, the units "us" and "\u03bcs". Two
+  // structs are the same where their fields have the same names and data types in the same order.
+  friend bool operator==(const data_type& a, const data_type& b) noexcept;
 
  private:
+  friend struct detail::access;
+
   std::shared_ptr<const detail::data_type_info> info_;
 };
 

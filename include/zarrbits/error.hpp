@@ -8,8 +8,9 @@
 //     // packbits: "last_bit" is 16, but uint16 has bits 0 to 15; ...
 //   }
 //
-// A wrong configuration throws `error` when the codec is made. Wrong *data* never throws in the core: transforms and chunk
-// functions return a std::error_code, and a `failure` says which element it was and what it held.
+// A wrong configuration throws `error` when the codec is made. Wrong *data* is a std::error_code that transforms and chunk functions return,
+// with a `failure` that says which element it was and what it held. Only encode() and decode(), which return vectors, throw it, as
+// `data_error`.
 //
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
@@ -22,25 +23,27 @@
 
 namespace zarrbits {
 
+// The numbers stay what they are: they may be stored, or go through interfaces of C.
 enum class errc {
   // configuration: thrown as `error`
-  invalid_data_type = 1,     // no such data type, or one with a wrong configuration
-  invalid_codec,             // no such codec, or JSON that is not a codec
-  invalid_configuration,     // a key, a value or a combination that the codec does not take
-  unsupported_data_type,     // the codec does not take this data type
-  element_count_required,    // padding_encoding first_byte needs the number of elements before the data
-  size_overflow,             // a size that does not fit in 64 bits (or in this machine's memory)
+  invalid_data_type = 1,        // no such data type, or one with a wrong configuration
+  invalid_codec = 2,            // no such codec, or JSON that is not a codec
+  invalid_configuration = 3,    // a key, a value or a combination that the codec does not take
+  unsupported_data_type = 4,    // the codec does not take this data type
+  element_count_required = 5,   // padding_encoding first_byte needs the number of elements before the data
+  size_overflow = 6,            // a size that does not fit in 64 bits (or in this machine's memory)
   // data: returned as std::error_code
-  value_does_not_fit,        // encode would lose bits of this value
-  invalid_bool,              // a bool that is neither 0 nor 1
-  truncated,                 // the data ends too early
-  trailing_data,             // the data goes on after its end
-  invalid_padding_count,     // the count byte disagrees with the data
-  nonzero_padding,           // padding bits are set (only where strict_padding asks)
-  element_count_mismatch,    // more or fewer elements than were announced
-  buffer_too_small,          // the caller's output buffer does not hold the result
-  invalid_range,             // a range of elements outside the chunk
-  partial_element,           // decode: the size of the output buffer is no whole number of elements
+  value_does_not_fit = 7,       // encode would lose bits of this value
+  invalid_bool = 8,             // a bool that is neither 0 nor 1
+  truncated = 9,                // the data ends too early
+  trailing_data = 10,           // the data goes on after its end
+  invalid_padding_count = 11,   // the count byte disagrees with the data
+  nonzero_padding = 12,         // padding bits are set (only where strict_padding asks)
+  element_count_mismatch = 13,  // more or fewer elements than were announced
+  buffer_too_small = 14,        // the caller's output buffer does not hold the result
+  invalid_range = 15,           // a range of elements outside the chunk
+  partial_element = 16,         // decode: the size of the output buffer is no whole number of elements
+  element_size_mismatch = 17,   // the elements in memory have another size than those of the data type
 };
 
 // The category of `errc`; its name is "zarrbits", its messages are short sentences without the details of `failure`.
@@ -61,6 +64,9 @@ class error : public std::runtime_error {
   error(errc code, const std::string& what) : std::runtime_error(what), code_(make_error_code(code)) {}
   const std::error_code& code() const noexcept { return code_; }
 
+ protected:
+  error(std::error_code code, const std::string& what) : std::runtime_error(what), code_(code) {}
+
  private:
   std::error_code code_;
 };
@@ -72,6 +78,17 @@ struct failure {
   std::uint64_t value = 0;    // bits of the refused component, the count byte, or the number found, according to `code`
 
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
+};
+
+// Wrong data, from the functions that return what they made: encode() and decode() of <zarrbits/chunk.hpp>. what() is the sentence of
+// codec::explain().
+class data_error : public error {
+ public:
+  data_error(const zarrbits::failure& f, const std::string& what) : error(f.code, what), failure_(f) {}
+  const zarrbits::failure& failure() const noexcept { return failure_; }
+
+ private:
+  zarrbits::failure failure_;
 };
 
 }  // namespace zarrbits

@@ -31,7 +31,7 @@
 
 namespace zarrbits {
 
-struct progress {
+struct [[nodiscard]] progress {
   std::size_t consumed = 0;  // bytes taken from the front of the input
   std::size_t produced = 0;  // bytes written to the front of the output
   bool done = false;         // finish() only: all output has been delivered

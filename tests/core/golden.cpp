@@ -93,13 +93,13 @@ BOOST_AUTO_TEST_CASE(any_range_of_elements_decodes_to_the_same_values_and_touche
     BOOST_REQUIRE(zarrbits::decode_chunk(c, *v.encoded, all));
     for (int turn = 0; turn < 6; ++turn) {
       const std::uint64_t first = random() % v.elements, count = 1 + random() % (v.elements - first);
-      const auto range = c.encoded_range(v.elements, first, count);
+      const auto range = c.encoded_range(v.elements, {first, count});
       // only the range is readable: the byte before it, or behind it, is not
       const auto bytes = turn % 2 ? guarded.front(range.size) : guarded.back(range.size);
       std::copy_n(v.encoded->begin() + static_cast<std::ptrdiff_t>(range.offset), range.size, bytes.begin());
       const std::span<const std::byte> whole(bytes.data() - range.offset, v.encoded->size());
       golden::bytes out(c.decoded_size(count), std::byte{0x5a});
-      const auto r = zarrbits::decode_range(c, v.elements, whole, first, count, out);
+      const auto r = zarrbits::decode_range(c, v.elements, whole, {first, count}, out);
       BOOST_REQUIRE_MESSAGE(r, v.name() + ": " + c.explain(r.failure));
       const auto from = all.begin() + static_cast<std::ptrdiff_t>(first * c.element_size());
       BOOST_TEST(std::equal(out.begin(), out.end(), from), v.name() + " elements " + std::to_string(first) + " + " + std::to_string(count));

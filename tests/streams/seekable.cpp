@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_random_seeks_read_only_the_bytes_of_their_elemen
         BOOST_REQUIRE_EQUAL(d.read(source, got.data(), static_cast<std::streamsize>(got.size())),
                             static_cast<std::streamsize>(2 * m));
         BOOST_REQUIRE(got == v.substr(2 * first, 2 * m));
-        allowed += camera(p).encoded_range(n, first, m).size;
+        allowed += camera(p).encoded_range(n, {first, m}).size;
         BOOST_REQUIRE_LE(device.bytes_read, allowed);
       }
       BOOST_CHECK_EQUAL(d.total_in(), device.bytes_read);
