@@ -37,7 +37,7 @@ install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmak
 # Headers of parts that were not built stay away, so that a missing part shows when compiling and not when linking.
 set(unbuilt_headers)
 if(NOT TARGET zarrbits_streams)
-  list(APPEND unbuilt_headers PATTERN iostreams.hpp EXCLUDE)
+  list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)
 endif()
 if(NOT TARGET zarrbits_convert)
   list(APPEND unbuilt_headers PATTERN convert.hpp EXCLUDE)

@@ -29,19 +29,17 @@ constexpr std::size_t width = 1024, height = 1024;
 
 using bytes = std::vector<char>;
 
-bytes noisy_frame() {
+std::vector<std::uint16_t> noisy_frame() {
   std::mt19937 random(12);
-  bytes frame;
-  for (std::size_t i = 0; i < width * height; ++i) {
-    const auto value = static_cast<std::uint16_t>((i / width + i % width + random() % 64) & 0xFFF);
-    frame.insert(frame.end(), reinterpret_cast<const char*>(&value), reinterpret_cast<const char*>(&value + 1));
-  }
+  std::vector<std::uint16_t> frame(width * height);
+  for (std::size_t i = 0; i < frame.size(); ++i)
+    frame[i] = static_cast<std::uint16_t>((i / width + i % width + random() % 64) & 0xFFF);
   return frame;
 }
 
-bytes mask() {
+std::vector<std::uint8_t> mask() {
   std::mt19937 random(1);
-  bytes mask(width * height, 0);
+  std::vector<std::uint8_t> mask(width * height, 0);
   for (std::size_t i = 0; i < mask.size(); ++i) {
     const auto x = static_cast<long>(i % width) - 512, y = static_cast<long>(i / width) - 512;
     mask[i] = x * x + y * y < 300 * 300 + static_cast<long>(random() % 40000);  // a disc with a frayed edge
@@ -50,26 +48,26 @@ bytes mask() {
 }
 
 // Writes through the filters that `push` puts first, in the order in which the data meets them.
-template <class Push>
-bytes written(const bytes& elements, Push push) {
+template <class Elements, class Push>
+bytes written(const Elements& elements, Push push) {
   bytes out;
   io::filtering_ostream stream;
   push(stream);
   stream.push(io::back_inserter(out));
-  stream.write(elements.data(), static_cast<std::streamsize>(elements.size()));
+  zarrbits::iostreams::write_elements(stream, elements);
   stream.reset();
   return out;
 }
 
 // The same order again: in an input stream too, the filter that is nearest to the program comes first.
-template <class Push>
-bool reads_back(const bytes& in, const bytes& elements, Push push) {
-  bytes back(elements.size());
+template <class Elements, class Push>
+bool reads_back(const bytes& in, const Elements& elements, Push push) {
+  Elements back(elements.size());
   io::filtering_istream stream;
   push(stream);
   stream.push(io::array_source(in.data(), in.size()));
   stream.exceptions(std::ios::badbit);  // errors of the filters as exceptions; a stream without a device is bad, so not before
-  stream.read(back.data(), static_cast<std::streamsize>(back.size()));
+  zarrbits::iostreams::read_elements(stream, back);
   return stream && stream.peek() == std::char_traits<char>::eof() && back == elements;  // peek(): the chunk is checked at its end
 }
 
@@ -78,9 +76,11 @@ void report(const char* how, std::size_t size, std::size_t of) {
             << std::setprecision(2) << static_cast<double>(of) / static_cast<double>(size) << " : 1\n";
 }
 
-bool show(const char* title, const bytes& elements, const zarrbits::codec& codec) {
+template <class Elements>
+bool show(const char* title, const Elements& elements, const zarrbits::codec& codec) {
+  const std::size_t size = elements.size() * codec.element_size();
   const zarrbits::iostreams::encoder encoder(codec);
-  const zarrbits::iostreams::decoder decoder(codec, elements.size() / codec.element_size());
+  const zarrbits::iostreams::decoder decoder(codec, elements.size());
   const auto pack = [&](auto& s) { s.push(encoder); };
   const auto zlib = [&](auto& s) { s.push(io::zlib_compressor()); };
   const auto pack_zlib = [&](auto& s) { s.push(encoder), s.push(io::zlib_compressor()); };
@@ -88,11 +88,11 @@ bool show(const char* title, const bytes& elements, const zarrbits::codec& codec
 
   const bytes packed_zlib = written(elements, pack_zlib), packed_zstd = written(elements, pack_zstd);
   std::cout << title << '\n';
-  report("in memory", elements.size(), elements.size());
-  report("packbits", written(elements, pack).size(), elements.size());
-  report("zlib", written(elements, zlib).size(), elements.size());
-  report("packbits + zlib", packed_zlib.size(), elements.size());
-  report("packbits + zstd", packed_zstd.size(), elements.size());
+  report("in memory", size, size);
+  report("packbits", written(elements, pack).size(), size);
+  report("zlib", written(elements, zlib).size(), size);
+  report("packbits + zlib", packed_zlib.size(), size);
+  report("packbits + zstd", packed_zstd.size(), size);
   const bool same = reads_back(packed_zlib, elements, [&](auto& s) { s.push(decoder), s.push(io::zlib_decompressor()); }) &&
                     reads_back(packed_zstd, elements, [&](auto& s) { s.push(decoder), s.push(io::zstd_decompressor()); });
   std::cout << "  read back: " << (same ? "the same\n" : "DIFFERENT\n");

@@ -27,7 +27,7 @@ int main() {
     std::vector<std::uint16_t> row(width);
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x) row[x] = pixel(y, x);
-      out.write(reinterpret_cast<const char*>(row.data()), static_cast<std::streamsize>(width * sizeof row[0]));
+      zarrbits::iostreams::write_elements(out, row);
     }
     out.reset();
   }
@@ -42,7 +42,7 @@ int main() {
   std::vector<std::uint16_t> line(columns);
   for (std::size_t y = top; y < top + rows; ++y) {
     in.seekg(static_cast<std::streamoff>((y * width + left) * sizeof line[0]));
-    in.read(reinterpret_cast<char*>(line.data()), static_cast<std::streamsize>(columns * sizeof line[0]));
+    zarrbits::iostreams::read_elements(in, line);
     for (std::size_t i = 0; i < columns; ++i) same = same && line[i] == pixel(y, left + i);
   }
   std::cout << "decoded " << rows << " x " << columns << " of " << height << " x " << width << " pixels from "

@@ -17,12 +17,12 @@ int main() {
     io::filtering_ostream out;
     out.push(zarrbits::iostreams::encoder(camera));
     out.push(io::file_sink("frame.bits", std::ios::binary));
-    out.write(reinterpret_cast<const char*>(frame.data()), std::streamsize(frame.size() * 2));
+    zarrbits::iostreams::write_elements(out, frame);
     out.reset();  // throws codec_error if a value did not fit
   }
   io::filtering_istream in;
   in.push(zarrbits::iostreams::decoder(camera, frame.size()));
   in.push(io::file_source("frame.bits", std::ios::binary));
-  in.read(reinterpret_cast<char*>(back.data()), std::streamsize(back.size() * 2));
+  zarrbits::iostreams::read_elements(in, back);
   return frame == back ? 0 : 1;
 }

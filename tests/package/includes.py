@@ -51,6 +51,8 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
             if other != path:
                 wrong.append(f"{path} has the name of {other}; names tell duties apart")
         for name in include.findall(file.read_text()):
+            if name.startswith("boost/") and "/detail/" in name:
+                wrong.append(f"{path} includes {name}: what is in detail/ is Boost's own, and changes without a word")
             target = "include/" + name if name.startswith("zarrbits/") else name
             to = next((known for known, pattern in outside.items() if pattern.fullmatch(name)), None) or home(target)
             if to is None:

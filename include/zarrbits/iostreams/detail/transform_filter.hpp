@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A transform of the core as a filter of Boost.
+//
+#ifndef ZARRBITS_IOSTREAMS_DETAIL_TRANSFORM_FILTER_HPP
+#define ZARRBITS_IOSTREAMS_DETAIL_TRANSFORM_FILTER_HPP
+
+#include <zarrbits/iostreams/detail/memory_device.hpp>
+#include <zarrbits/iostreams/detail/transform_adapter.hpp>
+
+#include <boost/iostreams/categories.hpp>
+#include <boost/iostreams/filter/symmetric.hpp>
+#include <boost/iostreams/operations.hpp>
+#include <boost/iostreams/positioning.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ios>
+#include <optional>
+#include <type_traits>
+
+namespace zarrbits::iostreams::detail {
+
+// What encoder and decoder have in common.
+template <class Transform>
+class transform_filter : public boost::iostreams::symmetric_filter<transform_adapter<Transform>> {
+  using base_type = boost::iostreams::symmetric_filter<transform_adapter<Transform>>;
+
+ public:
+  // Without optimally_buffered_tag, Boost puts a buffer of only 128 bytes in front of a filter.
+  struct category : base_type::category, boost::iostreams::optimally_buffered_tag {};
+
+  std::streamsize optimal_buffer_size() const { return adapter().buffer_size(); }
+
+  // As symmetric_filter has them. Where compose() puts the filter on a device that is memory (array_sink, array_source, mapped files), bytes are
+  // made there and read from there, without a way through the filter's own buffer.
+  template <class Sink>
+  std::streamsize write(Sink& sink, const char* in, std::streamsize n) {
+    if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
+    else return base_type::write(sink, in, n);
+  }
+  template <class Source>
+  std::streamsize read(Source& source, char* out, std::streamsize n) {
+    if (n <= 0) {  // whether this is the end shows when a byte is asked for
+      char more = 0;
+      const std::streamsize got = read(source, &more, 1);
+      if (got > 0) no_room_for_more(this->filter().codec());
+      return got;
+    }
+    if constexpr (memory_device<Source>) return read_from_memory(source, out, n);
+    else return base_type::read(source, out, n);
+  }
+  template <class Device>
+  void close(Device& device, std::ios_base::openmode which) {
+    if constexpr (is_memory<Device> && std::is_convertible_v<typename Device::category, boost::iostreams::output>) {
+      if (which == std::ios_base::out) return finish_in_memory(device);
+    }
+    base_type::close(device, which);
+  }
+
+  // Bytes that went in and came out, and whole elements, of the chunk at hand; of the last one after close() or reset(), until
+  // the next chunk begins. Copies of a filter share their state, so a copy kept outside the stream may be asked.
+  std::uint64_t total_in() const { return adapter().total_in(); }
+  std::uint64_t total_out() const { return adapter().total_out(); }
+  std::uint64_t elements() const { return adapter().elements(); }
+
+ protected:
+  transform_filter(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size)
+      : base_type(buffer_size, c, elements, buffer_size) {}
+
+ private:
+  // symmetric_filter has no const access to what it shares with its copies; a copy is a pointer
+  transform_adapter<Transform>& adapter() const { return base_type(*this).filter(); }
+
+  // Brings a device to where it goes on; tells that place.
+  template <class Device>
+  std::ptrdiff_t move(Device& device, std::ios_base::openmode which) {
+    const auto seek = [&](std::ptrdiff_t to, std::ios_base::seekdir way) {
+      return static_cast<std::ptrdiff_t>(boost::iostreams::position_to_offset(device.seek(to, way, which)));
+    };
+    const std::ptrdiff_t place = this->filter().place(seek(0, std::ios_base::cur), which);
+    return seek((std::min)(place, seek(0, std::ios_base::end)), std::ios_base::beg);
+  }
+  template <class Sink>
+  std::streamsize write_to_memory(Sink& sink, const char* in, std::streamsize n) {
+    const char *from = in, *const in_end = in + n;
+    const std::ptrdiff_t first = move(sink, std::ios_base::out);
+    if constexpr (memory_device<Sink>) {
+      const auto [begin, end] = boost::iostreams::output_sequence(*sink);
+      char* to = begin + first;
+      while (from != in_end && to != end) this->filter().filter(from, in_end, to, end, false);
+      sink.seek(to - begin, std::ios_base::beg, std::ios_base::out);
+    }
+    copy_to(sink, from, in_end, false);  // where there was no room, Boost says so
+    return n;
+  }
+  template <class Sink>
+  void copy_to(Sink& sink, const char* from, const char* end, bool flush) {
+    for (bool more = true; flush ? more : from != end;) {
+      char piece[512], *to = piece;
+      more = this->filter().filter(from, end, to, piece + sizeof piece, flush);
+      if (to != piece) boost::iostreams::write(sink, piece, to - piece);
+    }
+  }
+  template <class Sink>
+  void finish_in_memory(Sink& sink) {
+    try {
+      move(sink, std::ios_base::out);
+      copy_to(sink, nullptr, nullptr, true);
+    } catch (...) {
+      try {
+        base_type::close(sink, std::ios_base::in);
+      } catch (...) {  // the first error counts
+      }
+      throw;
+    }
+    base_type::close(sink, std::ios_base::in);  // which has nothing to flush
+  }
+  template <class Source>
+  std::streamsize read_from_memory(Source& source, char* out, std::streamsize n) {
+    const auto [begin, end] = boost::iostreams::input_sequence(*source);
+    const char* from = begin + move(source, std::ios_base::in);
+    char *to = out, *const out_end = out + n;
+    bool more = true;
+    while (more && to != out_end) more = this->filter().filter(from, end, to, out_end, from == end);
+    source.seek(from - begin, std::ios_base::beg, std::ios_base::in);
+    return more || to != out ? to - out : -1;
+  }
+};
+
+}  // namespace zarrbits::iostreams::detail
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Elements at any position of a chunk.
+//
+//   namespace io = boost::iostreams;
+//   io::filtering_stream<io::input_seekable> slice;
+//   slice.push(zarrbits::iostreams::seekable_decoder(camera));
+//   slice.push(io::file_source("frame.bits", std::ios::binary));
+//   slice.seekg(1000 * 2);     // element 1000: positions are decoded bytes
+//   std::vector<std::uint16_t> pixels(100);
+//   zarrbits::iostreams::read_elements(slice, pixels);
+//
+#ifndef ZARRBITS_IOSTREAMS_SEEKABLE_DECODER_HPP
+#define ZARRBITS_IOSTREAMS_SEEKABLE_DECODER_HPP
+
+#include <zarrbits/codec.hpp>
+#include <zarrbits/iostreams/codec_error.hpp>
+#include <zarrbits/iostreams/detail/encoded_source.hpp>
+
+#include <boost/iostreams/categories.hpp>
+#include <boost/iostreams/pipeline.hpp>
+#include <boost/iostreams/positioning.hpp>
+
+#include <cstdint>
+#include <ios>
+#include <memory>
+#include <optional>
+
+namespace zarrbits::iostreams {
+
+namespace detail {
+class range_reader;  // streams/range_reader.hpp
+}
+
+// Random access to the elements of a chunk, for boost::iostreams::filtering_stream<input_seekable> over a device that seeks. The
+// chunk is the whole device; a chunk inside a larger file is boost::iostreams::restrict(device, offset, size).
+//
+// Positions are decoded bytes: element i is at i * codec.element_size(). Any byte may be the target of a seek, the end too;
+// further is an error (invalid_range). Only the bytes that hold the wanted elements are read. `buffer_size` bounds how much is
+// decoded at once, and with it how much a single short read costs.
+//
+// `elements`: how many the chunk has. Without it they follow from the size of the device and the count byte as in `decoder`.
+// Either way a device whose size is no such chunk's is refused at the first read or seek. Copies share their state.
+class seekable_decoder {
+ public:
+  using char_type = char;
+  struct category : boost::iostreams::input_seekable,
+                    boost::iostreams::filter_tag,
+                    boost::iostreams::multichar_tag,
+                    boost::iostreams::closable_tag,
+                    boost::iostreams::optimally_buffered_tag {};
+
+  static constexpr std::streamsize default_buffer_size = 1024;
+
+  explicit seekable_decoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
+                            std::streamsize buffer_size = default_buffer_size);
+
+  template <class Source>
+  std::streamsize read(Source& source, char* out, std::streamsize n) {
+    detail::encoded_source_of<Source> below(source);
+    return read_from(below, out, n);
+  }
+  template <class Source>
+  std::streampos seek(Source& source, boost::iostreams::stream_offset to, std::ios_base::seekdir way,
+                      std::ios_base::openmode = std::ios_base::in) {
+    detail::encoded_source_of<Source> below(source);
+    return boost::iostreams::offset_to_position(seek_in(below, to, way));
+  }
+  template <class Source>
+  void close(Source&) {
+    close_reader();
+  }
+  std::streamsize optimal_buffer_size() const;
+
+  std::uint64_t total_in() const;                 // bytes read from the device so far, and
+  std::uint64_t total_out() const;                // bytes delivered, since the filter was made
+  std::optional<std::uint64_t> elements() const;  // of the chunk; empty while they are not known yet
+
+ private:
+  std::streamsize read_from(detail::encoded_source& below, char* out, std::streamsize n);
+  boost::iostreams::stream_offset seek_in(detail::encoded_source& below, boost::iostreams::stream_offset to,
+                                          std::ios_base::seekdir way);
+  void close_reader();
+
+  std::shared_ptr<detail::range_reader> reader_;
+};
+BOOST_IOSTREAMS_PIPABLE(seekable_decoder, 0)
+
+}  // namespace zarrbits::iostreams
+
+#endif
