@@ -322,7 +322,8 @@ void directory_sink::finish() {
   try {
     sync_path(root_);
   } catch (...) {
-    ::unlinkat(target_.root(), "zarr.json", 0);  // who reads of a failure finds no store
+    if (joined_) ::unlinkat(target_.root(), "zarr.json", 0);  // who reads of a failure finds no store
+    else target_.discard();
     throw;
   }
 }

@@ -228,7 +228,7 @@ void directory_target::remove_mark() {
 void directory_target::discard() noexcept {
   try {
     remove_content(path_);
-    remove_mark();
+    if (fs::exists(fs::path(path_) / unfinished_folder)) remove_mark();
     if (created_root_) ::rmdir(path_.c_str());
   } catch (...) {  // the mark still says that the store is not whole
   }
@@ -247,10 +247,16 @@ bool directory_target::remove_unfinished(const std::string& path, const sink_opt
   t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!t.root_) return false;
   const content there(t);
+  if (!there.mark && !options.run.empty()) ::rmdir(path.c_str());  // ended before it made more than the folder; what is not empty stays
   if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark()) return false;
   if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) != lock_state::taken) return false;
   if (!options.run.empty()) {
     const auto run = read_regular_file(t.mark_.get(), lock_name, lock_name);
+    if (run && run->empty() && !content(t).more_in_mark) {  // the run was ended before it touched anything, or even said whose this is
+      t.remove_mark();
+      ::rmdir(path.c_str());
+      return false;
+    }
     if (!run || std::string_view(reinterpret_cast<const char*>(run->data()), run->size()) != options.run) return false;
   }
   t.created_root_ = true;  // it goes if nothing else is in it

@@ -20,6 +20,7 @@ import h5py
 import numpy as np
 
 import s3_server
+from processes import SANITIZED
 from s3_server import Answer, BUCKET, KEY, SECRET, Server, error
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
@@ -331,6 +332,7 @@ class S3(unittest.TestCase):
                 self.assertIn("Killed", process.communicate(timeout=60)[1])
                 self.assertEqual(bool(s.content("out.zarr")), stolen)
 
+    @unittest.skipIf(SANITIZED, "SANITIZERS KEEP WHAT WAS FREED, IN TERABYTES OF ADDRESSES: the other builds look for the secret key")
     def test_no_secret_in_the_process_that_decodes(self):
         credentials = self.folder / "credentials"
         credentials.write_text(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
@@ -407,8 +409,6 @@ def memory_has(pid, what):
                 if not rights.startswith("rw"):
                     continue
                 first, last = (int(n, 16) for n in place.split("-"))
-                if last - first > 1 << 32:  # a sanitizer's notes on memory: terabytes of addresses, with none of the program's bytes
-                    continue
                 with contextlib.suppress(OSError, OverflowError):
                     memory.seek(first)
                     if what in memory.read(last - first):
