@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// HDF5's filter pipeline, undone without libhdf5; and chunks that change their framing only.
+// HDF5's filter pipeline, undone without libhdf5.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_FILTERS_HPP
@@ -9,11 +9,7 @@
 #include "convert/hdf5/h5.hpp"
 #include "convert/hdf5/type_tree.hpp"
 
-#include <zarrbits/codec.hpp>
-
 #include <cstddef>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -55,21 +51,6 @@ pipeline read_pipeline(hid_t creation_properties);
 
 // Bit i of `mask`: filter i was not applied. `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws damaged_chunk.
 buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
-
-// A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`
-// receives what it holds.
-buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain);
-buffer gzip_member(std::span<const std::byte> bytes, int level);
-// Strips and checks the 4 bytes of the fletcher32 filter.
-void drop_fletcher32(buffer& chunk);
-void append_fletcher32(buffer& chunk);
-
-// The packbits codec that a chunk of our filter is, for a Zarr array of this type; nothing where it is none.
-struct packbits_layout {
-  unsigned first_bit = 0, bits = 0, padding = 0;
-  bool msb_first = false;
-};
-std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& number);
 
 }  // namespace zarrbits::conversion
 

@@ -3,7 +3,7 @@
 
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/decompressors.hpp"
+#include "convert/hdf5/lent_decoders.hpp"
 #include "convert/io/files.hpp"
 #include "convert/text/names.hpp"
 

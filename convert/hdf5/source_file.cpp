@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/source_file.hpp"
 
-#include "convert/hdf5/decompressors.hpp"
+#include "convert/hdf5/lent_decoders.hpp"
 #include "convert/hdf5/s3_source.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
 
+#include "convert/hdf5/own_filters.hpp"
 #include "convert/store/shard.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/compression.hpp"
 
-#include "convert/hdf5/decompressors.hpp"
+#include "convert/codecs/blosc.hpp"
 
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
-#include <blosc.h>
 #include <charconv>
-#include <new>
-#include <zlib.h>
 
 namespace zarrbits::conversion {
 
@@ -23,32 +20,11 @@ constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
                       "blosc:NAME:LEVEL:SHUFFLE with lz4, lz4hc, zlib or zstd, 1-9, and noshuffle, shuffle or bitshuffle");
 }
 
-int blosc_typesize(std::size_t size) { return size < 1 || size > 255 ? 1 : static_cast<int>(size); }
-
-buffer zlib_stream(const buffer& bytes, int level) {
-  if (bytes.size() >= 0x7FFFFFFFU) throw damaged_chunk("a chunk of 2 GiB, which zlib's readers do not take");
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  buffer out(size);
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()), level) != Z_OK) {
-    throw std::bad_alloc();
-  }
-  out.resize(size);
-  return out;
-}
+}  // namespace
 
 int bzip2_level(const filter& f) { return f.values.empty() || f.values[0] < 1 || f.values[0] > 9 ? 9 : static_cast<int>(f.values[0]); }
 
-buffer shuffled(const buffer& in, std::size_t element) {
-  if (element <= 1 || in.size() < element) return in;
-  const std::size_t n = in.size() / element;
-  buffer out(in);  // a last part of an element stays where it is
-  for (std::size_t b = 0; b < element; ++b) {
-    for (std::size_t i = 0; i < n; ++i) out[b * n + i] = in[i * element + b];
-  }
-  return out;
-}
-
-}  // namespace
+int deflate_level(const filter& f) { return f.values.empty() ? 6 : static_cast<int>(std::min(f.values[0], 9U)); }
 
 compression compression_of(const filter& f) {
   const auto at = [&](std::size_t i, unsigned other) { return i < f.values.size() ? f.values[i] : other; };
@@ -87,7 +63,7 @@ compression parse_compression(const std::string& text) {
   return c;
 }
 
-bool fits(const compression& c, std::uint64_t bytes) { return c.kind != compression::blosc || bytes <= BLOSC_MAX_BUFFERSIZE; }
+bool fits(const compression& c, std::uint64_t bytes) { return c.kind != compression::blosc || bytes <= most_of_blosc; }
 
 void append_codec(json& codecs, const compression& c, std::size_t typesize) {
   switch (c.kind) {
@@ -106,29 +82,11 @@ void append_codec(json& codecs, const compression& c, std::size_t typesize) {
   }
 }
 
-buffer compress(const compression& c, buffer bytes, std::size_t typesize) {
-  switch (c.kind) {
-    case compression::none: return bytes;
-    case compression::gzip: return gzip_member(bytes, c.level);
-    case compression::zstd: return zstd_frame(bytes, c.level);
-    case compression::blosc: break;
-  }
-  if (!fits(c, bytes.size())) throw damaged_chunk("a chunk of 2 GiB, which blosc does not take");
-  buffer out(bytes.size() + BLOSC_MAX_OVERHEAD);
-  // the same bytes on every machine: the block size that the library chooses would depend on its caches only for `blocksize` 0 of one thread,
-  // where it is a function of level, type size and length
-  const int size = blosc_compress_ctx(c.level, c.shuffle, static_cast<std::size_t>(blosc_typesize(typesize)), bytes.size(), bytes.data(), out.data(), out.size(),
-                                      c.name.c_str(), 0, 1);
-  if (size <= 0) return blosc_stored(bytes, typesize);  // this libblosc was built without that compressor
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
 std::optional<json> native_codecs(const pipeline& p) {
   json codecs = json::array();
   for (const filter& f : p.filters) {
     switch (f.id) {
-      case H5Z_FILTER_DEFLATE: codecs.push_back({{"name", "numcodecs.zlib"}, {"configuration", {{"level", f.values.empty() ? 6 : std::min(f.values[0], 9U)}}}}); break;
+      case H5Z_FILTER_DEFLATE: codecs.push_back({{"name", "numcodecs.zlib"}, {"configuration", {{"level", deflate_level(f)}}}}); break;
       case H5Z_FILTER_SHUFFLE:
         if (f.values.size() != 1 || f.values[0] == 0) return {};
         codecs.push_back({{"name", "numcodecs.shuffle"}, {"configuration", {{"elementsize", f.values[0]}}}});
@@ -148,20 +106,6 @@ std::optional<json> native_codecs(const pipeline& p) {
     }
   }
   return codecs;
-}
-
-buffer apply_native(const pipeline& p, buffer values, std::size_t typesize) {
-  for (const filter& f : p.filters) {
-    switch (f.id) {
-      case H5Z_FILTER_DEFLATE: values = zlib_stream(values, f.values.empty() ? 6 : static_cast<int>(std::min(f.values[0], 9U))); break;
-      case H5Z_FILTER_SHUFFLE: values = shuffled(values, f.values.at(0)); break;
-      case H5Z_FILTER_FLETCHER32: append_fletcher32(values); break;
-      case bzip2_filter: values = bzip2_stream(values, bzip2_level(f)); break;
-      case lz4_filter: values = numcodecs_lz4(values); break;
-      default: values = compress(compression_of(f), std::move(values), typesize); break;
-    }
-  }
-  return values;
 }
 
 }  // namespace zarrbits::conversion

@@ -4,7 +4,7 @@
 //
 //   const compression c = parse_compression("blosc:zstd:5");
 //   append_codec(codecs, c, sizeof(float));
-//   chunk = compress(c, std::move(chunk), sizeof(float));
+//   chunk = compress(c, std::move(chunk), sizeof(float));  // run/compress.hpp
 //
 #ifndef ZARRBITS_CONVERT_PLAN_COMPRESSION_HPP
 #define ZARRBITS_CONVERT_PLAN_COMPRESSION_HPP
@@ -30,14 +30,14 @@ bool fits(const compression& c, std::uint64_t bytes);
 
 // `typesize`: bytes of one number; 1 where that says nothing.
 void append_codec(json& codecs, const compression& c, std::size_t typesize);
-buffer compress(const compression& c, buffer bytes, std::size_t typesize);
 
 // Of the filters zstd and blosc.
 compression compression_of(const filter& f);
+// Of the filters deflate and bzip2: the level that they were applied with.
+int deflate_level(const filter& f);
+int bzip2_level(const filter& f);
 // The codecs that a pipeline's chunks have as they are, or with another frame, by the names of numcodecs; nothing where a filter has none.
 std::optional<json> native_codecs(const pipeline& p);
-// Chunks under these codecs, from their values.
-buffer apply_native(const pipeline& p, buffer values, std::size_t typesize);
 
 }  // namespace zarrbits::conversion
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_maker.hpp"
 
+#include "convert/codecs/blosc.hpp"
 #include "convert/codecs/crc32c.hpp"
+#include "convert/codecs/deflate.hpp"
+#include "convert/codecs/fletcher32.hpp"
+#include "convert/codecs/lz4.hpp"
+#include "convert/codecs/zstd.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/decompressors.hpp"
+#include "convert/run/compress.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "tests/convert/support.hpp"
 
-#include "convert/hdf5/decompressors.hpp"
+#include "convert/codecs/bitshuffle.hpp"
+#include "convert/codecs/blosc.hpp"
+#include "convert/codecs/deflate.hpp"
+#include "convert/codecs/lz4.hpp"
+#include "convert/codecs/lzf.hpp"
+#include "convert/codecs/zstd.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What several codecs do with a stream: take numbers and pieces from its beginning. `who` names the codec in what is thrown.
+//
+#ifndef ZARRBITS_CONVERT_CODECS_PIECES_HPP
+#define ZARRBITS_CONVERT_CODECS_PIECES_HPP
+
+#include "convert/codecs/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// A number of `n` bytes, the highest first.
+inline std::uint64_t big(std::span<const std::byte>& in, std::size_t n, const char* who) {
+  if (in.size() < n) throw damaged_chunk(std::string(who) + ": it ends too early");
+  std::uint64_t v = 0;
+  for (std::size_t i = 0; i < n; ++i) v = v << 8 | std::to_integer<std::uint64_t>(in[i]);
+  in = in.subspan(n);
+  return v;
+}
+
+inline std::span<const std::byte> take(std::span<const std::byte>& in, std::uint64_t n, const char* who) {
+  if (in.size() < n) throw damaged_chunk(std::string(who) + ": it ends too early");
+  const auto piece = in.first(static_cast<std::size_t>(n));
+  in = in.subspan(static_cast<std::size_t>(n));
+  return piece;
+}
+
+// For libraries whose lengths are int.
+inline int as_int(std::size_t n, const char* who) {
+  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw damaged_chunk(std::string(who) + ": longer than it can be");
+  return static_cast<int>(n);
+}
+
+}  // namespace zarrbits::conversion
+
+#endif

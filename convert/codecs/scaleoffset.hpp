@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// libhdf5's scaleoffset, undone within bounds, as nbit is (nbit.hpp).
+//
+#ifndef ZARRBITS_CONVERT_CODECS_SCALEOFFSET_HPP
+#define ZARRBITS_CONVERT_CODECS_SCALEOFFSET_HPP
+
+#include "convert/codecs/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace zarrbits::conversion {
+
+// `values`: the filter's parameters; `size`: of the chunk before the filter. Throws damaged_chunk.
+buffer undo_scaleoffset(std::span<const unsigned> values, buffer in, std::size_t size);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Shuffle: the bytes of elements by their place in the element. A last part of an element stays where it is.
+//
+#ifndef ZARRBITS_CONVERT_CODECS_SHUFFLE_HPP
+#define ZARRBITS_CONVERT_CODECS_SHUFFLE_HPP
+
+#include "convert/codecs/chunk_bytes.hpp"
+
+#include <cstddef>
+
+namespace zarrbits::conversion {
+
+buffer shuffled(const buffer& in, std::size_t element);
+buffer unshuffle(const buffer& in, std::size_t element);
+
+}  // namespace zarrbits::conversion
+
+#endif

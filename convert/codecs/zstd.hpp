@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Zstandard: one frame, as filter 32015 stores it and as Zarr's zstd has it.
+//
+#ifndef ZARRBITS_CONVERT_CODECS_ZSTD_HPP
+#define ZARRBITS_CONVERT_CODECS_ZSTD_HPP
+
+#include "convert/codecs/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace zarrbits::conversion {
+
+// A frame of exactly `out.size()` bytes. Throws damaged_chunk.
+void zstd_block(std::span<const std::byte> in, std::span<std::byte> out);
+buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
+// That the frame announces; one of the largest numbers where it announces none, or is no frame.
+std::size_t zstd_size(std::span<const std::byte> in);
+
+buffer zstd_frame(std::span<const std::byte> bytes, int level);
+
+}  // namespace zarrbits::conversion
+
+#endif

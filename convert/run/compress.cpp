@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/compress.hpp"
+
+#include "convert/codecs/blosc.hpp"
+#include "convert/codecs/bzip2.hpp"
+#include "convert/codecs/deflate.hpp"
+#include "convert/codecs/fletcher32.hpp"
+#include "convert/codecs/lz4.hpp"
+#include "convert/codecs/shuffle.hpp"
+#include "convert/codecs/zstd.hpp"
+
+#include <utility>
+
+namespace zarrbits::conversion {
+
+buffer compress(const compression& c, buffer bytes, std::size_t typesize) {
+  switch (c.kind) {
+    case compression::none: return bytes;
+    case compression::gzip: return gzip_member(bytes, c.level);
+    case compression::zstd: return zstd_frame(bytes, c.level);
+    case compression::blosc: return blosc_buffer(bytes, typesize, c.level, c.shuffle, c.name);
+  }
+  return bytes;
+}
+
+buffer apply_native(const pipeline& p, buffer values, std::size_t typesize) {
+  for (const filter& f : p.filters) {
+    switch (f.id) {
+      case H5Z_FILTER_DEFLATE: values = zlib_stream(values, deflate_level(f)); break;
+      case H5Z_FILTER_SHUFFLE: values = shuffled(values, f.values.at(0)); break;
+      case H5Z_FILTER_FLETCHER32: append_fletcher32(values); break;
+      case bzip2_filter: values = bzip2_stream(values, bzip2_level(f)); break;
+      case lz4_filter: values = numcodecs_lz4(values); break;
+      default: values = compress(compression_of(f), std::move(values), typesize); break;
+    }
+  }
+  return values;
+}
+
+}  // namespace zarrbits::conversion
