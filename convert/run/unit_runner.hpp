@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes and writes the chunks of units. One thread reads: it alone finds chunks and takes their stored bytes, under libhdf5's lock. What
-// comes then (checking, inflating, encoding, writing) is the work of all threads.
+// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); what comes then is the work of all threads (batch_worker.hpp).
+// Here it is said what is made when: the parts of a unit, those again of which something was assumed that is wrong, and that a unit is done.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
 
 #include "convert/plan/dataset_plan.hpp"
-#include "convert/run/chunk_maker.hpp"
+#include "convert/run/batch_worker.hpp"
+#include "convert/run/chunk_reader.hpp"
 #include "convert/run/unit_result.hpp"
 #include "convert/run/work_queue.hpp"
 #include "convert/store/sink.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 namespace zarrbits::conversion {
-
-class chunk_destination;
 
 class unit_runner {
  public:
@@ -37,26 +36,10 @@ class unit_runner {
   void finish();
 
  private:
-  struct state;
-  struct chunk_input;
-  struct batch;
-  void produce(const std::shared_ptr<state>& unit);
-  void produce_part(const std::shared_ptr<state>& unit, std::size_t part);
-  void produce_stored(batch& next, const chunk_range& range);
-  void produce_read(batch& next, const chunk_range& range);
-  void enter_shard(batch& next, const std::vector<hsize_t>& at);
-  void leave_shard(batch& next);
-  void submit(batch& next);
-  void work(batch& all);
-  bool work_on(batch& all, std::size_t index, chunk_destination& out, array_result& result);
-  void release(const std::shared_ptr<state>& unit);
-  // Strings that libhdf5 allocated for a chunk. As many threads as there are may hold some; much of it one alone.
-  struct held_strings {
-    std::shared_lock<std::shared_mutex> one_of_many;
-    std::unique_lock<std::shared_mutex> alone;
-    std::unique_ptr<variable_memory> memory;
-  };
-  buffer read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings);
+  void produce(const std::shared_ptr<unit_state>& unit);
+  void produce_part(const std::shared_ptr<unit_state>& unit, std::size_t part);
+  void submit(chunk_batch& next);
+  void release(const std::shared_ptr<unit_state>& unit);
   void repeat_units();
 
   source_file& source_;
@@ -64,9 +47,10 @@ class unit_runner {
   const convert_options& options_;
   work_queue& queue_;
   calls calls_;
-  std::shared_mutex strings_turn_;
+  chunk_reader reader_;
+  batch_worker worker_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<state>> repeat_;
+  std::vector<std::shared_ptr<unit_state>> repeat_;
 };
 
 }  // namespace zarrbits::conversion

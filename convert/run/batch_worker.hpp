@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Makes and writes the chunks of a batch: checking, inflating, encoding, writing. Any thread does so.
+//
+// A chunk that cannot be made from what is stored is lost where the bytes were found to be wrong, and read through libhdf5 where nothing here
+// knows how.
+//
+#ifndef ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP
+#define ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP
+
+#include "convert/run/chunk_batch.hpp"
+#include "convert/run/chunk_maker.hpp"
+#include "convert/store/sink.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class chunk_destination;
+
+class batch_worker {
+ public:
+  batch_worker(source_file& source, sink& out, const convert_options& options) : source_(source), out_(out), options_(options) {}
+
+  // What came of the chunks is told to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
+  std::uint64_t work(chunk_batch& all);
+
+ private:
+  struct one_chunk;
+  // Strings that libhdf5 allocated for a chunk. As many threads as there are may hold some; much of it one alone.
+  struct held_strings {
+    std::shared_lock<std::shared_mutex> one_of_many;
+    std::unique_lock<std::shared_mutex> alone;
+    std::unique_ptr<variable_memory> memory;
+  };
+  void make(one_chunk& c);
+  bool from_range(one_chunk& c);
+  bool from_stored(one_chunk& c);
+  bool through_libhdf5(one_chunk& c);
+  void lose(one_chunk& c);
+  buffer read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings);
+
+  source_file& source_;
+  sink& out_;
+  const convert_options& options_;
+  std::shared_mutex strings_turn_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

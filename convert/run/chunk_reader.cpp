@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/chunk_reader.hpp"
+
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/chunk_index.hpp"
+#include "convert/run/chunk_maker.hpp"
+#include "convert/store/node.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using strategy = array_plan::strategy;
+
+constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
+constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without being stored one by one in the source
+
+// Where a chunk's values are one range of all values, and the beginning of the chunk: how many come before it, and how many it has.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
+  const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
+  std::size_t d = 0;
+  while (d < grid.rank() && inside[d] == 1) ++d;
+  for (++d; d < grid.rank(); ++d) {
+    if (inside[d] != grid.shape[d] || inside[d] != grid.chunk[d]) return {};
+  }
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < grid.rank(); ++i) before = before * grid.shape[i] + first[i];
+  return std::pair{before, product(inside)};
+}
+
+void add_absent(chunk_batch& next, std::uint64_t chunks) {
+  array_result absent;
+  absent.counts.absent = chunks;
+  next.unit->add(next.part, absent);
+}
+
+}  // namespace
+
+void chunk_reader::read(chunk_batch& next, const chunk_range& range) {
+  if (next.plan->data.keeps_chunks() && !next.plan->materialize) read_stored(next, range);
+  else read_values(next, range);
+  submit_(next);
+  leave_shard(next);
+}
+
+void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at) {
+  const source_dataset& data = next.plan->data;
+  if (!data.sharded()) return;
+  std::vector<hsize_t> shard = data.shards.chunk_of(at);
+  if (next.shard && shard == next.shard_at) return;
+  submit_(next);
+  leave_shard(next);
+  next.shard = std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
+                                                  static_cast<std::size_t>(data.shards.chunk_elements()));
+  next.shard_at = std::move(shard);
+}
+
+void chunk_reader::leave_shard(chunk_batch& next) {
+  if (!next.shard) return;
+  const h5::lock::pause others;  // the last of it may be written here
+  const std::uint64_t overhead = std::exchange(next.shard, nullptr)->close();
+  array_result index;
+  index.store_bytes = overhead;
+  next.unit->add(next.part, index);
+}
+
+void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
+  const source_dataset& data = next.plan->data;
+  const array_plan& plan = *next.plan;
+  const chunk_maker maker(plan);
+  std::uint64_t stored = 0;
+  std::string missing;
+  const h5::lock one_thread;
+  for_each_stored_chunk(data.dataset, data.grid, data.shards, range.first, range.count, [&](const std::vector<hsize_t>& at, hsize_t size) {
+    if (next.stopped()) return false;
+    enter_shard(next, at);
+    if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
+    chunk_input chunk;
+    chunk.at = at;
+    chunk.progress = size;
+    const bool read = plan.way == strategy::read && missing.empty();
+    const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
+    if (read) {
+      chunk.form = chunk_input::form_type::retry;
+    } else if (size > largest_stored) {
+      chunk.form = chunk_input::form_type::retry;
+      chunk.why = "a stored size of " + human_bytes(size);
+    } else {
+      // where there is no locator, the chunk comes into memory at once
+      if (cost >= chunk_batch::enough_bytes && data.file.chunks().descriptor() < 0) {
+        const h5::lock::pause others;
+        queue_.make_room(cost);
+      }
+      try {
+        source_dataset::stored_chunk found = data.find_chunk(data.grid.start(at), size);
+        chunk.mask = found.mask;
+        chunk.bytes = std::move(found.bytes);
+        if (found.offset) {
+          chunk.form = chunk_input::form_type::in_file;
+          chunk.offset = *found.offset;
+          chunk.size = size;
+        }
+      } catch (const h5::failure& e) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.why = e.what();
+      } catch (const damaged_chunk& e) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.why = e.what();
+      }
+      // a writer that did not have the filter either may have stored the chunk without
+      if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
+        throw missing_filter(missing);
+      }
+      if (plan.way == strategy::read) {
+        chunk.form = chunk_input::form_type::retry;
+        chunk.bytes = {};
+      }
+      // such chunks are stored without filters, and the mask does not say so
+      if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
+    }
+    const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
+    next.add(std::move(chunk), copied ? next.memory_of_copy(size) : cost);
+    if (next.is_full()) submit_(next);
+    return true;
+  });
+  add_absent(next, chunks_in(data.shards, range.first, range.count) - stored);
+}
+
+void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
+  const source_dataset& data = next.plan->data;
+  const array_plan& plan = *next.plan;
+  const chunk_grid& grid = data.grid;
+  const std::uint64_t all = grid.chunks();
+  const std::uint64_t chunks = chunks_in(data.shards, range.first, range.count);
+  std::uint64_t absent = 0;
+  std::optional<std::uint64_t> address;
+  source_dataset::mapping mapping;
+  {
+    const h5::lock one_thread;
+    if (data.nothing_stored() && !plan.materialize) {
+      absent = chunks;
+    } else {
+      if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : ""; !missing.empty() && !data.nothing_stored()) {
+        throw missing_filter(missing);
+      }
+      mapping = data.virtual_mapping();
+      if (!mapping && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
+      if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
+    }
+  }
+  const chunk_maker maker(plan);
+  const std::uint64_t read_cost = maker.memory_from_read(), plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
+  std::uint64_t visited = 0;
+  const auto visit = [&](const std::vector<hsize_t>& at) {
+    if (next.stopped()) return false;
+    if (++visited > most_chunks) throw skip_dataset("it would take more than " + std::to_string(most_chunks) + " chunks");
+    enter_shard(next, at);
+    chunk_input chunk;
+    chunk.at = at;
+    chunk.progress = range.bytes / chunks;
+    std::uint64_t memory = read_cost;
+    const auto run = address ? run_of(grid, at) : std::nullopt;
+    if (run) {
+      chunk.form = chunk_input::form_type::range;
+      chunk.offset = *address + run->first * data.element_size;
+      chunk.size = run->second * data.element_size;
+      memory = maker.is_copied(chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
+    } else {
+      chunk.form = chunk_input::form_type::retry;
+      // what was never written cannot be told from the fill value here
+      chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize;
+    }
+    next.add(std::move(chunk), memory);
+    if (next.is_full()) submit_(next);
+    return true;
+  };
+  if (absent < chunks && mapping) {
+    const auto is_mapped = [&](const std::vector<hsize_t>& first, std::vector<hsize_t> count) {
+      const std::vector<hsize_t> element = grid.start(first);
+      for (std::size_t d = 0; d < count.size(); ++d) count[d] = std::min(count[d] * grid.chunk[d], grid.shape[d] - element[d]);
+      return mapping(element, count);
+    };
+    for_each_wanted_chunk(data.shards, range.first, range.count, is_mapped, visit);
+    absent = chunks - visited;
+  } else if (absent < chunks) {
+    for_each_chunk(data.shards, range.first, range.count, visit);
+  }
+  add_absent(next, absent);
+}
+
+}  // namespace zarrbits::conversion

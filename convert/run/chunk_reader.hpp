@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Finds the chunks of a unit, and takes what is stored of them, in batches. One thread alone does so, under libhdf5's lock.
+//
+#ifndef ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
+#define ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
+
+#include "convert/run/chunk_batch.hpp"
+#include "convert/run/work_queue.hpp"
+#include "convert/store/sink.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class chunk_reader {
+ public:
+  // `submit` takes the chunks out of a batch.
+  chunk_reader(sink& out, work_queue& queue, std::function<void(chunk_batch&)> submit) : out_(out), queue_(queue), submit_(std::move(submit)) {}
+
+  // All chunks of a range, which are of one part of a unit, and what `next` begins with. Throws skip_dataset, h5::failure, damaged_chunk.
+  void read(chunk_batch& next, const chunk_range& range);
+
+ private:
+  void read_stored(chunk_batch& next, const chunk_range& range);
+  void read_values(chunk_batch& next, const chunk_range& range);
+  void enter_shard(chunk_batch& next, const std::vector<hsize_t>& at);
+  void leave_shard(chunk_batch& next);
+
+  sink& out_;
+  work_queue& queue_;
+  std::function<void(chunk_batch&)> submit_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

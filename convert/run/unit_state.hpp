@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A unit while its chunks are made: what has come of them, and what was found wrong of its plan. Several threads call it, in any order.
+//
+#ifndef ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
+#define ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
+
+#include "convert/plan/dataset_plan.hpp"
+#include "convert/run/unit_result.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class unit_state {
+ public:
+  using position = std::pair<std::size_t, std::vector<hsize_t>>;  // part and chunk
+
+  unit_state(std::shared_ptr<const dataset_plan> plan, const unit_id& which);
+
+  const std::shared_ptr<const dataset_plan> dataset;
+  const unit_id id;
+
+  // The dataset cannot be converted: nothing more is needed of it. Of several reasons that of the first chunk is told.
+  void skip(const position& where, const std::string& why);
+  // The part is to be made again, without this assumption.
+  void drop_assumption(std::size_t part, const wrong_assumption& wrong);
+  bool stopped() const { return stop_; }
+  bool stopped(std::size_t part);
+  // Under what the part is made; and whether it is to be made, the first time or again. Between rounds.
+  const assumptions& assumed(std::size_t part) const { return assumed_[part]; }
+  bool to_do(std::size_t part) const { return to_do_[part]; }
+
+  void add(std::size_t part, const array_result& made);
+  // Of a part that one thread makes alone.
+  array_result& result_of(std::size_t part) { return result_.arrays[part]; }
+  std::vector<made_array>& made() { return result_.made; }
+
+  // Batches under way, and who produces them, are open. True for the last one that closes.
+  void open() { ++open_; }
+  bool close() { return --open_ == 0; }
+
+  // After the last one: begins another round where an assumption was wrong. False where all is done.
+  bool begin_again();
+  unit_result take();
+
+ private:
+  std::mutex mutex_;
+  unit_result result_;
+  std::vector<assumptions> assumed_;  // for each part
+  std::vector<bool> to_do_;
+  std::vector<char> wrong_;           // parts whose assumptions are wrong
+  std::optional<std::pair<position, std::string>> skipped_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<std::uint64_t> open_ = 0;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif
