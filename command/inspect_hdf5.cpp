@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/filters.hpp"
 #include "convert/hdf5/source_file.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/hdf5/type_tree.hpp"
 #include "convert/text/names.hpp"
 

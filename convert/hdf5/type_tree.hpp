@@ -4,7 +4,7 @@
 //
 //   const type_tree t = describe_type(H5Dget_type(dataset));
 //   H5Dread(dataset, t.memory, ...);          // t.size bytes an element
-//   zarr_data_type(t);                        // its JSON, where Zarr has a counterpart
+//   zarr_data_type(t);                        // type_json.hpp: its JSON, where Zarr has a counterpart
 //
 // Values are read as they are stored wherever that is possible (byte order, padding bits, NaN payloads and all), so that libhdf5's
 // conversions are asked only for what has no counterpart: odd floats, integers of 12 bits or 3 bytes, gaps in compounds.
@@ -74,10 +74,6 @@ bool holds_references(const type_tree& t);
 // The first `why` in the tree, or "".
 std::string unsupported_reason(const type_tree& t);
 
-// Zarr's data type for a value that is a fixed number of bytes, or null: "int16", {"name": "struct", ...}.
-json zarr_data_type(const type_tree& t, bool inside_struct = false);
-// Bytes of it.
-std::size_t zarr_size(const type_tree& t);
 // True where a byte order applies to the type's values.
 bool has_byte_order(const type_tree& t);
 
@@ -86,12 +82,6 @@ bool stored_big_endian(const type_tree& t);
 
 // Reverses the numbers in `count` elements that are not in the wanted order (compounds of mixed byte order).
 void unify_byte_order(const type_tree& t, std::byte* values, std::size_t count, bool big_endian);
-
-// The type in words that a program can read, for attributes: {"class": "enum", "base": "int8", "members": {...}}.
-json type_description(const type_tree& t);
-
-// Names and values of an enumeration.
-json enumeration_members(const type_tree& t);
 
 }  // namespace zarrbits::conversion
 

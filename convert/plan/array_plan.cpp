@@ -2,6 +2,7 @@
 #include "convert/plan/array_plan.hpp"
 
 #include "convert/hdf5/own_filters.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/store/shard.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"

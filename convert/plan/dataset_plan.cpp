@@ -5,6 +5,7 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"

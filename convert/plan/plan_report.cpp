@@ -104,5 +104,4 @@ std::string convert_plan::json() const {
   return json_text(j, 1) + "\n";
 }
 
-
 }  // namespace zarrbits

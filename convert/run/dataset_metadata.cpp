@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/dataset_metadata.hpp"
 
+#include "convert/hdf5/type_json.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"

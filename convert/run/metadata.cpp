@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/run/dataset_metadata.hpp"
 #include "convert/store/node.hpp"
 #include "convert/store/sink.hpp"

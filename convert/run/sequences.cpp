@@ -9,6 +9,7 @@
 #include "convert/codecs/crc32c.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/json_text.hpp"

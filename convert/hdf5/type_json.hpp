@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Datatypes as JSON: what Zarr calls them, and all that HDF5 says of them.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_TYPE_JSON_HPP
+#define ZARRBITS_CONVERT_HDF5_TYPE_JSON_HPP
+
+#include "convert/hdf5/type_tree.hpp"
+#include "convert/text/json_text.hpp"
+
+namespace zarrbits::conversion {
+
+// Zarr's data type for a value that is a fixed number of bytes, or null: "int16", {"name": "struct", ...}.
+json zarr_data_type(const type_tree& t, bool inside_struct = false);
+
+// The type in words that a program can read, for attributes: {"class": "enum", "base": "int8", "members": {...}}.
+json type_description(const type_tree& t);
+
+// Names and values of an enumeration.
+json enumeration_members(const type_tree& t);
+
+}  // namespace zarrbits::conversion
+
+#endif
