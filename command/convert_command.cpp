@@ -134,10 +134,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->type_name("NAME");
   app.add_option("--compress", options.compress, "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
       ->type_name("HOW");
-  app.add_option("--chunk", options.chunk, "Chunks of this shape for datasets of so many dimensions, such as 100,200 (of one dimension: 100,); implies --profile recode")
+  app.add_option("--chunk", options.chunk, "Chunks of this shape for datasets of its rank, such as 100,200 (rank 1: 100,); implies --profile recode")
       ->type_name("SHAPE");
   app.add_option("--shard", options.shard, "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such as 1000,2000 for datasets "
-                                             "of so many dimensions")
+                                             "of its rank")
       ->type_name("BYTES|SHAPE");
   app.add_option("--checksum", options.checksum, "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")->type_name("crc32c");
   app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
@@ -177,7 +177,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     }
   }
   if (options.overwrite && (options.resume || options.share)) {
-    throw usage_error(std::string("a store is either begun anew or gone on with: leave --overwrite out, or ") +
+    throw usage_error(std::string("a store is either begun anew or resumed: leave --overwrite out, or ") +
                       (options.resume ? "--resume" : origin == "--partition" ? origin : "give --partition 0/1, for " + origin + " makes this a share"));
   }
   if (options.share && (!report.empty() || print_json)) throw usage_error("a share has no report; zarrbits finalize writes it");

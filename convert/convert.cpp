@@ -57,7 +57,7 @@ void check_options(const convert_options& options) {
                         " does not exist; the first is 0");
   }
   if (options.overwrite && (options.resume || options.share)) {
-    throw convert_error("a store is either gone on with or begun anew; leave --overwrite out, or --resume and --partition");
+    throw convert_error("a store is either resumed or begun anew; leave --overwrite out, or --resume and --partition");
   }
 }
 

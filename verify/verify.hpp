@@ -71,7 +71,7 @@ struct scope {
 
 using told = std::function<void(const std::string& path)>;  // what is at hand; again and again for the same object, as it goes on
 
-// Throws source_error (source_values.hpp) or store_error (zarr_reader.hpp) where the file or the store cannot be opened at all.
+// Throws source_error (source_values.hpp) or store_error (zarr/store_reader.hpp) where the file or the store cannot be opened at all.
 result compare_file(const std::string& source, const store_folder& store, const scope& wanted = {}, const told& at = {});
 
 }  // namespace zarrbits::verify

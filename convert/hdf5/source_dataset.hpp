@@ -78,9 +78,9 @@ struct source_dataset {
   };
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const;
 
-  // Of a chunk that is stored in so many bytes: throws damaged_chunk where to decode it would take memory out of all proportion.
+  // For a chunk of this stored size: throws damaged_chunk where to decode it would take memory out of all proportion.
   void require_sensible(std::uint64_t stored) const;
-  // Strings and sequences of so many bytes were read. Throws skip_dataset where they are out of all proportion to the file.
+  // Counts the bytes of strings and sequences that were read. Throws skip_dataset where they are out of all proportion to the file.
   void count_variable(std::uint64_t bytes) const;
   // True where values of this chunk do not come back from the type that they have in memory.
   bool chunk_loses(const std::vector<hsize_t>& at) const;

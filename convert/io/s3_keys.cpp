@@ -69,7 +69,7 @@ signing_keys::signing_keys(std::string_view secret_key, const std::string& regio
 std::string signing_keys::signature(std::string_view day, std::string_view text) const {
   const auto found = at_.find(day);
   if (found == at_.end()) {
-    throw convert_error("the keys for S3 were made for " + std::to_string(days - 2) + " days, which are over; go on with --resume");
+    throw convert_error("the keys for S3 were made for " + std::to_string(days - 2) + " days, which are over; convert again with --resume");
   }
   char digest[digest_size];
   hmac(keys_.data() + found->second, digest_size, text, digest);

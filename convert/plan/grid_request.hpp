@@ -21,7 +21,7 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 
 // Elements along each dimension, or bytes, or neither.
 struct grid_request {
-  std::vector<hsize_t> shape = {};  // for datasets of so many dimensions; others stay as they are
+  std::vector<hsize_t> shape = {};  // for datasets of this rank; others stay as they are
   std::uint64_t bytes = 0;
 
   bool empty() const { return shape.empty() && bytes == 0; }

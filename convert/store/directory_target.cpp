@@ -147,7 +147,7 @@ bool directory_target::look(const sink_options& options, bool locked) {
   }
   if (there.half_removed) throw convert_error(target + " is an old store that was not wholly removed; replace it with --overwrite");
   if (!there.plan) {
-    throw convert_error(target + " exists and is no unfinished store that could be gone on with; choose another name" +
+    throw convert_error(target + " exists and is no unfinished store that can be resumed; choose another name" +
                         (node ? ", or replace it with --overwrite" : ""));
   }
   if (locked) found_unfinished_ = true;

@@ -21,7 +21,7 @@ inline bool is_temporary(std::string_view name) { return name.starts_with(tempor
 // file system knows no locks, only that the folder of the unfinished is new tells runs apart.
 class directory_target {
  public:
-  // Makes the folder, or removes what may be removed, or takes what may be gone on with. Throws convert_error.
+  // Makes the folder, or removes what may be removed, or takes what may be resumed. Throws convert_error.
   directory_target(const std::string& path, const sink_options& options);
 
   int root() const { return root_.get(); }

@@ -121,7 +121,7 @@ void s3_sink::join_target(const std::string& target, const std::vector<s3_entry>
     begun |= e.key == whole(in_unfinished(s3_begun));
   }
   if (anything && unfinished.empty()) {
-    throw convert_error("the target \"" + target + "\" exists and is no unfinished store that could be gone on with; choose another name" +
+    throw convert_error("the target \"" + target + "\" exists and is no unfinished store that can be resumed; choose another name" +
                         (is_zarr_node(text_of("zarr.json")) ? ", or replace it with --overwrite" : ""));
   }
   if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));

@@ -26,7 +26,7 @@
 namespace zarrbits::conversion {
 
 // Stands in the root of a store that is being written: a folder for what the conversion keeps to itself (plan and journal). A reader
-// finds no zarr.json beside it; --overwrite knows what it may remove, and --resume what it may go on with.
+// finds no zarr.json beside it; --overwrite knows what it may remove, and --resume what it may resume.
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
 // A file in that folder while an old store is removed. What is left then is no part of the new one.
 constexpr const char* removing = "removing";
@@ -107,7 +107,7 @@ struct sink_options {
   enum class existing {
     refuse,   // an empty directory is as good as none
     replace,  // remove it, if it is a Zarr store or an unfinished one, its metadata first
-    join,     // go on with an unfinished store, or begin one; without finish() it stays as it is, but for the root's zarr.json
+    join,     // resume an unfinished store, or begin one; without finish() it stays as it is, but for the root's zarr.json
   } target = existing::refuse;
   bool shared = false;        // with join: other processes write to it, too. Else nobody may
   std::string run = {};       // tells what this run began from what others did, for remove_unfinished(); kept in the store until it is whole

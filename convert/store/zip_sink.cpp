@@ -105,7 +105,7 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
 
 zip_sink::zip_sink(std::string path, const sink_options& options) : path_(std::move(path)), temporary_(unfinished_zip(path_)), sync_(options.sync) {
   if (options.target == sink_options::existing::join) {
-    throw convert_error("a .zip file cannot be written in parts or gone on with; choose a directory for \"" + path_ + "\"");
+    throw convert_error("a .zip file cannot be written in partitions, nor resumed; choose a directory for \"" + path_ + "\"");
   }
   replaces_ = options.target == sink_options::existing::replace;
   check_target(options);

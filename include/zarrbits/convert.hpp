@@ -89,10 +89,10 @@ struct convert_options {
   // ("numcodecs.shuffle", ...); zarr-python and zarrs read those. "recode": all is encoded anew, with `compress`.
   std::string profile = {};
   std::string compress = {};  // recode: "none", "gzip:6", "zstd:3", "blosc:zstd:5:shuffle"; "": as portable does for compressed sources
-  // recode: another shape of chunks, "100,200" (of a single dimension "100,"), for all datasets of so many dimensions; cut to their extents.
+  // recode: another shape of chunks, "100,200" (of a single dimension "100,"), for all datasets of this rank; cut to their extents.
   std::string chunk = {};
-  // Many chunks in one object, with Zarr's codec sharding_indexed: of so many bytes before compression at most, "64M", or of a shape,
-  // "1000,2000", for datasets of so many dimensions; it is made larger where it is no multiple of the chunks.
+  // Many chunks in one object, with Zarr's codec sharding_indexed: of at most this size before compression, "64M", or of a shape,
+  // "1000,2000", for datasets of this rank; it is made larger where it is no multiple of the chunks.
   std::string shard = {};
   std::string checksum = {};  // "crc32c": every array's codecs end with that one
   // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
@@ -104,14 +104,14 @@ struct convert_options {
   unsigned threads = 0;      // that make chunks; 0: as many as the processors that the process may use
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
   bool sync = false;         // all is on the disk before it counts as done
-  bool resume = false;       // go on with a store that is unfinished, or begin one; what is done stays, even if this run fails
+  bool resume = false;       // resume an unfinished store, or begin one; what is done stays, even if this run fails
   // Only this share of the work, and no metadata: finalize() writes them when all shares are done. Several processes may do so at once.
   struct share_type {
     unsigned index = 0, count = 1;
   };
   std::optional<share_type> share = {};
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
-  std::function<void(const std::string&)> warning = {};  // called before the first chunk is made: a sentence on what this run will not keep to
+  std::function<void(const std::string&)> warning = {};  // called before the first chunk is made: a sentence on a bound or promise that this run cannot keep
   // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the conversion. The
   // place to write a report.
   std::function<void(const convert_result&)> before_done = {};

@@ -105,7 +105,7 @@ def pack(values, padding_encoding="none", first_bit=None, last_bit=None):
 
 
 def unpack(payload, dtype, elements, padding_encoding="none", first_bit=None, last_bit=None):
-    """The array of so many elements, one dimension."""
+    """The array of this many elements, of one dimension."""
     dtype = np.dtype(dtype)
     first, bits = kept_bits(dtype, first_bit, last_bit)
     unsigned, _, components, signed = component_type(dtype)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Signals at any moment, to the process that was started, to its child or to both, in every way to convert: nothing is left that looks whole and is not, no process,
-no rest where there is none to be kept, and what is gone on with becomes the same store, byte for byte.
+no rest where there is none to be kept, and what is resumed becomes the same store, byte for byte.
 
     ZARRBITS_KILLS=600 ZARRBITS_SEED=7 tests/convert/test_kills.py
 """
