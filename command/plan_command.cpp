@@ -37,7 +37,7 @@ void print(const convert_plan& p) {
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
-  for (const auto& refused : p.refused_files) std::cout << "does not read " << printable(refused.reason) << '\n';
+  for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
   std::cout << objects << " files or objects at most, " << human_bytes(source) << " to "
             << (bound ? "at most " : "") << human_bytes(store) << '\n';
 }

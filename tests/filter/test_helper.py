@@ -13,7 +13,7 @@ if os.environ.get("HDF5_PLUGIN_PATH") != sys.argv[1]:
     os.execv(sys.executable, [sys.executable] + sys.argv)
 if sys.argv[2:] != ["45429", "45438"]:
     print("SKIPPED: the helper knows the usual filter ids, and the plugins have others")
-    sys.exit(0)
+    sys.exit(77)  # ctest calls it skipped
 sys.path.insert(0, str(ROOT / "python"))
 
 import h5py
