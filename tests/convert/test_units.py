@@ -100,11 +100,6 @@ def all_chunks(store):
 def test_killed_at_any_moment_then_resumed(folder):
     case = case_of(folder)
     total = all_chunks(case.whole)
-    started = time.monotonic()
-    run("convert", case.source, case.out, "--threads", 2, "--report", case.out_report)
-    seconds = time.monotonic() - started
-    case.matches()
-    shutil.rmtree(case.out)
     dice = random.Random(11)
     seen, between, attempts = [], 0, 0
     kills = KILLS // 5 if OPTIONS else KILLS
@@ -112,12 +107,14 @@ def test_killed_at_any_moment_then_resumed(folder):
         attempts += 1
         assert attempts < 6 * kills, "the runs end before they can be killed"
         p = begin(case.source, case.out, "--threads", "2", "--report", case.out_report)
-        time.sleep(dice.uniform(0, seconds))
-        os.killpg(p.pid, signal.SIGKILL)
+        wanted = dice.randrange(total)  # chunks, after which it is killed
+        while p.poll() is None and all_chunks(case.out) < wanted:
+            time.sleep(0.001)
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGKILL)
         if p.wait() == 0:  # it was faster
             case.matches()
             shutil.rmtree(case.out)
-            seconds *= 0.95
             continue
         there = os.path.exists(case.out)
         if there and os.listdir(case.out) and not os.path.exists(os.path.join(case.out, ".zarrbits-unfinished")):
