@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """packbits behind parallel HDF5, in collective writes of one to three ranks: what HDF5 says was written is read back by everyone.
 
-    test_collective.py FOLDER PLUGIN_DIR PACKBITS_ID [PARALLEL_HDF5...]      (scripts/cluster does that)
+    test_collective.py FOLDER PLUGIN_DIR PACKBITS_ID [PARALLEL_HDF5...]      (scripts/ci/cluster does that)
 
 Each PARALLEL_HDF5 is a build folder of HDF5 with MPI; Debian's libhdf5-openmpi-dev is always tried. A hang is a time-out, and a fault.
 """

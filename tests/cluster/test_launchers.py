@@ -3,7 +3,7 @@
 """One conversion by several processes, started as sites start them: mpirun, srun, a Slurm array. Any number of them makes the same store and
 report as one process, byte for byte; a rank that fails names its unit, the others finish, and --resume makes the rest.
 
-    ZARRBITS_COMMAND=... ZARRBITS_MPI=... test_launchers.py FOLDER      (scripts/cluster does that)
+    ZARRBITS_COMMAND=... ZARRBITS_MPI=... test_launchers.py FOLDER      (scripts/ci/cluster does that)
 
 What cannot be started here is skipped, loudly.
 """

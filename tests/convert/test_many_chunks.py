@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Ten times as many chunks take about ten times the processor time, with each index of chunks that HDF5 has.
 
-ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, as scripts/large has it. Otherwise a tenth of these, which still tells linear from quadratic. Times on a
+ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, as scripts/ci/large has it. Otherwise a tenth of these, which still tells linear from quadratic. Times on a
 machine that others use are measured in turn, the shortest counts, and what is too long is measured again."""
 import pathlib
 import subprocess

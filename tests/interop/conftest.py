@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the interop tests share. scripts/interop sets ZARRBITS_COMMAND, HDF5_PLUGIN_PATH and ZARRBITS_ZARRS and runs them."""
+"""What the interop tests share. scripts/ci/interop sets ZARRBITS_COMMAND, HDF5_PLUGIN_PATH and ZARRBITS_ZARRS and runs them."""
 import itertools
 import json
 import os
@@ -17,7 +17,7 @@ os.environ.setdefault("HDF5_PLUGIN_PATH", str(ROOT / "build/release/plugins"))
 DEBIAN_PYTHON = "/usr/bin/python3"
 
 if not os.path.exists(COMMAND):
-    sys.exit(f"{COMMAND} is not there; scripts/interop builds it")
+    sys.exit(f"{COMMAND} is not there; scripts/ci/interop builds it")
 
 
 def run(*arguments, data=None, status=0):

@@ -2,8 +2,8 @@
 """One plugin file under many libhdf5: h5py's wheels bring 1.8.18, 1.12.0, 1.12.2, 1.14.2, 1.14.6 and 2.0.0, netCDF4's brings 2.2.0, Debian has
 1.10.8.
 
-scripts/interop makes the virtual environments and names their Pythons in ZARRBITS_MATRIX (those with h5py) and ZARRBITS_NETCDF4. Libraries
-without a Python that could load their wheel, and those that scripts/hdf5-versions built, are in ZARRBITS_LIBHDF5.
+scripts/ci/interop makes the virtual environments and names their Pythons in ZARRBITS_MATRIX (those with h5py) and ZARRBITS_NETCDF4. Libraries
+without a Python that could load their wheel, and those that scripts/ci/hdf5-versions built, are in ZARRBITS_LIBHDF5.
 """
 import glob
 import json
@@ -74,7 +74,7 @@ def files(values):
 
 
 def test_the_matrix_is_complete():
-    # what is missing was said by scripts/interop, and makes this a skip instead of a silence
+    # what is missing was said by scripts/ci/interop, and makes this a skip instead of a silence
     if len(PEERS) < 8:
         pytest.skip(f"the matrix has only {sorted(PEERS)}")
 

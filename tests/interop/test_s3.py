@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Conversions into and from S3, on real servers at the loopback address: versitygw, which checks every signature, and moto. What is in the bucket
-afterwards is byte for byte what a directory holds. ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/interop
+afterwards is byte for byte what a directory holds. ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/ci/interop
 sets it."""
 import contextlib
 import http.client

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarr-python with the codec of python/zarrbits, which it finds by itself: nothing here registers it. scripts/interop runs this under two zarr-pythons."""
+"""zarr-python with the codec of python/zarrbits, which it finds by itself: nothing here registers it. scripts/ci/interop runs this under two zarr-pythons."""
 import asyncio
 import importlib.metadata
 import json
@@ -15,7 +15,7 @@ import zarr
 sys.path.insert(0, str(ROOT / "tests/python"))
 from golden_vectors import packbits_vectors
 
-zarrbits = pytest.importorskip("zarrbits", reason="the package in python/ is not installed (scripts/interop installs it)")
+zarrbits = pytest.importorskip("zarrbits", reason="the package in python/ is not installed (scripts/ci/interop installs it)")
 VECTORS = packbits_vectors(ROOT / "tests/golden/codecs.json")
 UNITS = {"unit": "s", "scale_factor": 1}
 
