@@ -13,8 +13,10 @@
 
 namespace zarrbits {
 
+// The order of the bytes of a number: the least significant one first (little), or last (big).
 enum class endian { little, big };
 
+// The configuration of bytes.
 struct bytes_parameters {
   // "Required for data types for which endianness is applicable" (Zarr v3, bytes codec); elsewhere without effect. From C++ the
   // default is little, which is what nearly every store holds. Not set: refused where the data type has a byte order.

@@ -41,13 +41,16 @@ concept element = std::is_trivially_copyable_v<T> && !std::same_as<std::remove_c
 template <class R>
 concept elements_in_memory = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && element<std::ranges::range_value_t<R>>;
 
+// The same, in memory that may be written to.
 template <class R>
 concept writable_elements = elements_in_memory<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
+// What became of a chunk.
 struct [[nodiscard]] chunk_result {
   std::size_t size = 0;       // bytes written
   zarrbits::failure failure;  // what went wrong; then the contents of the output are unspecified
 
+  // True where nothing failed.
   explicit operator bool() const noexcept { return !failure; }
 };
 
@@ -95,16 +98,19 @@ chunk_result encode_chunk(const codec& c, const R& decoded, std::span<std::byte>
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return encode_chunk(c, std::as_bytes(std::span(decoded)), encoded);
 }
+// The same for elements of a type.
 template <writable_elements R>
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, R&& decoded) noexcept {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return decode_chunk(c, encoded, std::as_writable_bytes(std::span(decoded)));
 }
+// The same for elements of a type.
 template <writable_elements R>
 chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range, R&& decoded) noexcept {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return decode_range(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
 }
+// The same for elements of a type.
 template <writable_elements R>
 chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
                                 R&& decoded) noexcept {
@@ -115,6 +121,7 @@ chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::spa
 // A chunk of these elements. Throws data_error where one of them is refused, `error` (size_overflow) where the result is too large.
 [[nodiscard]] std::vector<std::byte> encode(const codec& c, std::span<const std::byte> decoded);
 
+// The same for elements of a type.
 template <elements_in_memory R>
 [[nodiscard]] std::vector<std::byte> encode(const codec& c, const R& decoded) {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) throw data_error(f, c.explain(f));

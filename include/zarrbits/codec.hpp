@@ -37,25 +37,28 @@ enum class spelling { published, older };
 
 // A half-open range of bytes of an encoded chunk.
 struct byte_range {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
+  std::uint64_t offset = 0;  // of the first byte
+  std::uint64_t size = 0;    // in bytes
 };
 
 // `count` elements from the element `first` on, counted in C order from the first one of the chunk.
 struct element_range {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
+  std::uint64_t first = 0;  // the index of the first one
+  std::uint64_t count = 0;  // how many
 };
 
 // Copies are cheap, share what they hold, and may be used by many threads at once. Moving from a codec copies it: a codec that was moved
 // from is what it was before, so that there is no empty one.
 class codec {
  public:
+  // Shares what the other holds.
   codec(const codec&) noexcept = default;
+  // Shares what the other holds.
   codec& operator=(const codec&) noexcept = default;
 
   // The Zarr name: "bytes", "packbits", "numcodecs.packbits".
   const std::string& name() const noexcept;
+  // The data type that it was made for.
   const data_type& type() const noexcept;
 
   // The codec's object for the "codecs" list of a zarr.json, on one line: an object, never a bare string.
@@ -66,8 +69,9 @@ class codec {
   // Bits of one encoded element: k in the packbits text.
   std::uint64_t element_bits() const noexcept;
 
-  // Exact sizes in bytes. Both throw `error` (size_overflow) where the result does not fit in 64 bits.
+  // The exact size in bytes of these elements in memory. Throws `error` (size_overflow) where it does not fit in 64 bits.
   std::uint64_t decoded_size(std::uint64_t elements) const;
+  // The exact size in bytes of these elements encoded. Throws `error` (size_overflow) where it does not fit in 64 bits.
   std::uint64_t encoded_size(std::uint64_t elements) const;
 
   // Which bytes of an encoded chunk of `elements` hold those of `range`. Throws `error` (invalid_range, size_overflow).

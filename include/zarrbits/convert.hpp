@@ -34,10 +34,14 @@ enum class outcome {
   mapped,     // no exact counterpart in Zarr: another layout, or an attribute
   skipped,    // not in the store; `reason` says why
 };
+// Its name, as in the report.
 const char* to_string(outcome o) noexcept;
 
+// The chunks of a dataset, by what became of them.
 struct chunk_counts {
-  std::uint64_t raw = 0, rewrapped = 0, recoded = 0;
+  std::uint64_t raw = 0;        // as outcome::raw
+  std::uint64_t rewrapped = 0;  // as outcome::rewrapped
+  std::uint64_t recoded = 0;    // as outcome::recoded
   std::uint64_t absent = 0;  // never written in the source, and so left out of the store
   std::uint64_t lost = 0;    // unreadable in the source
 };
@@ -49,26 +53,30 @@ struct converted_object {
   std::string attribute;  // name, where kind is "attribute"
   std::string link;       // "hard", "soft", "external", "user", "broken", where kind is "link"
   std::string target;     // of the link
-  zarrbits::outcome outcome = zarrbits::outcome::mapped;
+  zarrbits::outcome outcome = zarrbits::outcome::mapped;  // what became of it
   bool lossy = false;     // something cannot be rebuilt from the store
   bool selected = true;   // false: skipped because it was not asked for, with all below it; no loss
   std::string reason;     // why skipped, lossy or unusual
   std::string zarr_path;  // where it is in the store, if not at `path`
   std::string zarr_name;  // the attribute's name in the store, if another
-  chunk_counts chunks;
+  chunk_counts chunks;    // of a dataset
   std::vector<std::vector<std::uint64_t>> lost_chunks;  // grid coordinates
   std::uint64_t source_bytes = 0;                       // stored size of a dataset in the source
   std::uint64_t store_bytes = 0;                        // and of its chunks in the store
 };
 
+// How far a conversion is.
 struct convert_progress {
   const std::string& path;      // the object at hand
-  std::uint64_t objects_done, objects;
-  std::uint64_t bytes_done, bytes;  // stored bytes of the source's datasets; `bytes` is 0 where they were not added up first
+  std::uint64_t objects_done;   // of `objects`
+  std::uint64_t objects;        // in the source
+  std::uint64_t bytes_done;     // of `bytes`
+  std::uint64_t bytes;          // stored bytes of the source's datasets; 0 where they were not added up first
 };
 
 struct convert_result;
 
+// What to convert, where to, and how.
 struct convert_options {
   std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
   std::string store = {};   // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
@@ -78,7 +86,8 @@ struct convert_options {
   // Patterns of paths in the source: what is included (nothing given: everything) and not excluded is converted, with the groups above it. `*`
   // any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without "/" in front they begin in any group; a
   // group stands for all below it. A pattern that matches nothing is an error.
-  std::vector<std::string> include = {}, exclude = {};
+  std::vector<std::string> include = {};
+  std::vector<std::string> exclude = {};  // patterns of what is left out; wins over `include`
   bool allow_lossy = false; // exit status 0 where something was skipped or lossy
   // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) have to be regular ones in its folder or below; these
   // folders are allowed as well, or, with "all", any. Others are not read, and named.
@@ -107,9 +116,10 @@ struct convert_options {
   bool resume = false;       // resume an unfinished store, or begin one; what is done stays, even if this run fails
   // Only this share of the work, and no metadata: finalize() writes them when all shares are done. Several processes may do so at once.
   struct share_type {
-    unsigned index = 0, count = 1;
+    unsigned index = 0;  // from 0
+    unsigned count = 1;  // how many shares there are
   };
-  std::optional<share_type> share = {};
+  std::optional<share_type> share = {};  // not set: all of the work
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
   std::function<void(const std::string&)> warning = {};  // called before the first chunk is made: a sentence on a bound or promise that this run cannot keep
   // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the conversion. The
@@ -119,16 +129,21 @@ struct convert_options {
   bool measure_first = false;    // add up the stored bytes before, for a progress bar
 };
 
+// What became of a conversion.
 struct convert_result {
-  std::string source, store, profile;
-  std::vector<converted_object> objects;
+  std::string source;             // as in the options
+  std::string store;              // as in the options
+  std::string profile;            // convert_options::effective_profile()
+  std::vector<converted_object> objects;  // everything that the source has
   int exit_status = 0;            // 0 nothing lost (or that was allowed), 3 something skipped or lossy
   std::uint64_t store_objects = 0;  // files written
-  std::uint64_t store_bytes = 0;
-  double seconds = 0;
+  std::uint64_t store_bytes = 0;    // and their bytes
+  double seconds = 0;               // elapsed
   std::vector<std::string> other_files;   // that were read beside the source
+  // A file that was not read, and why.
   struct refused_file {
-    std::string file, reason;
+    std::string file;    // its name
+    std::string reason;  // a sentence
   };
   std::vector<refused_file> refused_files;  // that were not
 
@@ -150,7 +165,7 @@ convert_result convert(const convert_options& options);
 
 // What convert() would do with one dataset, as far as can be told without reading its values.
 struct planned_dataset {
-  std::string path;
+  std::string path;  // in the source
   // The costliest way that its chunks are expected to need; single ones, with a filter left out or damaged, may need another.
   zarrbits::outcome outcome = zarrbits::outcome::mapped;
   std::string how;           // that way in words, or why it is skipped
@@ -159,16 +174,20 @@ struct planned_dataset {
   std::uint64_t source_bytes = 0;  // stored in the source
   // To be written for its chunks; the same as in the source where they are copied, at most their size without compression where not.
   std::uint64_t store_bytes = 0;
+  // A range of shards, or of chunks where there are none, in C order of their grid.
   struct unit {
-    std::uint64_t first = 0, count = 0, bytes = 0;  // shards, or chunks without, in C order of their grid; and bytes in the source, roughly
+    std::uint64_t first = 0;  // the index of the first one
+    std::uint64_t count = 0;  // how many
+    std::uint64_t bytes = 0;  // in the source, roughly
   };
   std::vector<unit> units;  // what processes share between them
 };
+// What convert() would do.
 struct convert_plan {
-  std::vector<planned_dataset> datasets;
-  std::uint64_t groups = 0;
+  std::vector<planned_dataset> datasets;  // all that were asked for
+  std::uint64_t groups = 0;               // how many are written
   std::vector<std::string> other_files;  // as convert_result has them
-  std::vector<convert_result::refused_file> refused_files;
+  std::vector<convert_result::refused_file> refused_files;  // as convert_result has them
   std::string json() const;  // strict JSON
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.

@@ -25,15 +25,20 @@ struct access;
 struct data_type_info;
 }  // namespace detail
 
+// A data type of Zarr: its name, its sizes, and how its elements are made.
 class data_type {
  public:
   // A Zarr name ("uint16", "complex_bfloat16", "r24") or the JSON of a data type, as a string or an object. Throws `error`
   // (invalid_data_type) with a sentence that says what is wrong.
   data_type(const char* name_or_json) : data_type(std::string_view(name_or_json)) {}
+  // The same.
   data_type(const std::string& name_or_json) : data_type(std::string_view(name_or_json)) {}
+  // The same.
   data_type(std::string_view name_or_json);
 
+  // Shares what the other holds.
   data_type(const data_type&) noexcept = default;
+  // Shares what the other holds.
   data_type& operator=(const data_type&) noexcept = default;
 
   // The Zarr name: "uint16", "struct".
@@ -50,7 +55,7 @@ class data_type {
   unsigned component_bits() const noexcept;  // N: bits that belong to the type, counted from the least significant one
   unsigned component_size() const noexcept;  // bytes that hold them in memory: 1, 2, 4 or 8
   bool is_signed() const noexcept;           // bits above N (or above the kept ones) repeat the sign
-  bool is_bool() const noexcept;
+  bool is_bool() const noexcept;             // elements are 0 or 1
 
   // True where the order of the bytes matters, that is where `bytes` needs "endian".
   bool has_byte_order() const noexcept;

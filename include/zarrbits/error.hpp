@@ -49,6 +49,7 @@ enum class errc {
 // The category of `errc`; its name is "zarrbits", its messages are short sentences without the details of `failure`.
 const std::error_category& error_category() noexcept;
 
+// Lets an errc become a std::error_code by itself.
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 
 // `code == errc::truncated`, and != with it. The category is compared by its name: a program and a shared library with zarrbits inside, whose
@@ -61,10 +62,13 @@ inline bool operator==(const std::error_code& code, errc e) noexcept {
 // would be right.
 class error : public std::runtime_error {
  public:
+  // With a sentence of its own.
   error(errc code, const std::string& what) : std::runtime_error(what), code_(make_error_code(code)) {}
+  // Which kind of mistake it is.
   const std::error_code& code() const noexcept { return code_; }
 
  protected:
+  // The same, for errors of data.
   error(std::error_code code, const std::string& what) : std::runtime_error(what), code_(code) {}
 
  private:
@@ -77,6 +81,7 @@ struct failure {
   std::uint64_t element = 0;  // index of the element, in C order, counted from the first one of the chunk or stream
   std::uint64_t value = 0;    // bits of the refused component, the count byte, or the number found, according to `code`
 
+  // True where something failed.
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
 };
 
@@ -84,7 +89,9 @@ struct failure {
 // codec::explain().
 class data_error : public error {
  public:
+  // With the sentence of codec::explain().
   data_error(const zarrbits::failure& f, const std::string& what) : error(f.code, what), failure_(f) {}
+  // Which element it was, and what it held.
   const zarrbits::failure& failure() const noexcept { return failure_; }
 
  private:

@@ -52,8 +52,8 @@
 
 /* packbits, options bits 0-1: whether, and where, a byte says how many bits of padding a chunk has (Zarr: padding_encoding) */
 #define ZARRBITS_HDF5_PADDING_NONE 0u
-#define ZARRBITS_HDF5_PADDING_FIRST_BYTE 1u
-#define ZARRBITS_HDF5_PADDING_LAST_BYTE 2u
+#define ZARRBITS_HDF5_PADDING_FIRST_BYTE 1u /* the first byte of the chunk does */
+#define ZARRBITS_HDF5_PADDING_LAST_BYTE 2u  /* the last byte of the chunk does */
 /* packbits, options bits 2-3: what happens to a chunk with a value that does not fit */
 #define ZARRBITS_HDF5_RANGE_RAW 0u        /* stored as it is, if the filter is optional */
 #define ZARRBITS_HDF5_RANGE_TRUNCATE 4u   /* the bits that do not fit are dropped: data is lost */
@@ -61,9 +61,9 @@
 /* packbits, options bit 4: most significant bit first, as numcodecs does; booleans only */
 #define ZARRBITS_HDF5_MSB_FIRST 16u
 
-/* bytes */
-#define ZARRBITS_HDF5_LITTLE_ENDIAN 0u
-#define ZARRBITS_HDF5_BIG_ENDIAN 1u
+/* bytes: the order of the encoded chunk */
+#define ZARRBITS_HDF5_LITTLE_ENDIAN 0u /* the least significant byte first */
+#define ZARRBITS_HDF5_BIG_ENDIAN 1u    /* the least significant byte last */
 
 #ifndef ZARRBITS_HDF5_CONSTANTS_ONLY
 

@@ -19,8 +19,9 @@ namespace zarrbits {
 // Whether, and where, one byte says how many bits of padding there are.
 enum class padding { none, first_byte, last_byte };
 
+// The configuration of packbits. Every default is the safe choice.
 struct packbits_parameters {
-  padding padding_encoding = padding::none;
+  padding padding_encoding = padding::none;   // where the count byte is
   unsigned first_bit = 0;                     // lowest kept bit of each component, 0 = least significant
   std::optional<unsigned> last_bit = {};      // highest kept bit, inclusive; not set: the highest bit of the component
   bool truncate = false;                      // encode drops bits that do not fit, instead of failing (never of bool)
@@ -32,9 +33,10 @@ struct packbits_parameters {
 // Decode puts the kept bits back at first_bit, zeros below, the sign (signed types) or zeros above. Throws `error`.
 codec packbits(const data_type& type, const packbits_parameters& parameters = {});
 
+// What numcodecs' configuration does not say. Every default is the safe choice.
 struct numcodecs_packbits_parameters {
-  bool nonzero_is_true = false;
-  bool strict_padding = false;
+  bool nonzero_is_true = false;  // a bool that is neither 0 nor 1 counts as true
+  bool strict_padding = false;   // decode refuses padding bits that are not 0
 };
 
 // numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): bool only, most significant bit first, count byte in front. The

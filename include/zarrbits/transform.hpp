@@ -31,6 +31,7 @@
 
 namespace zarrbits {
 
+// What one call did.
 struct [[nodiscard]] progress {
   std::size_t consumed = 0;  // bytes taken from the front of the input
   std::size_t produced = 0;  // bytes written to the front of the output
@@ -75,12 +76,14 @@ class encoder {
   // codec.needs_element_count(): throws `error` (element_count_required) without.
   explicit encoder(zarrbits::codec c, std::optional<std::uint64_t> elements = {});
 
+  // Takes elements from `in`, cut anywhere, and writes encoded bytes to `out`; both may be of any size.
   progress step(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
+  // All elements came: delivers what is left. To be called again, with more room, until the result is `done`.
   progress finish(std::span<std::byte> out) noexcept;
   void reset() noexcept;  // ready for another chunk with the same codec and number of elements
 
-  const zarrbits::codec& codec() const noexcept { return codec_; }
-  zarrbits::failure failure() const noexcept;
+  const zarrbits::codec& codec() const noexcept { return codec_; }     // that it was made with
+  zarrbits::failure failure() const noexcept;                          // what went wrong; empty where nothing did
   std::uint64_t elements() const noexcept { return carry_.elements; }  // whole elements taken so far
 
  private:
@@ -96,12 +99,14 @@ class decoder {
   // byte decides; where there is none (padding_encoding none), every whole element comes out, and up to 7 of them may be padding.
   explicit decoder(zarrbits::codec c, std::optional<std::uint64_t> elements = {});
 
+  // Takes encoded bytes from `in`, cut anywhere, and writes elements to `out`; both may be of any size.
   progress step(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
+  // The chunk is at its end: delivers what is left, and says whether it was whole. To be called again, with more room, until `done`.
   progress finish(std::span<std::byte> out) noexcept;
-  void reset() noexcept;
+  void reset() noexcept;  // ready for another chunk with the same codec and number of elements
 
-  const zarrbits::codec& codec() const noexcept { return codec_; }
-  zarrbits::failure failure() const noexcept;
+  const zarrbits::codec& codec() const noexcept { return codec_; }     // that it was made with
+  zarrbits::failure failure() const noexcept;                          // what went wrong; empty where nothing did
   std::uint64_t elements() const noexcept { return carry_.elements; }  // whole elements made so far
 
  private:

@@ -8,9 +8,13 @@
 #ifndef ZARRBITS_VERSION_HPP
 #define ZARRBITS_VERSION_HPP
 
+// The first number of the version of these headers.
 #define ZARRBITS_VERSION_MAJOR 0
+// The second.
 #define ZARRBITS_VERSION_MINOR 1
+// The third.
 #define ZARRBITS_VERSION_PATCH 0
+// All three, as text.
 #define ZARRBITS_VERSION_STRING "0.1.0"
 
 namespace zarrbits {

@@ -24,9 +24,12 @@ namespace zarrbits::iostreams {
 // compares with zarrbits::errc, failure() has the element and the value.
 class codec_error : public std::ios_base::failure {
  public:
+  // With what codec::explain() says of the failure.
   codec_error(const zarrbits::failure& f, const std::string& sentence);
 
+  // The sentence.
   const char* what() const noexcept override;
+  // Which element it was, and what it held.
   const zarrbits::failure& failure() const noexcept { return failure_; }
 
  private:

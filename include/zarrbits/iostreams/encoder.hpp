@@ -41,6 +41,7 @@ inline constexpr std::streamsize default_buffer_size = 8192;
 // codec.needs_element_count(). Throws codec_error where it is missing, and for a buffer size that is not positive.
 class encoder : public detail::transform_filter<zarrbits::encoder> {
  public:
+  // `buffer_size`: bytes of its own buffer.
   explicit encoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
                    std::streamsize buffer_size = default_buffer_size)
       : transform_filter(c, elements, buffer_size) {}
@@ -54,6 +55,7 @@ BOOST_IOSTREAMS_PIPABLE(encoder, 0)
 // padding. What is wrong at the end of a chunk is found when the end is read: read up to the end of the stream.
 class decoder : public detail::transform_filter<zarrbits::decoder> {
  public:
+  // `buffer_size`: bytes of its own buffer.
   explicit decoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
                    std::streamsize buffer_size = default_buffer_size)
       : transform_filter(c, elements, buffer_size) {}

@@ -43,34 +43,39 @@ class range_reader;  // streams/range_reader.hpp
 // Either way a device whose size is no such chunk's is refused at the first read or seek. Copies share their state.
 class seekable_decoder {
  public:
-  using char_type = char;
+  using char_type = char;  // what Boost.Iostreams asks of a filter
+  // What Boost.Iostreams asks of a filter.
   struct category : boost::iostreams::input_seekable,
                     boost::iostreams::filter_tag,
                     boost::iostreams::multichar_tag,
                     boost::iostreams::closable_tag,
                     boost::iostreams::optimally_buffered_tag {};
 
-  static constexpr std::streamsize default_buffer_size = 1024;
+  static constexpr std::streamsize default_buffer_size = 1024;  // bytes
 
+  // Throws codec_error for a buffer size that is not positive.
   explicit seekable_decoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
                             std::streamsize buffer_size = default_buffer_size);
 
+  // Called by Boost.Iostreams: elements from the present position on, or -1 at the end.
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
     detail::encoded_source_of<Source> below(source);
     return read_from(below, out, n);
   }
+  // Called by Boost.Iostreams: a new position, in decoded bytes.
   template <class Source>
   std::streampos seek(Source& source, boost::iostreams::stream_offset to, std::ios_base::seekdir way,
                       std::ios_base::openmode = std::ios_base::in) {
     detail::encoded_source_of<Source> below(source);
     return boost::iostreams::offset_to_position(seek_in(below, to, way));
   }
+  // Called by Boost.Iostreams: forgets the device, and throws what went wrong.
   template <class Source>
   void close(Source&) {
     close_reader();
   }
-  std::streamsize optimal_buffer_size() const;
+  std::streamsize optimal_buffer_size() const;    // in bytes, of the stream buffer before the filter
 
   std::uint64_t total_in() const;                 // bytes read from the device so far, and
   std::uint64_t total_out() const;                // bytes delivered, since the filter was made
