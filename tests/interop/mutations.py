@@ -99,7 +99,9 @@ def run():
             if name.startswith("packbits"):
                 # HDF5's fletcher32, which comes first when a chunk is read, itself crashes on chunks of less than 4 bytes
                 lost = counts[0]["crash"] if "fletcher32" in name else 0
-                ours_failed |= counts[0]["error"] + lost != 30 or counts[1]["crash"] + counts[1]["hang"] > 0 or ("fletcher32" in name and counts[1]["error"] != 30)
+                # a chunk as long as a raw one is taken for one: parallel HDF5 stores such without saying so in the filter mask
+                raw = 0 if "fletcher32" in name else sum(len(mutated(chunk, k)) == values.nbytes for k in range(30))
+                ours_failed |= counts[0]["error"] + lost + raw != 30 or counts[0]["wrong"] > raw or counts[1]["crash"] + counts[1]["hang"] > 0 or ("fletcher32" in name and counts[1]["error"] != 30)
     return ours_failed
 
 
