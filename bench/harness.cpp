@@ -39,8 +39,8 @@ struct measured {
   bool verified = false;
 };
 
-// The time of memcpy of one size, or of the probe, when nothing disturbs it: the 4th fastest of 15 in a row, the best such in this run. (The
-// very fastest may be a slip of the clock.)
+// The time of memcpy of one size, or of the probe, when nothing disturbs it: the 4th fastest of 15 in a row, the best such in
+// this run. (The very fastest may be a slip of the clock.)
 struct reference {
   double seconds = INFINITY;
   std::vector<double> window;
@@ -55,8 +55,8 @@ struct reference {
   bool is_near(double base) const { return base <= 1.25 * seconds; }
 };
 
-// Adds, shifts and xors in registers, as many at once as a CPU does: slower by half and more while another thread of the same core works, which
-// memcpy, bound by the caches, hardly notices. That thread may be another machine's.
+// Adds, shifts and xors in registers, as many at once as a CPU does: slower by half and more while another thread of the same
+// core works, which memcpy, bound by the caches, hardly notices. That thread may be another machine's.
 ZARRBITS_BENCH_OPAQUE bool probe() {
   std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
   for (unsigned i = 0; i < 8000; ++i) {
@@ -205,7 +205,8 @@ void write_json(const std::string& file) {
     std::vector<sample> samples = m->kept;
     // a better base, or a better probe, may have been seen since
     const reference& best = the().references[m->what.bytes];
-    std::erase_if(samples, [&](const sample& s) { return !((s.own_base || best.is_near(s.base)) && the().probe.is_near(s.probe)); });
+    std::erase_if(samples,
+                  [&](const sample& s) { return !((s.own_base || best.is_near(s.base)) && the().probe.is_near(s.probe)); });
     const bool disturbed = samples.empty();
     if (disturbed) {
       // too much else was going on: the samples whose bases agreed best, rather than none
@@ -223,9 +224,10 @@ void write_json(const std::string& file) {
     }
     const row& r = m->what;
     char figures[160];
-    std::snprintf(figures, sizeof figures, "\"bytes\": %zu, \"gbps\": %.4g, \"ratio\": %.4g", r.bytes, median(speeds), median(ratios));
-    out << separator << "  {\"name\": \"" << r.name << "\", " << (r.peer.empty() ? "\"kernels\": \"" + r.kernels : "\"peer\": \"" + r.peer) << "\", "
-        << figures;
+    std::snprintf(figures, sizeof figures, "\"bytes\": %zu, \"gbps\": %.4g, \"ratio\": %.4g", r.bytes, median(speeds),
+                  median(ratios));
+    out << separator << "  {\"name\": \"" << r.name << "\", "
+        << (r.peer.empty() ? "\"kernels\": \"" + r.kernels : "\"peer\": \"" + r.peer) << "\", " << figures;
     if (!r.base.empty()) out << ", \"base\": \"" << r.base << "\"";
     if (r.stored != 0) out << ", \"stored\": " << r.stored;
     if (disturbed) out << ", \"disturbed\": true";
@@ -238,7 +240,8 @@ void write_json(const std::string& file) {
     std::fprintf(stderr, "cannot write %s\n", file.c_str());
     the().failed = true;
   }
-  if (noisy != 0) std::fprintf(stderr, "%u of %u figures are from a busy machine (no sample whose bases agreed)\n", noisy, written);
+  if (noisy != 0)
+    std::fprintf(stderr, "%u of %u figures are from a busy machine (no sample whose bases agreed)\n", noisy, written);
 }
 
 // In huge pages where the system has them: with small ones, figures of a process depend on which it was given, by up to a fifth.
@@ -321,7 +324,9 @@ int main(int argc, char** argv, void (*registration)()) {
   registration();
   for (const auto& m : the().cases) {
     const std::string label = (m->what.kernels + m->what.peer) + "/" + m->what.name + "/" + std::to_string(m->what.bytes);
-    benchmark::RegisterBenchmark(label.c_str(), [p = m.get()](benchmark::State& s) { run_case(s, *p); })->UseManualTime()->Iterations(1);
+    benchmark::RegisterBenchmark(label.c_str(), [p = m.get()](benchmark::State& s) { run_case(s, *p); })
+        ->UseManualTime()
+        ->Iterations(1);
   }
   silent reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The HDF5 filters through H5Dwrite and H5Dread, beside HDF5's own filters and the compressors whose plugins are found. HDF5_PLUGIN_PATH
-// must name the folder of our plugins. Names:
+// The HDF5 filters through H5Dwrite and H5Dread, beside HDF5's own filters and the compressors whose plugins are found.
+// HDF5_PLUGIN_PATH must name the folder of our plugins. Names:
 //
-//   hdf5/1MiB/write/16/12         64 MiB of uint16 of which 12 bits matter, noise, in chunks of 1 MiB; bool and swap as in kernels.cpp
-//   hdf5/1MiB/write/mask          a mask of discs, which compressors like
-//   hdf5_noop/1MiB/write/16/12    the same, its ratio is to a filter that does nothing
+//   hdf5/1MiB/write/16/12         64 MiB of uint16 of which 12 bits matter, noise, in chunks of 1 MiB; bool and swap as in
+//   kernels.cpp hdf5/1MiB/write/mask          a mask of discs, which compressors like hdf5_noop/1MiB/write/16/12    the same, its
+//   ratio is to a filter that does nothing
 //
 #include "bench/data.hpp"
 #include "bench/harness.hpp"
@@ -52,10 +52,11 @@ void fill_mask() {
 }
 
 void fill(const data_kind& d) {
-  if (d.mask)
-    fill_mask();
+  if (d.mask) fill_mask();
   else
-    bench::fill({.size = static_cast<std::uint8_t>(d.size), .type_bits = static_cast<std::uint8_t>(8 * d.size), .bits = static_cast<std::uint8_t>(d.bits)},
+    bench::fill({.size = static_cast<std::uint8_t>(d.size),
+                 .type_bits = static_cast<std::uint8_t>(8 * d.size),
+                 .bits = static_cast<std::uint8_t>(d.bits)},
                 decoded_buffer(), total);
 }
 
@@ -84,7 +85,9 @@ void add(const std::string& group, const data_kind& d, std::size_t chunk, const 
       // of ours only: n-bit takes seconds
       if (w.peer.empty()) s.verify = [=] { return (!writes || set.read(other_buffer())) && back(); };
       if (to_noop) {
-        const dataset::filters set_noop = [](hid_t p) { return H5Pset_filter(p, bench::noop_filter, H5Z_FLAG_MANDATORY, 0, nullptr); };
+        const dataset::filters set_noop = [](hid_t p) {
+          return H5Pset_filter(p, bench::noop_filter, H5Z_FLAG_MANDATORY, 0, nullptr);
+        };
         const dataset noop(w.file_type, w.memory_type, total, chunk, set_noop, decoded_buffer());
         s.base = [noop, writes] { return writes ? noop.write(decoded_buffer()) : noop.read(other_buffer()); };
       }
@@ -115,7 +118,8 @@ void register_cases() {
       // bools have their own datatype, which says all; other integers are plain ones
       const handle ours = is_bool ? bench::boolean() : whole;
       const unsigned bits = is_bool ? 0 : d.bits;
-      const way us{"", ours, ours, [=](hid_t p) { return swap ? H5Pset_zarrbits_bytes(p, 1) : H5Pset_zarrbits_packbits(p, bits, 0, 0); }};
+      const way us{"", ours, ours,
+                   [=](hid_t p) { return swap ? H5Pset_zarrbits_bytes(p, 1) : H5Pset_zarrbits_packbits(p, bits, 0, 0); }};
       add("hdf5", d, chunk, us, false);
       if (!d.mask) add("hdf5_noop", d, chunk, us, true);
       add("hdf5", d, chunk, {"no filter", whole, whole}, false);
@@ -129,12 +133,17 @@ void register_cases() {
         add("hdf5", d, chunk, {"n-bit as used", narrow, whole, H5Pset_nbit}, false);
         add("hdf5", d, chunk, {"n-bit filter alone", narrow, narrow, H5Pset_nbit}, false);
       }
-      add("hdf5", d, chunk, {"scale-offset", whole, whole, [](hid_t p) { return H5Pset_scaleoffset(p, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT); }}, false);
+      add("hdf5", d, chunk,
+          {"scale-offset", whole, whole, [](hid_t p) { return H5Pset_scaleoffset(p, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT); }},
+          false);
       if (chunk >> 20 == 1) add("hdf5", d, chunk, {"deflate 1", whole, whole, set_deflate}, false);
-      if (has_blosc) add("hdf5", d, chunk, {"blosc lz4 bitshuffle", whole, whole, plugin(blosc_filter, {0, 0, 0, 0, 1, 2, 1})}, false);
+      if (has_blosc)
+        add("hdf5", d, chunk, {"blosc lz4 bitshuffle", whole, whole, plugin(blosc_filter, {0, 0, 0, 0, 1, 2, 1})}, false);
       if (has_bitshuffle) add("hdf5", d, chunk, {"bitshuffle lz4", whole, whole, plugin(bitshuffle_filter, {0, 2})}, false);
       if (d.mask)
-        add("hdf5", d, chunk, {"packbits, then deflate 1", ours, ours, [](hid_t p) { return H5Pset_zarrbits_packbits(p, 0, 0, 0) < 0 ? -1 : set_deflate(p); }},
+        add("hdf5", d, chunk,
+            {"packbits, then deflate 1", ours, ours,
+             [](hid_t p) { return H5Pset_zarrbits_packbits(p, 0, 0, 0) < 0 ? -1 : set_deflate(p); }},
             false);
     }
 }

@@ -23,7 +23,11 @@ void register_noop_filter() {
 }
 
 handle integer(std::size_t size, std::size_t precision) {
-  const handle h(H5Tcopy(size == 1 ? H5T_STD_U8LE : size == 2 ? H5T_STD_U16LE : size == 4 ? H5T_STD_U32LE : H5T_STD_U64LE), H5Tclose);
+  const handle h(H5Tcopy(size == 1   ? H5T_STD_U8LE
+                         : size == 2 ? H5T_STD_U16LE
+                         : size == 4 ? H5T_STD_U32LE
+                                     : H5T_STD_U64LE),
+                 H5Tclose);
   H5Tset_precision(h, precision);
   return h;
 }
@@ -62,7 +66,10 @@ handle create(hid_t file, hid_t type, std::size_t bytes, std::size_t chunk, cons
 }  // namespace
 
 dataset::dataset(hid_t file_type, hid_t memory_type, std::size_t bytes, std::size_t chunk, const filters& set, const void* in)
-    : file_(memory_file()), memory_type_(H5Tcopy(memory_type), H5Tclose), data_(create(file_, file_type, bytes, chunk, set)), bytes_(bytes) {
+    : file_(memory_file()),
+      memory_type_(H5Tcopy(memory_type), H5Tclose),
+      data_(create(file_, file_type, bytes, chunk, set)),
+      bytes_(bytes) {
   if (!write(in)) throw std::runtime_error("HDF5 did not write");
 }
 

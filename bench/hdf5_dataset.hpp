@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One dataset of 64 MiB in a file that lies in memory (HDF5's core driver, never written to disk), with one filter or none and no chunk
-// cache, so that every chunk goes through the filter at every read and write.
+// One dataset of 64 MiB in a file that lies in memory (HDF5's core driver, never written to disk), with one filter or none and no
+// chunk cache, so that every chunk goes through the filter at every read and write.
 //
 #ifndef ZARRBITS_BENCH_HDF5_DATASET_HPP
 #define ZARRBITS_BENCH_HDF5_DATASET_HPP

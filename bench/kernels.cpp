@@ -12,11 +12,11 @@
 //
 // The widths that the goals name are measured at all sizes, all others at 64 KiB.
 //
+#include "core/kernels/kernels.hpp"
 #include "bench/data.hpp"
 #include "bench/harness.hpp"
 #include "bench/limits.hpp"
 #include "core/codec_state.hpp"
-#include "core/kernels/kernels.hpp"
 
 #include <zarrbits/zarrbits.hpp>
 
@@ -46,7 +46,9 @@ struct work {
     encoded = size;
   }
   bool encode(const std::byte* in, std::byte* out) const { return !detail::encode_elements(layout, elements, in, out); }
-  bool decode(const std::byte* in, std::byte* out) const { return !detail::decode_elements(layout, elements, {in, encoded}, out); }
+  bool decode(const std::byte* in, std::byte* out) const {
+    return !detail::decode_elements(layout, elements, {in, encoded}, out);
+  }
   // the same by the portable kernels, on which the tests hold a reference
   work portable() const { return {c, detail::portable_kernels, bytes}; }
 };
@@ -59,8 +61,9 @@ bench::subject prepare(const work& w, direction d) {
   }
   if (d == direction::encode)
     return {.run = [w] { return w.encode(decoded_buffer(), encoded_buffer()); },
-            .verify = [w] {
-              return w.portable().decode(encoded_buffer(), other_buffer()) && std::memcmp(other_buffer(), decoded_buffer(), w.bytes) == 0;
+            .verify =
+                [w] {
+      return w.portable().decode(encoded_buffer(), other_buffer()) && std::memcmp(other_buffer(), decoded_buffer(), w.bytes) == 0;
             }};
   w.portable().encode(decoded_buffer(), encoded_buffer());
   return {.run = [w] { return w.decode(encoded_buffer(), other_buffer()); },
@@ -95,7 +98,9 @@ codec fields(unsigned width, unsigned bits, bool is_signed = false, unsigned fir
 
 void register_cases() {
   bench::register_limits();
-  const auto big = [](const char* type) { return bytes(type, {.endian = std::endian::native == std::endian::big ? endian::little : endian::big}); };
+  const auto big = [](const char* type) {
+    return bytes(type, {.endian = std::endian::native == std::endian::big ? endian::little : endian::big});
+  };
   add("swap/2", big("uint16"), direction::encode);
   add("swap/4", big("uint32"), direction::encode);
   add("swap/8", big("uint64"), direction::encode);

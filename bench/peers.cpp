@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What C++ programs use today for the same work: Boost.Dynamic Bitset for packed bools, Boost.Endian for byte order. peers.py has those of
-// Python. Names of rows are those of kernels.cpp.
+// What C++ programs use today for the same work: Boost.Dynamic Bitset for packed bools, Boost.Endian for byte order. peers.py has
+// those of Python. Names of rows are those of kernels.cpp.
 //
 #include "bench/data.hpp"
 #include "bench/harness.hpp"
@@ -52,7 +52,8 @@ void add_reverse(std::size_t bytes) {
   };
   const std::string size = std::to_string(sizeof(T));
   bench::add({.name = "swap/" + size, .peer = "Boost.Endian loop", .bytes = bytes}, [=](bench::row&) { return prepare(false); });
-  bench::add({.name = "swap_inplace/" + size, .peer = "Boost.Endian loop", .bytes = bytes}, [=](bench::row&) { return prepare(true); });
+  bench::add({.name = "swap_inplace/" + size, .peer = "Boost.Endian loop", .bytes = bytes},
+             [=](bench::row&) { return prepare(true); });
 }
 
 void register_cases() {

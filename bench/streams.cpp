@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Codecs through Boost.Iostreams, and the core's own ways to a chunk. The kernels are the best ones, or those of ZARRBITS_KERNELS.
+// Codecs through Boost.Iostreams, and the core's own ways to a chunk. The kernels are the best ones, or those of
+// ZARRBITS_KERNELS.
 //
 //   chunk/encode/16/12            encode_chunk: the whole chunk at once
 //   chunk/encode/numcodecs        with a count byte in front, so that the packed bits are not aligned
 //   step/encode/16/12             zarrbits::encoder in pieces of 64 KiB; its ratio is to encode_chunk
 //   range/decode/16/12            decode_range of the middle half; bytes are those decoded
 //   push/encode/16/12             filtering_ostream: push(encoder), push(array_sink), one write()
-//   push/boost/encode/16/12       the same, its ratio is to the same transform with the buffers that Boost gives a filter that asks for none
-//   push/decode/16/12             filtering_istream, one read()
-//   compose/encode/16/12          bio::copy from array_source into compose(encoder, array_sink)
+//   push/boost/encode/16/12       the same, its ratio is to the same transform with the buffers that Boost gives a filter that
+//   asks for none push/decode/16/12             filtering_istream, one read() compose/encode/16/12          bio::copy from
+//   array_source into compose(encoder, array_sink)
 //
 #include "bench/data.hpp"
 #include "bench/harness.hpp"
@@ -36,8 +37,8 @@ using bench::row, bench::subject;
 
 char* chars(std::byte* p) { return reinterpret_cast<char*>(p); }
 
-// The same transform as zarrbits::iostreams::encoder, without the tag by which that one asks for larger buffers: 4096 bytes behind the
-// filter and 128 in front of it, as in Boost's own compressors.
+// The same transform as zarrbits::iostreams::encoder, without the tag by which that one asks for larger buffers: 4096 bytes
+// behind the filter and 128 in front of it, as in Boost's own compressors.
 class untuned_encoder : public io::symmetric_filter<zarrbits::iostreams::detail::transform_adapter<encoder>> {
  public:
   explicit untuned_encoder(const codec& c)
@@ -115,24 +116,32 @@ void add_codec(const std::string& name, const codec& c, std::size_t bytes) {
   const auto decoded = [j] { return j.is_decoded(); };
   add("chunk/encode", [=] { return subject{.run = [j] { return j.encode(); }, .verify = encoded}; });
   add("chunk/decode", [=] { return subject{.run = [j] { return j.decode(); }, .verify = decoded}; });
-  add("step/encode",
+  add(
+      "step/encode",
       [=] {
-        return subject{.run = [j] { return j.step<encoder>(j.decoded_in(), j.encoded_bytes()); }, .verify = encoded, .base = [j] { return j.encode(); }};
+    return subject{.run = [j] { return j.step<encoder>(j.decoded_in(), j.encoded_bytes()); },
+                   .verify = encoded,
+                   .base = [j] { return j.encode(); }};
       },
       "encode_chunk");
-  add("step/decode",
+  add(
+      "step/decode",
       [=] {
-        return subject{.run = [j] { return j.step<decoder>(j.encoded_bytes(), j.decoded_out()); }, .verify = decoded, .base = [j] { return j.decode(); }};
+    return subject{.run = [j] { return j.step<decoder>(j.encoded_bytes(), j.decoded_out()); },
+                   .verify = decoded,
+                   .base = [j] { return j.decode(); }};
       },
       "decode_chunk");
   add("push/decode", [=] { return subject{.run = [j] { return j.pull(); }, .verify = decoded}; });
   if (c.needs_element_count()) return;
-  add("push/encode", [=] { return subject{.run = [j] { return j.push(zarrbits::iostreams::encoder(j.c)); }, .verify = encoded}; });
-  add("push/boost/encode",
+  add("push/encode",
+      [=] { return subject{.run = [j] { return j.push(zarrbits::iostreams::encoder(j.c)); }, .verify = encoded}; });
+  add(
+      "push/boost/encode",
       [=] {
-        return subject{.run = [j] { return j.push(zarrbits::iostreams::encoder(j.c)); },
-                       .verify = encoded,
-                       .base = [j] { return j.push(untuned_encoder(j.c)); }};
+    return subject{.run = [j] { return j.push(zarrbits::iostreams::encoder(j.c)); },
+                   .verify = encoded,
+                   .base = [j] { return j.push(untuned_encoder(j.c)); }};
       },
       "default buffers of Boost");
   add("compose/encode", [=] { return subject{.run = [j] { return j.copy(); }, .verify = encoded}; });
@@ -145,7 +154,10 @@ void add_range(const std::string& name, const codec& c, std::size_t bytes) {
   bench::add({.name = "range/decode/" + name, .kernels = detail::kernels().name, .bytes = bytes}, [=](row&) {
     j.prepare();
     const auto wanted = decoded_buffer() + first * c.element_size();
-    return subject{.run = [=] { return static_cast<bool>(decode_range(j.c, j.elements, j.encoded_bytes(), {first, count}, j.decoded_out())); },
+    return subject{.run =
+                       [=] {
+      return static_cast<bool>(decode_range(j.c, j.elements, j.encoded_bytes(), {first, count}, j.decoded_out()));
+                   },
                    .verify = [=] { return std::memcmp(other_buffer(), wanted, bytes) == 0; }};
   });
 }

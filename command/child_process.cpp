@@ -40,9 +40,11 @@ double seconds_from_environment(const char* name, double otherwise) {
   return seconds > 0 ? seconds : otherwise;
 }
 
-// Seconds of processor time in which a step has to come; the environment may say another number, for chunks of many gigabytes on slow machines.
+// Seconds of processor time in which a step has to come; the environment may say another number, for chunks of many gigabytes on
+// slow machines.
 double patience(bool started) {
-  return seconds_from_environment("ZARRBITS_STALLED_AFTER", started ? 100 : 1000);  // the names of a million objects are listed before the first step
+  return seconds_from_environment("ZARRBITS_STALLED_AFTER",
+                                  started ? 100 : 1000);  // the names of a million objects are listed before the first step
 }
 
 // Seconds in which something has to happen at all. What waits for a file that never comes takes no processor time; but tapes and
@@ -63,7 +65,9 @@ extern "C" void note_signal(int signal) {
   if (!caught) caught = signal;
 }
 
-bool ends_us(int signal) { return std::find(std::begin(ending_signals), std::end(ending_signals), signal) != std::end(ending_signals); }
+bool ends_us(int signal) {
+  return std::find(std::begin(ending_signals), std::end(ending_signals), signal) != std::end(ending_signals);
+}
 
 // From its making on the signals that end us are kept back; they are noted while poll() waits, and never in between.
 class signals_kept_back {
@@ -117,8 +121,8 @@ class signals_kept_back {
 
 enum class ending { own, stalled, silent, interrupted };
 
-// Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses for ever, and a file
-// that is not there may never answer: then, and after a signal, the child is killed.
+// Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses for ever,
+// and a file that is not there may never answer: then, and after a signal, the child is killed.
 ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back& signals) {
   std::uint64_t steps = 0;
   double since = 0, before = 0, silence = 0;
@@ -208,16 +212,18 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   if (how == ending::own && ends_us(signal)) signals.die_of(signal);
   const std::string where = shared && *shared->at ? " at object " + quote(shared->at) : "";
   if (how == ending::stalled) {
-    throw command_error("libhdf5 does not come to an end" + where + " of " + quote(file) +
-                        "; the file is damaged there, or ZARRBITS_STALLED_AFTER has to allow more seconds of processor time without progress");
+    throw command_error(
+        "libhdf5 does not come to an end" + where + " of " + quote(file) +
+        "; the file is damaged there, or ZARRBITS_STALLED_AFTER has to allow more seconds of processor time without progress");
   }
   if (how == ending::silent) {
-    throw command_error("nothing happens any more" + where + " of " + quote(file) + "; a disk, a server or a pipe that it waits for does not answer, or "
+    throw command_error("nothing happens any more" + where + " of " + quote(file) +
+                        "; a disk, a server or a pipe that it waits for does not answer, or "
                         "ZARRBITS_SILENT_AFTER has to allow more seconds of waiting");
   }
   if (signal == SIGKILL || signal == SIGXCPU) {
-    throw command_error("the process that reads the file was ended from outside (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(file) +
-                        "; by the system where memory or a limit came to its end, or by somebody");
+    throw command_error("the process that reads the file was ended from outside (" + std::string(strsignal(signal)) + ")" +
+                        where + " of " + quote(file) + "; by the system where memory or a limit came to its end, or by somebody");
   }
   throw command_error("libhdf5 or zarrbits crashed (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(file) +
                       "; the file is damaged there, or this libhdf5 cannot read it: try a newer one");

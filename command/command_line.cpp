@@ -28,8 +28,8 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// The temporary file that a signal has to remove. One at a time: a command writes one file. A plain array, because a signal handler
-// may use nothing else.
+// The temporary file that a signal has to remove. One at a time: a command writes one file. A plain array, because a signal
+// handler may use nothing else.
 char temporary_path[4096];
 volatile std::sig_atomic_t temporary_set = 0;
 
@@ -114,7 +114,8 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {  // `--output=$EMPTY in` would take `in` for the output
     const std::string_view argument = argv[i];
     if (argument.substr(0, 2) == "--" && argument.size() > 3 && argument.find('=') == argument.size() - 1)
-      throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + quote(argument) + " has no value behind the =; give one, or leave the option out");
+      throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + quote(argument) +
+                        " has no value behind the =; give one, or leave the option out");
   }
   try {
     app.parse(argc, argv);
@@ -122,15 +123,19 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
     std::cout << app.help();
     return exit_success;
   } catch (const CLI::ParseError& e) {
-    throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + e.what() + "; see \"" + app.get_name() + " --help\"");
+    throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + e.what() + "; see \"" + app.get_name() +
+                      " --help\"");
   }
   return std::nullopt;
 }
 
 void add_external_option(CLI::App& app, std::vector<std::string>& external) {
-  app.add_option("--external", external, "Other files that the source consists of (external storage, sources of virtual datasets) are read in its own folder and below; with this in "
-                                         "that folder as well, or, with all, anywhere. May be given again")
-      ->type_name("DIR|all")->allow_extra_args(false);
+  app.add_option("--external", external,
+                 "Other files that the source consists of (external storage, sources of virtual datasets) are read in its own "
+                 "folder and below; with this in "
+                 "that folder as well, or, with all, anywhere. May be given again")
+      ->type_name("DIR|all")
+      ->allow_extra_args(false);
 }
 
 std::uint64_t parse_count(const std::string& option, const std::string& text) {
@@ -225,7 +230,8 @@ output_file::output_file(const std::string& path) {
       return;
     }
     // a symbolic link stays one: its target is replaced
-    if (const std::unique_ptr<char, decltype(&std::free)> real{::realpath(path.c_str(), nullptr), &std::free}) target_ = real.get();
+    if (const std::unique_ptr<char, decltype(&std::free)> real{::realpath(path.c_str(), nullptr), &std::free})
+      target_ = real.get();
     mode = s.st_mode & 0777;
   } else {
     const mode_t mask = ::umask(0);

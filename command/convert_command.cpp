@@ -52,7 +52,8 @@ void require_place_of_its_own(const std::string& report, const convert_options& 
   const auto refuse = [&](const std::string& what) {
     throw convert_error("the report " + quote(report) + " " + what + "; give --report another place");
   };
-  if (const std::string source = conversion::split_source(options.source).file; !conversion::is_s3(source) && is(source)) refuse("is the source");
+  if (const std::string source = conversion::split_source(options.source).file; !conversion::is_s3(source) && is(source))
+    refuse("is the source");
   if (conversion::is_s3(options.store)) return;
   if (is(options.store) || is(conversion::unfinished_zip(options.store))) refuse("is the store");
   const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
@@ -72,12 +73,14 @@ void try_report(const std::string& path) {
     else ::close(fd), ::unlink(beside.c_str());
   }
   if (error) {
-    throw convert_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) + "; check the place given with --report");
+    throw convert_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) +
+                        "; check the place given with --report");
   }
 }
 
-// One heap, for one of each thread would keep what was freed: with many threads more than the bound. It keeps a part of the bound, where glibc
-// would give the buffers of each chunk back to the system and take them anew, page by page: 1.4 times the CPU time with two threads.
+// One heap, for one of each thread would keep what was freed: with many threads more than the bound. It keeps a part of the
+// bound, where glibc would give the buffers of each chunk back to the system and take them anew, page by page: 1.4 times the CPU
+// time with two threads.
 void tune_heap([[maybe_unused]] std::uint64_t memory) {
 #ifdef __GLIBC__
   constexpr std::uint64_t largest = 32 << 20;  // that M_MMAP_THRESHOLD takes
@@ -90,62 +93,104 @@ void tune_heap([[maybe_unused]] std::uint64_t memory) {
 }  // namespace
 
 std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv) {
-  const bool finalizing = kind == convert_kind::finalize, ranks = kind == convert_kind::ranks, planning = kind == convert_kind::plan;
+  const bool finalizing = kind == convert_kind::finalize, ranks = kind == convert_kind::ranks,
+             planning = kind == convert_kind::plan;
   const bool writing = !finalizing && !planning;
-  CLI::App app{planning ? "Say what convert would do with the same options: for each dataset how, how many files or objects, and how many bytes. Reads no values, writes nothing.\n"
-                          "Where chunks are made anew the bytes in the store are a bound, for they are not compressed to be counted."
-               : finalizing ? "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
-                            "Options that choose what is converted, and how, must be those of the shares."
-                          : "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
-                            "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.",
-               planning ? "zarrbits plan" : finalizing ? "zarrbits finalize" : ranks ? "zarrbits-mpi convert" : "zarrbits convert"};
+  CLI::App app{
+      planning ? "Say what convert would do with the same options: for each dataset how, how many files or objects, and how many "
+                 "bytes. Reads no values, writes nothing.\n"
+                 "Where chunks are made anew the bytes in the store are a bound, for they are not compressed to be counted."
+      : finalizing
+          ? "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
+            "Options that choose what is converted, and how, must be those of the shares."
+          : "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
+            "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.",
+      planning     ? "zarrbits plan"
+      : finalizing ? "zarrbits finalize"
+      : ranks      ? "zarrbits-mpi convert"
+                   : "zarrbits convert"};
   convert_options& options = arguments.options;
   std::string &report = arguments.report, &origin = arguments.share_origin;
   bool &quiet = arguments.quiet, &print_json = arguments.print_json;
   std::string bits, threads, memory, partition;
-  app.add_option("source", options.source, "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")->required()->type_name("IN.h5[:/PATH]");
-  app.add_option("store", options.store, "Zarr store to make: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")->required(!planning)->type_name("OUT.zarr");
-  if (!planning) app.add_option("--report", report, "Write what became of each object to this file, as JSON")->type_name("FILE.json");
+  app.add_option(
+         "source", options.source,
+         "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
+      ->required()
+      ->type_name("IN.h5[:/PATH]");
+  app.add_option("store", options.store, "Zarr store to make: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
+      ->required(!planning)
+      ->type_name("OUT.zarr");
+  if (!planning)
+    app.add_option("--report", report, "Write what became of each object to this file, as JSON")->type_name("FILE.json");
   if (writing) {
     app.add_flag("--overwrite", options.overwrite, "Replace a Zarr store that exists");
-    app.add_flag("--resume", options.resume, "Go on with a store that a killed run left unfinished, or begin one; if this run fails, what is done stays");
-    if (!ranks) app.add_option("--partition", partition, "Make the chunks of share I of N (from 0) and write no metadata; when all shares are done, finalize does. "
-                                             "Default: what a Slurm array, srun or mpirun says; 0/1: all of it")
-        ->type_name("I/N");
-    app.add_option("--threads", threads, "Threads that make chunks (default: the processors that the process may use)")->type_name("N");
-    app.add_option("--memory", memory, "Bound for the memory of the process, such as 512M (the default); a chunk that needs more is made alone, with a warning before")->type_name("BYTES");
+    app.add_flag("--resume", options.resume,
+                 "Go on with a store that a killed run left unfinished, or begin one; if this run fails, what is done stays");
+    if (!ranks)
+      app.add_option("--partition", partition,
+                     "Make the chunks of share I of N (from 0) and write no metadata; when all shares are done, finalize does. "
+                     "Default: what a Slurm array, srun or mpirun says; 0/1: all of it")
+          ->type_name("I/N");
+    app.add_option("--threads", threads, "Threads that make chunks (default: the processors that the process may use)")
+        ->type_name("N");
+    app.add_option("--memory", memory,
+                   "Bound for the memory of the process, such as 512M (the default); a chunk that needs more is made alone, with "
+                   "a warning before")
+        ->type_name("BYTES");
   }
   if (!planning) {
     app.add_flag("--fsync", options.sync, "Bring all to the disk before it counts as done");
     app.add_flag("--consolidate", options.consolidate, "Put the metadata of all nodes into the root group's, too");
   }
-  app.add_option("--endpoint", options.endpoint, "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
-  app.add_option("--include", options.include, "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
-      ->type_name("PATTERN")->allow_extra_args(false);
-  app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")->type_name("PATTERN")->allow_extra_args(false);
+  app.add_option("--endpoint", options.endpoint,
+                 "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
+      ->type_name("URL");
+  app.add_option("--include", options.include,
+                 "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   add_external_option(app, options.external);
   app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
-  app.add_flag("--allow-expansion", options.allow_expansion, "Decode chunks that become more than 1,000 times larger, beyond --memory");
-  app.add_option("--codec", options.codec, "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but chunks that the packbits "
-                                             "filter made are copied as packbits")
+  app.add_flag("--allow-expansion", options.allow_expansion,
+               "Decode chunks that become more than 1,000 times larger, beyond --memory");
+  app.add_option("--codec", options.codec,
+                 "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but "
+                 "chunks that the packbits "
+                 "filter made are copied as packbits")
       ->type_name("bytes|packbits");
-  app.add_option("--profile", options.profile, "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode")
+  app.add_option(
+         "--profile", options.profile,
+         "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode")
       ->type_name("NAME");
-  app.add_option("--compress", options.compress, "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
+  app.add_option("--compress", options.compress,
+                 "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
       ->type_name("HOW");
-  app.add_option("--chunk", options.chunk, "Chunks of this shape for datasets of its rank, such as 100,200 (rank 1: 100,); implies --profile recode")
+  app.add_option("--chunk", options.chunk,
+                 "Chunks of this shape for datasets of its rank, such as 100,200 (rank 1: 100,); implies --profile recode")
       ->type_name("SHAPE");
-  app.add_option("--shard", options.shard, "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such as 1000,2000 for datasets "
-                                             "of its rank")
+  app.add_option("--shard", options.shard,
+                 "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such "
+                 "as 1000,2000 for datasets "
+                 "of its rank")
       ->type_name("BYTES|SHAPE");
-  app.add_option("--checksum", options.checksum, "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")->type_name("crc32c");
-  app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")->type_name("N");
+  app.add_option("--checksum", options.checksum,
+                 "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")
+      ->type_name("crc32c");
+  app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")
+      ->type_name("N");
   if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors, warnings and what was left out");
-  app.add_flag("--json", print_json, planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
-  app.footer("Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. Without / in front a pattern\n"
-             "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
-             "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
+  app.add_flag("--json", print_json,
+               planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
+  app.footer(
+      "Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. Without / "
+      "in front a pattern\n"
+      "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
+      "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
   if (!bits.empty()) {
     const std::uint64_t n = parse_count("--bits", bits);
@@ -178,7 +223,9 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   }
   if (options.overwrite && (options.resume || options.share)) {
     throw usage_error(std::string("a store is either begun anew or resumed: leave --overwrite out, or ") +
-                      (options.resume ? "--resume" : origin == "--partition" ? origin : "give --partition 0/1, for " + origin + " makes this a share"));
+                      (options.resume            ? "--resume"
+                       : origin == "--partition" ? origin
+                                                 : "give --partition 0/1, for " + origin + " makes this a share"));
   }
   if (options.share && (!report.empty() || print_json)) throw usage_error("a share has no report; zarrbits finalize writes it");
   if (!report.empty()) {
@@ -205,7 +252,9 @@ int run(convert_kind kind, int argc, char** argv) {
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
   options.run = conversion::unique_token();
-  return in_child(options.source, [&](const std::function<void(const std::string&)>& at_hand) {
+  return in_child(
+      options.source,
+      [&](const std::function<void(const std::string&)>& at_hand) {
     convert_result result;
     {
       progress line(arguments.quiet);
@@ -219,14 +268,16 @@ int run(convert_kind kind, int argc, char** argv) {
     at_hand("");
     if (options.share) {
       if (!arguments.quiet) {
-        std::fprintf(stderr, "share %u of %u (%s) is done: %llu files, %s, %.2f s; when all are, run: zarrbits finalize\n", options.share->index,
-                     options.share->count, arguments.share_origin.c_str(), static_cast<unsigned long long>(result.store_objects),
-                     conversion::human_bytes(result.store_bytes).c_str(), result.seconds);
+        std::fprintf(stderr, "share %u of %u (%s) is done: %llu files, %s, %.2f s; when all are, run: zarrbits finalize\n",
+                     options.share->index, options.share->count, arguments.share_origin.c_str(),
+                     static_cast<unsigned long long>(result.store_objects), conversion::human_bytes(result.store_bytes).c_str(),
+                     result.seconds);
       }
       return 0;
     }
     return tell_result(arguments, result);
-  }, [&] {
+      },
+      [&] {
     if (!keep) remove_unfinished_store(options.store, options.endpoint, options.run);
   });
 }

@@ -26,9 +26,11 @@ using nlohmann::ordered_json;
 using plugins::search;
 
 const char doctor_footer[] =
-    "Without a file: lists the folders in which HDF5 searches filter plugins (HDF5_PLUGIN_PATH, or its own) as HDF5 does, and says of each file\n"
+    "Without a file: lists the folders in which HDF5 searches filter plugins (HDF5_PLUGIN_PATH, or its own) as HDF5 does, and "
+    "says of each file\n"
     "what happens to it. Files are opened, in a process of their own each.\n"
-    "With a file as well: its datasets that use the filters packbits and bytes of zarrbits, the parameters in words, the chunks that are stored\n"
+    "With a file as well: its datasets that use the filters packbits and bytes of zarrbits, the parameters in words, the chunks "
+    "that are stored\n"
     "raw and why, the bytes saved, and what may be misread once it is written again (datasets of earlier plugins).\n\n"
     "Examples:\n"
     "  zarrbits doctor\n"
@@ -51,14 +53,16 @@ std::string product_of(const std::vector<std::uint64_t>& dims) {
 const char* codec_of(int id) { return id == plugins::packbits_id ? "packbits" : "bytes"; }
 
 void print_plugins(const plugins::scan& s) {
-  say(std::string("HDF5 searches filter plugins in ") + (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
+  say(std::string("HDF5 searches filter plugins in ") +
+      (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
       (s.folders.empty() ? ", which names no folder" : ":"));
   if (s.disabled) say("  FAULT: HDF5_PLUGIN_PRELOAD is \"::\", which switches all plugins off; unset it");
   for (const plugins::folder& f : s.folders) {
     say("  " + printable(f.path));
     if (!f.says.empty()) say(std::string("    ") + (f.fault ? "FAULT: " : "") + f.says);
     for (const plugins::plugin_file& p : f.files)
-      say(std::string("    ") + (p.fault ? "FAULT: " : "") + printable(p.name) + ": " + printable(p.says) + (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
+      say(std::string("    ") + (p.fault ? "FAULT: " : "") + printable(p.name) + ": " + printable(p.says) +
+          (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
     if (f.says.empty() && f.files.empty()) say("    no library in it");
   }
   std::cout << '\n';
@@ -84,14 +88,24 @@ ordered_json plugins_json(const plugins::scan& s) {
   for (const plugins::folder& f : s.folders) {
     ordered_json files = ordered_json::array();
     for (const plugins::plugin_file& p : f.files) {
-      ordered_json file = {{"name", p.name}, {"opened", p.opened}, {"fault", p.fault}, {"ends_search", p.ends_search}, {"says", p.says}};
-      if (p.is_filter) file.update({{"filter", p.id}, {"class_version", p.class_version}, {"filter_name", p.filter_name}, {"netcdf_codec", p.serves_netcdf}});
+      ordered_json file = {
+          {"name", p.name}, {"opened", p.opened}, {"fault", p.fault}, {"ends_search", p.ends_search}, {"says", p.says}};
+      if (p.is_filter)
+        file.update({{"filter", p.id},
+                     {"class_version", p.class_version},
+                     {"filter_name", p.filter_name},
+                     {"netcdf_codec", p.serves_netcdf}});
       files.push_back(std::move(file));
     }
-    j["folders"].push_back({{"path", f.path}, {"fault", f.fault}, {"ends_search_up_to_1_14", f.ends_search}, {"says", f.says}, {"files", std::move(files)}});
+    j["folders"].push_back({{"path", f.path},
+                            {"fault", f.fault},
+                            {"ends_search_up_to_1_14", f.ends_search},
+                            {"says", f.says},
+                            {"files", std::move(files)}});
   }
   for (const int id : {plugins::packbits_id, plugins::bytes_id})
-    j["filters"][codec_of(id)] = {{"id", id}, {"found_up_to_1_14", s.found(id, search::up_to_1_14)}, {"found_from_2_0", s.found(id, search::from_2_0)}};
+    j["filters"][codec_of(id)] = {
+        {"id", id}, {"found_up_to_1_14", s.found(id, search::up_to_1_14)}, {"found_from_2_0", s.found(id, search::from_2_0)}};
   j["export"] = s.export_line();
   j["faults"] = s.faults();
   return j;
@@ -102,12 +116,14 @@ void print_dataset(const doctor::filtered_dataset& d) {
   std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "MANDATORY" : "optional");
   for (const std::string& name : d.after) line += ", then " + printable(name);
   say(line);
-  if (d.mandatory) say("    a mandatory filter makes the write fail where a value does not fit; optional, the chunk is stored raw");
+  if (d.mandatory)
+    say("    a mandatory filter makes the write fail where a value does not fit; optional, the chunk is stored raw");
   if (!d.problem.empty()) say("    FAULT: " + d.problem);
   if (d.chunk.empty()) return;
-  line = "    " + conversion::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) + " stored raw; " + grouped(d.decoded) +
-         " bytes take " + grouped(d.stored);
-  if (d.decoded > d.stored) line += ": " + grouped(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
+  line = "    " + conversion::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) +
+         " stored raw; " + grouped(d.decoded) + " bytes take " + grouped(d.stored);
+  if (d.decoded > d.stored)
+    line += ": " + grouped(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
   say(line);
   for (const doctor::raw_chunk& c : d.shown) {
     std::string at;
@@ -118,7 +134,8 @@ void print_dataset(const doctor::filtered_dataset& d) {
 }
 
 void print_file(const doctor::file_report& r, const std::string& path) {
-  say(quote(path) + ": " + conversion::counted(r.ours.size(), "dataset") + " of " + std::to_string(r.datasets) + " with filters of zarrbits");
+  say(quote(path) + ": " + conversion::counted(r.ours.size(), "dataset") + " of " + std::to_string(r.datasets) +
+      " with filters of zarrbits");
   for (const doctor::filtered_dataset& d : r.ours) print_dataset(d);
   for (const std::string& u : r.unreadable) say("  UNREADABLE: " + printable(u));
 }
@@ -128,9 +145,18 @@ ordered_json file_json(const doctor::file_report& r, const std::string& path) {
   for (const doctor::filtered_dataset& d : r.ours) {
     ordered_json raw = ordered_json::array();
     for (const doctor::raw_chunk& c : d.shown) raw.push_back({{"origin", c.origin}, {"why", c.why}});
-    j["filtered"].push_back({{"path", d.path}, {"filter", d.filter}, {"parameters", d.parameters}, {"mandatory", d.mandatory}, {"after", d.after},
-                             {"chunk", d.chunk}, {"chunks", d.chunks}, {"raw_chunks", d.raw}, {"raw", std::move(raw)}, {"decoded_bytes", d.decoded},
-                             {"stored_bytes", d.stored}, {"problem", d.problem}});
+    j["filtered"].push_back({{"path", d.path},
+                             {"filter", d.filter},
+                             {"parameters", d.parameters},
+                             {"mandatory", d.mandatory},
+                             {"after", d.after},
+                             {"chunk", d.chunk},
+                             {"chunks", d.chunks},
+                             {"raw_chunks", d.raw},
+                             {"raw", std::move(raw)},
+                             {"decoded_bytes", d.decoded},
+                             {"stored_bytes", d.stored},
+                             {"problem", d.problem}});
   }
   return j;
 }

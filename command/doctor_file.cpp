@@ -33,8 +33,8 @@ std::optional<stored_packbits> read_packbits(const std::vector<unsigned>& cd) {
   stored_packbits p;
   if (cd.size() != 12 || cd[4] != 0x5A504201) return {};
   const unsigned size = cd[7] & 0xff, type_bits = cd[7] >> 8 & 0xff, bits = cd[0], first = cd[2];
-  if (!(size == 1 || size == 2 || size == 4 || size == 8) || bits == 0 || type_bits > 8 * size || bits > type_bits || first > type_bits - bits ||
-      cd[6] == 0 || (cd[1] & 3) == 3)
+  if (!(size == 1 || size == 2 || size == 4 || size == 8) || bits == 0 || type_bits > 8 * size || bits > type_bits ||
+      first > type_bits - bits || cd[6] == 0 || (cd[1] & 3) == 3)
     return {};
   p.how.size = static_cast<std::uint8_t>(size);
   p.how.type_bits = static_cast<std::uint8_t>(type_bits);
@@ -59,11 +59,13 @@ std::string in_words(const stored_packbits& p) {
   if (how.is_bool) {
     text = "1 bit of each boolean";
   } else {
-    text = how.bits == 1 ? "bit " + std::to_string(last) : "bits " + std::to_string(how.first_bit) + " to " + std::to_string(last);
+    text =
+        how.bits == 1 ? "bit " + std::to_string(last) : "bits " + std::to_string(how.first_bit) + " to " + std::to_string(last);
     text += " of each " + std::to_string(8 * how.size) + "-bit " + (how.is_signed ? "signed " : "") + "value";
   }
   if (p.components > 1) text += ", " + std::to_string(p.components) + " values in an element";
-  if (p.padding != 0) text += std::string(", the ") + (p.padding == 1 ? "first" : "last") + " byte of a chunk counts padding bits";
+  if (p.padding != 0)
+    text += std::string(", the ") + (p.padding == 1 ? "first" : "last") + " byte of a chunk counts padding bits";
   if (how.msb_first) text += ", most significant bit first as numcodecs does";
   if (p.policy == 1) text += ", bits that do not fit are DROPPED";
   return text;
@@ -92,7 +94,8 @@ std::string why_raw(const open_dataset& d, const std::optional<stored_packbits>&
   if (!p) return "the filter failed";
   const std::vector<hsize_t> start = d.grid.start(at), count = d.grid.inside(at);
   const std::uint64_t elements = conversion::product(count);
-  if (p->how.size * std::uint64_t{p->components} != d.element_size) return "the filter's parameters do not belong to the datatype";
+  if (p->how.size * std::uint64_t{p->components} != d.element_size)
+    return "the filter's parameters do not belong to the datatype";
   if (elements > largest_chunk_looked_into / d.element_size) return "too large to look into";
   std::vector<std::byte> values(static_cast<std::size_t>(elements * d.element_size));
   const h5::handle file_space(H5Scopy(d.space), "copy the dataspace");
@@ -114,7 +117,8 @@ std::string why_raw(const open_dataset& d, const std::optional<stored_packbits>&
   if (d.grid.partial(at)) {
     std::vector<std::byte> fill(static_cast<std::size_t>(d.element_size));
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-    if (H5Pfill_value_defined(d.dcpl, &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED && H5Pget_fill_value(d.dcpl, d.type, fill.data()) >= 0 &&
+    if (H5Pfill_value_defined(d.dcpl, &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
+        H5Pget_fill_value(d.dcpl, d.type, fill.data()) >= 0 &&
         detail::first_refused(detail::kernels(), p->how, fill.data(), p->components) != p->components)
       return "it reaches over the edge, where the fill value is " + sentence(detail::load_component(p->how, fill.data()));
   }
@@ -140,9 +144,10 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, std::vector<uns
 }
 
 // True where the stored chunk says, or its mask, that our filter (the first) was left out.
-bool is_raw(const open_dataset& d, bool can_tell_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at, hsize_t stored) {
-  // The mask costs reading the chunk: libhdf5 1.10 finds chunk information by number only, in time that grows with their number. And parallel
-  // HDF5 does not write it.
+bool is_raw(const open_dataset& d, bool can_tell_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at,
+            hsize_t stored) {
+  // The mask costs reading the chunk: libhdf5 1.10 finds chunk information by number only, in time that grows with their number.
+  // And parallel HDF5 does not write it.
   if (can_tell_by_size) return stored == raw_size;
   if (stored > largest_chunk_looked_into) return false;
   std::vector<std::byte> chunk(static_cast<std::size_t>(stored));
@@ -157,7 +162,8 @@ struct filters_after {
   bool others = false;          // or one that may be left out: chunks that are packed and raw may come to the same size
 };
 
-void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, const filters_after& after, filtered_dataset& out) {
+void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, const filters_after& after,
+                    filtered_dataset& out) {
   const std::uint64_t decoded = d.grid.chunk_elements() * d.element_size;  // HDF5 checked it when it opened the dataset
   bool as_large = false;
   if (p) {
@@ -176,21 +182,29 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
     const std::vector<hsize_t> origin = d.grid.start(at);
     out.shown.push_back({{origin.begin(), origin.end()}, why_raw(d, p, at)});
   });
-  // Earlier plugins created such datasets, today's does not: HDF5 leaves the filter mask of a chunk that it writes again with the same size.
+  // Earlier plugins created such datasets, today's does not: HDF5 leaves the filter mask of a chunk that it writes again with the
+  // same size.
   if (!p || out.mandatory || !detail::is_checked(p->how) || !(as_large || after.others) || !out.problem.empty()) return;
   const auto& how = p->how;
   const std::string alone = "-f NAME:UD=" + std::to_string(plugins::packbits_id) + ",1,3," + std::to_string(how.bits) + "," +
-                            std::to_string(p->padding | p->policy << 2 | (how.msb_first ? 16u : 0u)) + "," + std::to_string(how.first_bit);
+                            std::to_string(p->padding | p->policy << 2 | (how.msb_first ? 16u : 0u)) + "," +
+                            std::to_string(how.first_bit);
   std::string chunk = "-l NAME:CHUNK=";
   for (std::size_t i = 0; i < out.chunk.size(); ++i) chunk += (i ? "x" : "") + std::to_string(out.chunk[i]);
   out.problem = "AT RISK when it is written again: ";
   if (as_large)
-    out.problem += "a packed chunk is as large as a raw one, and HDF5 misreads a chunk that changes from one to the other; store it without packbits "
-                   "(h5repack -f NAME:NONE old.h5 new.h5), or in larger chunks (-l NAME:CHUNK=... " + alone + ")";
+    out.problem +=
+        "a packed chunk is as large as a raw one, and HDF5 misreads a chunk that changes from one to the other; store it without "
+        "packbits "
+        "(h5repack -f NAME:NONE old.h5 new.h5), or in larger chunks (-l NAME:CHUNK=... " +
+        alone + ")";
   else
-    out.problem += "packbits is optional before another filter, and HDF5 misreads a chunk that changes between packed and raw and keeps its size; " +
-                   (out.raw == 0 ? "store it anew with this version's plugin, which makes packbits mandatory there (h5repack " + chunk + " old.h5 new.h5)"
-                                 : "since it has raw chunks, store it anew with packbits alone (h5repack " + alone + " old.h5 new.h5)");
+    out.problem +=
+        "packbits is optional before another filter, and HDF5 misreads a chunk that changes between packed and raw and keeps its "
+        "size; " +
+        (out.raw == 0 ? "store it anew with this version's plugin, which makes packbits mandatory there (h5repack " + chunk +
+                            " old.h5 new.h5)"
+                      : "since it has raw chunks, store it anew with packbits alone (h5repack " + alone + " old.h5 new.h5)");
 }
 
 void examine_dataset(const conversion::source_file& file, const source_object& o, file_report& report) {
@@ -216,10 +230,8 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
       ours = cd;
     } else if (our_place >= 0) {
       out.after.push_back(name);
-      if (id == H5Z_FILTER_FLETCHER32 && (flags & H5Z_FLAG_OPTIONAL) == 0)
-        ++after.checksums;
-      else
-        after.others = true;
+      if (id == H5Z_FILTER_FLETCHER32 && (flags & H5Z_FLAG_OPTIONAL) == 0) ++after.checksums;
+      else after.others = true;
     }
   }
   if (our_place < 0) return;
@@ -233,7 +245,8 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   } else {
     entry.parameters = std::string(!ours.empty() && ours[0] == 1 ? "big" : "little") + " endian chunks";
   }
-  if (our_place != 0) entry.problem = "another filter stands before it, which the filter never allows: its values are not what they seem";
+  if (our_place != 0)
+    entry.problem = "another filter stands before it, which the filter never allows: its values are not what they seem";
   d.type = h5::handle(H5Dget_type(d.id), "tell the datatype");
   d.space = h5::handle(H5Dget_space(d.id), "tell the dataspace");
   d.element_size = H5Tget_size(d.type);

@@ -19,25 +19,26 @@ struct raw_chunk {
 
 struct filtered_dataset {
   std::string path;
-  std::string filter;           // "packbits" or "bytes"
-  std::string parameters;       // in words
+  std::string filter;              // "packbits" or "bytes"
+  std::string parameters;          // in words
   std::vector<std::string> after;  // names of the filters after ours
   bool mandatory = false;
   std::vector<std::uint64_t> chunk;
-  std::uint64_t chunks = 0;     // stored
-  std::uint64_t raw = 0;        // of them, without the filter
-  std::vector<raw_chunk> shown; // the first of the raw ones
+  std::uint64_t chunks = 0;               // stored
+  std::uint64_t raw = 0;                  // of them, without the filter
+  std::vector<raw_chunk> shown;           // the first of the raw ones
   std::uint64_t decoded = 0, stored = 0;  // bytes of the stored chunks
-  std::string problem;          // what is wrong with it, or ""
+  std::string problem;                    // what is wrong with it, or ""
 };
 
 struct file_report {
-  std::uint64_t datasets = 0;   // in the file, of all kinds
+  std::uint64_t datasets = 0;  // in the file, of all kinds
   std::vector<filtered_dataset> ours;
   std::vector<std::string> unreadable;  // objects, with the reason
 };
 
-file_report examine(const std::string& path, const std::function<void(const std::string& object, std::uint64_t number, std::uint64_t of)>& at);
+file_report examine(const std::string& path,
+                    const std::function<void(const std::string& object, std::uint64_t number, std::uint64_t of)>& at);
 
 }  // namespace zarrbits::doctor
 

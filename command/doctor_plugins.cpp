@@ -59,7 +59,8 @@ plugin_file examine(const std::string& folder, const std::string& name) {
       if (r.class_version != 1) {
         f.fault = true;
         f.says += ", class version " + std::to_string(r.class_version) +
-                  ": netCDF's Zarr refuses it, and every other plugin of this folder with it, and HDF5 up to 2.2 calls it as if it were version 1; "
+                  ": netCDF's Zarr refuses it, and every other plugin of this folder with it, and HDF5 up to 2.2 calls it as if "
+                  "it were version 1; "
                   "move it to a folder of its own";
       }
       break;
@@ -94,7 +95,8 @@ folder list(const std::string& path, bool last) {
     f.fault = !last;
     f.says = errno == ENOENT ? "does not exist" : std::strerror(errno);
     f.says += last ? "; nothing comes after it, so that no harm is done"
-                   : ": HDF5 up to 1.14 ends its search here and sees none of the folders after it; make it, or take it out of HDF5_PLUGIN_PATH";
+                   : ": HDF5 up to 1.14 ends its search here and sees none of the folders after it; make it, or take it out of "
+                     "HDF5_PLUGIN_PATH";
     return f;
   }
   while (const dirent* e = ::readdir(d)) {
@@ -111,7 +113,8 @@ std::string absolute(const std::string& path) {
 }
 
 bool has_ours(const std::string& path) {
-  return ::access(join(path, "libzarrbits_packbits.so").c_str(), R_OK) == 0 && ::access(join(path, "libzarrbits_bytes.so").c_str(), R_OK) == 0;
+  return ::access(join(path, "libzarrbits_packbits.so").c_str(), R_OK) == 0 &&
+         ::access(join(path, "libzarrbits_bytes.so").c_str(), R_OK) == 0;
 }
 
 // Beside this program: in the build's folder, or where the installation put them.
@@ -124,7 +127,9 @@ std::string beside_us() {
   return {};
 }
 
-bool is_ours(const plugin_file& f) { return f.is_filter && (f.id == packbits_id || f.id == bytes_id) && f.filter_name.find("zarrbits") != std::string::npos; }
+bool is_ours(const plugin_file& f) {
+  return f.is_filter && (f.id == packbits_id || f.id == bytes_id) && f.filter_name.find("zarrbits") != std::string::npos;
+}
 
 }  // namespace
 
@@ -153,11 +158,13 @@ unsigned scan::faults() const {
 
 std::string scan::export_line() const {
   bool complete = true;
-  for (const int id : {packbits_id, bytes_id}) complete = complete && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
+  for (const int id : {packbits_id, bytes_id})
+    complete = complete && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
   if (complete || ours.empty()) return {};
   std::string list = absolute(ours), last;
   for (const folder& f : folders) {
-    const bool useful = from_environment || std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.is_filter; });
+    const bool useful =
+        from_environment || std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.is_filter; });
     if (!f.says.empty() || !useful || absolute(f.path) == absolute(ours)) continue;
     const bool stops = std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; });
     (stops ? last : list) += ":" + absolute(f.path);
@@ -193,7 +200,8 @@ scan look() {
   }
   // a folder in which a link ends the search is no help, even in front
   for (const folder& f : s.folders)
-    if (f.path == s.ours && std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; })) s.ours.clear();
+    if (f.path == s.ours && std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; }))
+      s.ours.clear();
   if (s.ours.empty()) s.ours = beside_us();
   return s;
 }

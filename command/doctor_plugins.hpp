@@ -5,8 +5,8 @@
 //   const plugins::scan s = plugins::look();
 //   s.found(plugins::packbits, plugins::search::up_to_1_14)    // the file that serves packbits there, or null
 //
-// The folders are listed and the files are opened as HDF5 does, in the same order; each file in a child process, because its code runs
-// when it is opened.
+// The folders are listed and the files are opened as HDF5 does, in the same order; each file in a child process, because its code
+// runs when it is opened.
 //
 #ifndef ZARRBITS_COMMAND_DOCTOR_PLUGINS_HPP
 #define ZARRBITS_COMMAND_DOCTOR_PLUGINS_HPP
@@ -21,36 +21,37 @@ enum class search { up_to_1_14, from_2_0 };
 
 struct plugin_file {
   std::string name;
-  bool opened = false;        // HDF5 opens it while it searches
-  bool ends_search = false;   // and goes no further
+  bool opened = false;       // HDF5 opens it while it searches
+  bool ends_search = false;  // and goes no further
   bool is_filter = false;
-  int class_version = 0;      // is_filter
+  int class_version = 0;  // is_filter
   int id = -1;
   std::string filter_name;
-  bool serves_netcdf = false; // it has a codec for netCDF's Zarr files
+  bool serves_netcdf = false;  // it has a codec for netCDF's Zarr files
   bool fault = false;
-  std::string says;           // what happens to it and why
+  std::string says;  // what happens to it and why
 };
 
 struct folder {
   std::string path;
   bool fault = false;
-  bool ends_search = false;   // up to 1.14
-  std::string says;           // "" where all is well
+  bool ends_search = false;        // up to 1.14
+  std::string says;                // "" where all is well
   std::vector<plugin_file> files;  // in the order in which HDF5 meets them
 };
 
 struct scan {
-  std::string hdf5;           // version of this command's libhdf5
+  std::string hdf5;  // version of this command's libhdf5
   bool from_environment = false;
-  bool disabled = false;      // HDF5_PLUGIN_PRELOAD=::
+  bool disabled = false;  // HDF5_PLUGIN_PRELOAD=::
   std::vector<folder> folders;
-  std::string ours;           // a folder that has our plugins, found or not; "" where there is none
+  std::string ours;  // a folder that has our plugins, found or not; "" where there is none
 
   // The path of the file that serves this filter, or "".
   std::string found(int id, search how) const;
   unsigned faults() const;
-  // What to type so that ours are found before anything that stops the search, and what was found still is; "" where nothing is to be done.
+  // What to type so that ours are found before anything that stops the search, and what was found still is; "" where nothing is
+  // to be done.
   std::string export_line() const;
 };
 

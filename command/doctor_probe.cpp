@@ -25,7 +25,10 @@ elf_head head_of(const char* path) {
   elf_head h;
   const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return h;
-  h.valid = ::read(file, h.bytes, sizeof h.bytes) == static_cast<ssize_t>(sizeof h.bytes) && std::memcmp(h.bytes, "\x7f" "ELF", 4) == 0;
+  h.valid = ::read(file, h.bytes, sizeof h.bytes) == static_cast<ssize_t>(sizeof h.bytes) && std::memcmp(h.bytes,
+                                                                                                         "\x7f"
+                                                                                                         "ELF",
+                                                                                                         4) == 0;
   ::close(file);
   return h;
 }
@@ -86,7 +89,8 @@ void send(int pipe, const answer& a, const char* text) {
   if (!library) {
     a.state = 'l';
     text = ::dlerror();
-  } else if ((type = ::dlsym(library, "H5PLget_plugin_type")) == nullptr || (info = ::dlsym(library, "H5PLget_plugin_info")) == nullptr) {
+  } else if ((type = ::dlsym(library, "H5PLget_plugin_type")) == nullptr ||
+             (info = ::dlsym(library, "H5PLget_plugin_info")) == nullptr) {
     a.state = 'n';
   } else {
     int (*get_type)() = nullptr;
@@ -143,7 +147,9 @@ probe_result probe(const std::string& path) {
   answer a;
   if (n < sizeof a) {
     r.kind = probe_result::kind_of::crashes;
-    r.detail = WIFSIGNALED(status) ? WTERMSIG(status) == SIGALRM ? "did not return within 10 seconds" : std::string("ended the process: ") + strsignal(WTERMSIG(status))
+    r.detail = WIFSIGNALED(status) ? WTERMSIG(status) == SIGALRM
+                                         ? "did not return within 10 seconds"
+                                         : std::string("ended the process: ") + strsignal(WTERMSIG(status))
                                    : "ended the process";
     return r;
   }

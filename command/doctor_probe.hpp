@@ -10,7 +10,15 @@
 namespace zarrbits::plugins {
 
 struct probe_result {
-  enum class kind_of { filter, other_plugin, no_plugin, cannot_load, crashes, other_machine, no_library } kind = kind_of::no_library;
+  enum class kind_of {
+    filter,
+    other_plugin,
+    no_plugin,
+    cannot_load,
+    crashes,
+    other_machine,
+    no_library
+  } kind = kind_of::no_library;
   std::string detail;  // the loader's reason, the machine, the signal
   int type = 0;        // other_plugin: H5PL_type_t
   int class_version = 0, id = -1;

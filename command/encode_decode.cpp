@@ -70,16 +70,20 @@ void add_options(CLI::App& app, options& o) {
   app.add_option("--codec", o.codec, "Codec: its JSON as in zarr.json, or a bare name: bytes, packbits, numcodecs.packbits")
       ->required()
       ->type_name("JSON");
-  app.add_option("--elements", o.elements,
-                 "Number of elements; any other number is an error. Default: from the size of a regular file, where that tells it")
+  app.add_option(
+         "--elements", o.elements,
+         "Number of elements; any other number is an error. Default: from the size of a regular file, where that tells it")
       ->type_name("N");
-  app.add_flag("--truncate", o.policy.truncate,
-               "Encode: drop bits that the codec does not keep, and upper bits of sub-byte types, instead of failing (never of bool)");
-  app.add_flag("--nonzero-is-true", o.policy.nonzero_is_true, "A bool that is neither 0 nor 1 counts as true, instead of failing");
+  app.add_flag(
+      "--truncate", o.policy.truncate,
+      "Encode: drop bits that the codec does not keep, and upper bits of sub-byte types, instead of failing (never of bool)");
+  app.add_flag("--nonzero-is-true", o.policy.nonzero_is_true,
+               "A bool that is neither 0 nor 1 counts as true, instead of failing");
   app.add_flag("--strict-padding", o.policy.strict_padding, "Decode: refuse padding bits that are not 0");
   app.add_flag("--assume-little-endian", o.policy.assume_little_endian,
                "The codec bytes without \"endian\" means little where the data type needs one, instead of failing");
-  app.add_option("-o,--output", o.output, "Output file; appears when it is complete, nothing stays after an error. Default: standard output")
+  app.add_option("-o,--output", o.output,
+                 "Output file; appears when it is complete, nothing stays after an error. Default: standard output")
       ->type_name("OUT");
   app.add_option("IN", o.input, "Input file. Default, and -: standard input");
 }
@@ -89,8 +93,8 @@ std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file
   const auto size = in.remaining();
   if (!size || c.element_size() == 0) return {};
   if (*size % c.element_size() != 0) {
-    throw command_error("encode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is no whole number of " + c.type().name() +
-                        " elements of " + std::to_string(c.element_size()) + " bytes; check --data-type");
+    throw command_error("encode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is no whole number of " +
+                        c.type().name() + " elements of " + std::to_string(c.element_size()) + " bytes; check --data-type");
   }
   return *size / c.element_size();
 }
@@ -98,8 +102,8 @@ std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file
 // Without a count byte `size` bytes are encoded by `most` elements, and perhaps by a few less: all but `most` would be padding.
 struct possible_counts {
   std::uint64_t most = 0;
-  unsigned fewer = 0;   // how many counts below `most` are possible too
-  bool exact = false;   // `size` bytes are a whole chunk
+  unsigned fewer = 0;  // how many counts below `most` are possible too
+  bool exact = false;  // `size` bytes are a whole chunk
 };
 
 possible_counts counts_of(const codec& c, std::uint64_t size) {
@@ -119,8 +123,9 @@ std::optional<std::uint64_t> elements_to_decode(const codec& c, const input_file
   if (!size || c.element_bits() == 0 || has_count_byte(c)) return {};
   const possible_counts n = counts_of(c, *size);
   if (!n.exact) {
-    throw command_error("decode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is no whole number of " + c.type().name() +
-                        " elements of " + std::to_string(c.element_bits()) + " bits; check --data-type and --codec");
+    throw command_error("decode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is no whole number of " +
+                        c.type().name() + " elements of " + std::to_string(c.element_bits()) +
+                        " bits; check --data-type and --codec");
   }
   if (n.fewer > 0) return {};
   return n.most;
@@ -134,7 +139,8 @@ const char* option_for(const std::error_code& code) {
 }
 
 template <class Filter>
-void run(const Filter& filter, const input_file& in, const output_file& out, std::uint64_t& bytes_in, std::uint64_t& bytes_out) try {
+void run(const Filter& filter, const input_file& in, const output_file& out, std::uint64_t& bytes_in,
+         std::uint64_t& bytes_out) try {
   // compose() and not a filtering stream: its errors arrive here as they were thrown
   io::copy(descriptor_source(in, bytes_in), io::compose(filter, descriptor_sink(out, bytes_out)), buffer_size);
 } catch (const iostreams::codec_error& e) {
@@ -158,7 +164,8 @@ int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {
   const bool given = elements.has_value();
   if (!given) elements = encode ? elements_to_encode(c, in) : elements_to_decode(c, in);
   if (encode && !elements && c.needs_element_count()) {
-    throw usage_error("encode: " + c.name() + " with padding_encoding \"first_byte\" has to know the number of elements before the data, and " +
+    throw usage_error("encode: " + c.name() +
+                      " with padding_encoding \"first_byte\" has to know the number of elements before the data, and " +
                       in.name() + " does not tell it; give --elements N, or use \"last_byte\"");
   }
 
@@ -185,18 +192,23 @@ const char encode_examples[] =
     "The array side is C order, in this machine's byte order; sub-byte types take a byte each.\n\n"
     "Examples:\n"
     "  zarrbits encode --data-type bool --codec packbits -o mask.bits mask.raw\n"
-    "  zarrbits encode --data-type uint16 --codec '{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}' < frames.raw > frames.bits\n"
+    "  zarrbits encode --data-type uint16 --codec '{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}' < frames.raw "
+    "> frames.bits\n"
     "  camera | zarrbits encode --data-type uint16 --elements 307200 --codec \\\n"
-    "    '{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11, \"padding_encoding\": \"first_byte\"}}' | gzip > frame.gz\n\n"
+    "    '{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11, \"padding_encoding\": \"first_byte\"}}' | gzip > "
+    "frame.gz\n\n"
     "Exit status: 0 success, 1 wrong data or a file that cannot be read or written, 2 wrong usage or configuration.";
 
 const char decode_examples[] =
     "The array side is C order, in this machine's byte order; sub-byte types take a byte each.\n\n"
     "Examples:\n"
     "  zarrbits decode --data-type bool --codec packbits --elements 1000 -o mask.raw mask.bits\n"
-    "  zarrbits decode --data-type float32 --codec '{\"name\": \"bytes\", \"configuration\": {\"endian\": \"big\"}}' store/a/c/0/0 | od -f\n"
-    "  zarrbits decode --data-type '{\"name\": \"struct\", \"configuration\": {\"fields\": [{\"name\": \"t\", \"data_type\": \"int64\"},\n"
-    "    {\"name\": \"v\", \"data_type\": \"float32\"}]}}' --codec '{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}' < chunk\n\n"
+    "  zarrbits decode --data-type float32 --codec '{\"name\": \"bytes\", \"configuration\": {\"endian\": \"big\"}}' "
+    "store/a/c/0/0 | od -f\n"
+    "  zarrbits decode --data-type '{\"name\": \"struct\", \"configuration\": {\"fields\": [{\"name\": \"t\", \"data_type\": "
+    "\"int64\"},\n"
+    "    {\"name\": \"v\", \"data_type\": \"float32\"}]}}' --codec '{\"name\": \"bytes\", \"configuration\": {\"endian\": "
+    "\"little\"}}' < chunk\n\n"
     "Without a count byte and --elements, up to 7 elements at the end may be padding; a note says so.\n\n"
     "Exit status: 0 success, 1 wrong data or a file that cannot be read or written, 2 wrong usage or configuration.";
 

@@ -23,19 +23,19 @@ namespace zarrbits::inspect {
 using json = nlohmann::ordered_json;
 
 struct node {
-  std::string path;                  // "/a/b", as people see it
-  std::string kind;                  // "group", "array", "datatype", "link", "unreadable"
-  std::string type;                  // of arrays: "float32", "int16 big-endian"
+  std::string path;                                 // "/a/b", as people see it
+  std::string kind;                                 // "group", "array", "datatype", "link", "unreadable"
+  std::string type;                                 // of arrays: "float32", "int16 big-endian"
   std::optional<std::vector<std::uint64_t>> shape;  // nothing: null dataspace
-  std::string layout;                // HDF5: "contiguous", "compact", "virtual", "external"; empty: chunked
-  std::vector<std::uint64_t> chunk;  // its shape
-  std::vector<std::uint64_t> shard;  // its shape, where chunks are inside of shards
-  std::string codecs;                // filters or codecs, in words
+  std::string layout;                               // HDF5: "contiguous", "compact", "virtual", "external"; empty: chunked
+  std::vector<std::uint64_t> chunk;                 // its shape
+  std::vector<std::uint64_t> shard;                 // its shape, where chunks are inside of shards
+  std::string codecs;                               // filters or codecs, in words
   std::uint64_t stored_bytes = 0;
-  std::uint64_t objects = 0;         // chunks of the file, files of the store
+  std::uint64_t objects = 0;  // chunks of the file, files of the store
   std::uint64_t attributes = 0;
-  std::string note;                  // target of a link; why it is unreadable
-  json details;                      // data type and codecs as they stand there
+  std::string note;  // target of a link; why it is unreadable
+  json details;      // data type and codecs as they stand there
 };
 
 struct tree {
@@ -44,7 +44,7 @@ struct tree {
   std::vector<node> nodes;   // parents first, in the order of names
   std::uint64_t bytes = 0;   // of the file, of all files of the store
   std::uint64_t files = 0;
-  std::string incomplete;    // why not everything is told
+  std::string incomplete;  // why not everything is told
 };
 
 using told = std::function<void(const std::string& object)>;

@@ -28,7 +28,8 @@ using inspect::node;
 using inspect::tree;
 
 const char inspect_footer[] =
-    "Stored are the bytes of the chunks as they lie in the file or the store, without metadata. Of two trees, a cell with an arrow has what the\n"
+    "Stored are the bytes of the chunks as they lie in the file or the store, without metadata. Of two trees, a cell with an "
+    "arrow has what the\n"
     "first says and what the second says; a cell without is the same in both; \"-\" is what one of them does not have.\n\n"
     "Examples:\n"
     "  zarrbits inspect in.h5\n"
@@ -74,7 +75,12 @@ std::string indented(const std::string& path, const std::string& top) {
 
 text_table::column name_column() { return {"name", text_table::left, 12, true, colour::plain}; }
 
-colour paint_of(const node& n) { return n.kind == "group" ? colour::blue : n.kind == "unreadable" ? colour::red : n.kind == "array" ? colour::plain : colour::dim; }
+colour paint_of(const node& n) {
+  return n.kind == "group"        ? colour::blue
+         : n.kind == "unreadable" ? colour::red
+         : n.kind == "array"      ? colour::plain
+                                  : colour::dim;
+}
 
 void print_heading(const tree& t, const terminal& screen) {
   std::uint64_t arrays = 0, groups = 0;
@@ -82,14 +88,20 @@ void print_heading(const tree& t, const terminal& screen) {
     arrays += n.kind == "array";
     groups += n.kind == "group";
   }
-  std::cout << coloured(screen, colour::bold, printable(t.name)) << "  " << t.format << ", " << human_bytes(t.bytes) << " in " << conversion::counted(t.files, "file") << ", "
-            << conversion::counted(arrays, "array") << ", " << conversion::counted(groups, "group") << '\n';
+  std::cout << coloured(screen, colour::bold, printable(t.name)) << "  " << t.format << ", " << human_bytes(t.bytes) << " in "
+            << conversion::counted(t.files, "file") << ", " << conversion::counted(arrays, "array") << ", "
+            << conversion::counted(groups, "group") << '\n';
 }
 
 void print_one(const tree& t, const terminal& screen) {
   const bool zarr = t.format != "HDF5";
-  text_table table({name_column(), {"shape", text_table::left, 6}, {"type", text_table::left, 8}, {"chunks", text_table::left, 6}, {zarr ? "codecs" : "filters", text_table::left, 12},
-                    {"stored", text_table::right}, {zarr ? "files" : "chunks", text_table::right}});
+  text_table table({name_column(),
+                    {"shape", text_table::left, 6},
+                    {"type", text_table::left, 8},
+                    {"chunks", text_table::left, 6},
+                    {zarr ? "codecs" : "filters", text_table::left, 12},
+                    {"stored", text_table::right},
+                    {zarr ? "files" : "chunks", text_table::right}});
   for (const node& n : t.nodes) {
     const cells c = cells_of(n);
     table.add({indented(n.path, t.top), c.shape, c.type, c.chunks, c.codecs, c.stored, c.count}, paint_of(n));
@@ -104,11 +116,18 @@ std::string both(const std::string& a, const std::string& b) {
 }
 
 void print_both(const tree& a, const tree& b, const terminal& screen) {
-  const auto below = [](const std::string& path, const std::string& top) { return top == "/" ? path : path == top ? "/" : path.substr(top.size()); };
+  const auto below = [](const std::string& path, const std::string& top) {
+    return top == "/" ? path : path == top ? "/" : path.substr(top.size());
+  };
   std::map<std::string, const node*> second;
   for (const node& n : b.nodes) second.emplace(below(n.path, b.top), &n);
-  text_table table({name_column(), {"shape", text_table::left, 6}, {"type", text_table::left, 7}, {"chunks", text_table::left, 7}, {"stored as", text_table::left, 12},
-                    {"stored", text_table::right}, {"ratio", text_table::right}});
+  text_table table({name_column(),
+                    {"shape", text_table::left, 6},
+                    {"type", text_table::left, 7},
+                    {"chunks", text_table::left, 7},
+                    {"stored as", text_table::left, 12},
+                    {"stored", text_table::right},
+                    {"ratio", text_table::right}});
   const node none;
   const auto row = [&](const node& x, const node& y, const std::string& path) {
     const cells p = cells_of(x), q = cells_of(y);
@@ -120,11 +139,18 @@ void print_both(const tree& a, const tree& b, const terminal& screen) {
       ratio = text;
     }
     const bool found = !x.kind.empty() && !y.kind.empty();
-    const auto cell = [&](const std::string& l, const std::string& r) { return found || !(l.empty() && r.empty()) ? both(l, r) : std::string(); };
+    const auto cell = [&](const std::string& l, const std::string& r) {
+      return found || !(l.empty() && r.empty()) ? both(l, r) : std::string();
+    };
     std::string as = cell(p.codecs, q.codecs);
-    if (!found && x.kind != "array" && y.kind != "array") as = x.kind.empty() ? "- → " + y.kind : (p.codecs.empty() ? x.kind : p.codecs) + " → -";
-    table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.type, q.type), cell(p.chunks, q.chunks), as, cell(p.stored, q.stored), ratio},
-              !found && x.kind != "link" && y.kind != "link" ? colour::yellow : paint_of(found ? y : x.kind.empty() ? y : x));
+    if (!found && x.kind != "array" && y.kind != "array")
+      as = x.kind.empty() ? "- → " + y.kind : (p.codecs.empty() ? x.kind : p.codecs) + " → -";
+    table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.type, q.type), cell(p.chunks, q.chunks), as,
+               cell(p.stored, q.stored), ratio},
+              !found && x.kind != "link" && y.kind != "link" ? colour::yellow
+                                                             : paint_of(found            ? y
+                                                                        : x.kind.empty() ? y
+                                                                                         : x));
   };
   // those of the first in its order; then what the second has alone
   std::map<std::string, bool> done;
@@ -170,20 +196,30 @@ json to_json(const tree& t) {
 }
 
 bool whole(const tree& t) {
-  return t.incomplete.empty() && std::none_of(t.nodes.begin(), t.nodes.end(), [](const node& n) { return n.kind == "unreadable" || (!n.note.empty() && n.kind != "link"); });
+  return t.incomplete.empty() && std::none_of(t.nodes.begin(), t.nodes.end(), [](const node& n) {
+           return n.kind == "unreadable" || (!n.note.empty() && n.kind != "link");
+         });
 }
 
 }  // namespace
 
 int inspect_main(int argc, char** argv) {
-  CLI::App app("Shows what is in an HDF5 file or a Zarr v3 store: groups, arrays with shape, type, chunks, codecs and sizes; or both, side by side.", "zarrbits inspect");
+  CLI::App app(
+      "Shows what is in an HDF5 file or a Zarr v3 store: groups, arrays with shape, type, chunks, codecs and sizes; or both, "
+      "side by side.",
+      "zarrbits inspect");
   app.footer(inspect_footer);
   std::string first, second, endpoint;
   bool as_json = false;
-  app.add_option("FILE", first, "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store (a directory, a .zip file, s3://BUCKET/PREFIX)")->required()->type_name("FILE|STORE");
+  app.add_option(
+         "FILE", first,
+         "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store (a directory, a .zip file, s3://BUCKET/PREFIX)")
+      ->required()
+      ->type_name("FILE|STORE");
   app.add_option("OTHER", second, "Another, to be compared by eye")->type_name("FILE|STORE");
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
-  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
+  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
+      ->type_name("URL");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(first, [&](const inspect::told& at_hand) {

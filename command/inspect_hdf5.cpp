@@ -61,13 +61,17 @@ void describe_dataset(hid_t dataset, node& n) {
     n.shape.emplace(extent.begin(), extent.end());
   }
   const H5D_layout_t layout = H5Pget_layout(properties);
-  n.layout = layout == H5D_COMPACT ? "compact" : layout == H5D_VIRTUAL ? "virtual" : H5Pget_external_count(properties) > 0 ? "external" : "contiguous";
+  n.layout = layout == H5D_COMPACT                   ? "compact"
+             : layout == H5D_VIRTUAL                 ? "virtual"
+             : H5Pget_external_count(properties) > 0 ? "external"
+                                                     : "contiguous";
   n.stored_bytes = H5Dget_storage_size(dataset);
   n.objects = n.stored_bytes > 0;
   if (layout != H5D_CHUNKED) return;
   n.layout.clear();
   std::vector<hsize_t> chunk(n.shape ? n.shape->size() : 0);
-  if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size())) n.chunk.assign(chunk.begin(), chunk.end());
+  if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size()))
+    n.chunk.assign(chunk.begin(), chunk.end());
   hsize_t chunks = 0;
   if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) n.objects = chunks;
   const pipeline p = read_pipeline(properties);
@@ -82,7 +86,9 @@ void add(const source_file& source, std::size_t index, tree& t, const told& at) 
   if (at) at(o.path);
   node n;
   n.path = o.path;
-  n.kind = o.kind == source_object::kind_type::group ? "group" : o.kind == source_object::kind_type::dataset ? "array" : "datatype";
+  n.kind = o.kind == source_object::kind_type::group     ? "group"
+           : o.kind == source_object::kind_type::dataset ? "array"
+                                                         : "datatype";
   try {
     const h5::handle id = source.open(o);
     n.attributes = attribute_count(id);
@@ -98,7 +104,8 @@ void add(const source_file& source, std::size_t index, tree& t, const told& at) 
   if (!o.listing_error.empty()) n.note = "not everything in it can be listed: " + o.listing_error;
   t.nodes.push_back(std::move(n));
   std::multimap<std::string, std::function<void()>> below;
-  for (const std::size_t child : o.children) below.emplace(source.objects()[child].path, [&, child] { add(source, child, t, at); });
+  for (const std::size_t child : o.children)
+    below.emplace(source.objects()[child].path, [&, child] { add(source, child, t, at); });
   for (const extra_link& link : o.links) {
     node l;
     l.path = join_path(o.path, shown(link.name));

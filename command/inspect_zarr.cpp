@@ -27,7 +27,9 @@ constexpr int deepest = 500;
 
 std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : conversion::json_text(j); }
 
-json configuration_of(const json& j) { return j.is_object() && j.contains("configuration") ? j["configuration"] : json::object(); }
+json configuration_of(const json& j) {
+  return j.is_object() && j.contains("configuration") ? j["configuration"] : json::object();
+}
 
 std::string name_in(const json& j) { return j.is_object() && j.contains("name") ? text_of(j["name"]) : text_of(j); }
 
@@ -73,9 +75,11 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
     } else if (name == "gzip" || name == "zstd" || name == "numcodecs.zlib" || name == "numcodecs.bz2") {
       if (!value("level").empty()) word += " " + value("level");
     } else if (name == "blosc") {
-      word = "blosc " + value("cname") + " " + value("clevel") + (value("shuffle").empty() || value("shuffle") == "noshuffle" ? "" : " " + value("shuffle"));
+      word = "blosc " + value("cname") + " " + value("clevel") +
+             (value("shuffle").empty() || value("shuffle") == "noshuffle" ? "" : " " + value("shuffle"));
     } else if (name == "packbits" && !value("last_bit").empty() && value("last_bit") != "null") {
-      word += " " + (value("first_bit").empty() || value("first_bit") == "null" ? "0" : value("first_bit")) + "-" + value("last_bit");
+      word +=
+          " " + (value("first_bit").empty() || value("first_bit") == "null" ? "0" : value("first_bit")) + "-" + value("last_bit");
     }
     s += (s.empty() ? "" : ", ") + word;
   }
@@ -108,7 +112,8 @@ class store_walk {
     std::sort(below.begin(), below.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
     for (const verify::store_folder& child : below) {
       if (depth >= deepest || tree_.nodes.size() >= most_nodes) {
-        tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out" : "more than " + std::to_string(most_nodes) + " nodes";
+        tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out"
+                                            : "more than " + std::to_string(most_nodes) + " nodes";
         return;
       }
       visit(child, conversion::join_path(path, conversion::shown(verify::unescape(child.last()))), depth + 1);
@@ -120,7 +125,8 @@ class store_walk {
       const json j = verify::read_node(folder);
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
       if (j.contains("attributes") && j["attributes"].is_object()) n.attributes = j["attributes"].size();
-      if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array")) throw verify::store_error("its zarr.json is of no Zarr v3 node");
+      if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
+        throw verify::store_error("its zarr.json is of no Zarr v3 node");
       n.kind = kind;
       if (kind == "group") return;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
@@ -192,8 +198,10 @@ tree read(const std::string& name, const std::string& endpoint, const told& at) 
   const conversion::source_name parts = conversion::split_source(name);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
-  if (!fs::exists(s)) throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
-  if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file))) return read_zarr(verify::open_store(name), at);
+  if (!fs::exists(s))
+    throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
+  if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file)))
+    return read_zarr(verify::open_store(name), at);
   return read_hdf5(parts.file, parts.object, at);
 }
 

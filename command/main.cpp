@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
   zarrbits::cli::reserve_standard_descriptors();
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);
-  // what libhdf5 opened of a damaged file it may fail to close when the program ends, and then says so on standard error in its own way
+  // what libhdf5 opened of a damaged file it may fail to close when the program ends, and then says so on standard error in its
+  // own way
   H5dont_atexit();
   return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, argv);
 }

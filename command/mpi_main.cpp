@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// zarrbits-mpi: `mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr`. Rank 0 hands out units on request; each rank reads the file itself, with a
-// serial libhdf5. libhdf5 never runs in a process of MPI: each rank has a child for it, begun before MPI is, so that a file that makes
-// libhdf5 crash costs its rank one unit and not the whole job its life.
+// zarrbits-mpi: `mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr`. Rank 0 hands out units on request; each rank reads the file
+// itself, with a serial libhdf5. libhdf5 never runs in a process of MPI: each rank has a child for it, begun before MPI is, so
+// that a file that makes libhdf5 crash costs its rank one unit and not the whole job its life.
 //
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
@@ -76,7 +76,8 @@ class dispatcher {
   }
 
  private:
-  // `result` of the unit before: "" where there was none or it was made, else what went wrong; "!" in front where the worker is gone.
+  // `result` of the unit before: "" where there was none or it was made, else what went wrong; "!" in front where the worker is
+  // gone.
   void serve(int rank, std::string result) {
     const bool gone = result.starts_with('!');
     if (gone) result.erase(0, 1);
@@ -161,13 +162,14 @@ int main(int argc, char** argv) {
   }
   if (argc < 2 || std::strcmp(argv[1], "convert") != 0) {
     const bool help = argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
-    (help ? std::cout : std::cerr) << "mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr [OPTIONS]\n"
-                                      "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help tells the options.\n";
+    (help ? std::cout : std::cerr)
+        << "mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr [OPTIONS]\n"
+           "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help tells the options.\n";
     return help ? 0 : static_cast<int>(exit_usage);
   }
   zarrbits::conversion::take_s3_keys();  // before there is a child
-  std::signal(SIGPIPE, SIG_IGN);  // a child that is gone shows in its answer
-  mpi_worker own(argc - 1, argv + 1);  // before MPI
+  std::signal(SIGPIPE, SIG_IGN);         // a child that is gone shows in its answer
+  mpi_worker own(argc - 1, argv + 1);    // before MPI
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

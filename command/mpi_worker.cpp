@@ -28,8 +28,8 @@ namespace zarrbits::cli {
 
 namespace {
 
-// Lines between the two: "start RANK SIZE", answered by "status N" or by "unit DATASET NUMBER PATH"... and "ready"; "unit ..." by "made" or
-// "failed WHY"; "finish" by "status N".
+// Lines between the two: "start RANK SIZE", answered by "status N" or by "unit DATASET NUMBER PATH"... and "ready"; "unit ..." by
+// "made" or "failed WHY"; "finish" by "status N".
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text + "\n";
@@ -139,9 +139,7 @@ std::optional<std::string> mpi_worker::answer(std::chrono::milliseconds time) {
   return "!" + ending() + " in unit " + std::to_string(u.id.number) + " of dataset " + quote(u.path);
 }
 
-std::string mpi_worker::wait() {
-  return *answer(std::chrono::milliseconds(-1));
-}
+std::string mpi_worker::wait() { return *answer(std::chrono::milliseconds(-1)); }
 
 int mpi_worker::finish() {
   say("finish\n");
@@ -184,13 +182,18 @@ void mpi_worker::serve(int argc, char** argv) {
     if (o.share->index == 0 && !o.resume) {
       using existing = conversion::sink_options::existing;
       const std::string file = conversion::split_source(o.source).file;
-      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse, .source = file, .warning = o.warning, .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
+      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse,
+                                      .source = file,
+                                      .warning = o.warning,
+                                      .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
     }
     o.overwrite = false;
     work = std::make_unique<conversion::job>(o, conversion::job::mode::join);
     if (o.share->index == 0) {
       for (const auto& u : work->units()) {
-        if (!work->done(u.id)) self->say(one_line("unit " + std::to_string(u.id.dataset) + " " + std::to_string(u.id.number) + " " + work->source().objects()[u.id.dataset].path));
+        if (!work->done(u.id))
+          self->say(one_line("unit " + std::to_string(u.id.dataset) + " " + std::to_string(u.id.number) + " " +
+                             work->source().objects()[u.id.dataset].path));
       }
     }
     return -1;
@@ -201,10 +204,12 @@ void mpi_worker::serve(int argc, char** argv) {
     const std::string l = next();
     if (l == "finish") {
       work.reset();
-      status(run_guarded([](int, char**) -> int {
-        arguments.options.share.reset();
-        return tell_result(arguments, finalize(arguments.options));
-      }, 0, nullptr));
+      status(run_guarded(
+          [](int, char**) -> int {
+            arguments.options.share.reset();
+            return tell_result(arguments, finalize(arguments.options));
+          },
+          0, nullptr));
     }
     const unit_line u = parse_unit(l);
     std::string answer = "made\n";

@@ -21,7 +21,8 @@ class mpi_worker {
   mpi_worker(const mpi_worker&) = delete;
   mpi_worker& operator=(const mpi_worker&) = delete;
 
-  // Reads the command line and opens source and store. -1 where the work can begin, else the exit status: the child has said why, on rank 0.
+  // Reads the command line and opens source and store. -1 where the work can begin, else the exit status: the child has said why,
+  // on rank 0.
   int start(int rank, int size);
   // What the journal lacks, a line for each unit. Rank 0 only.
   const std::vector<std::string>& all_units() const { return units_; }

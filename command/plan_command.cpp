@@ -23,7 +23,13 @@ namespace {
 using conversion::human_bytes;
 
 void print(const convert_plan& p) {
-  text_table table({{"dataset"}, {"outcome"}, {"objects", text_table::right}, {"in source", text_table::right}, {"in store", text_table::right}, {"units", text_table::right}, {"how"}});
+  text_table table({{"dataset"},
+                    {"outcome"},
+                    {"objects", text_table::right},
+                    {"in source", text_table::right},
+                    {"in store", text_table::right},
+                    {"units", text_table::right},
+                    {"how"}});
   std::uint64_t objects = p.groups, source = 0, store = 0;
   bool bound = false;
   for (const planned_dataset& d : p.datasets) {
@@ -38,8 +44,8 @@ void print(const convert_plan& p) {
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
-  std::cout << objects << " files or objects at most, " << human_bytes(source) << " to "
-            << (bound ? "at most " : "") << human_bytes(store) << '\n';
+  std::cout << objects << " files or objects at most, " << human_bytes(source) << " to " << (bound ? "at most " : "")
+            << human_bytes(store) << '\n';
 }
 
 }  // namespace
@@ -54,7 +60,8 @@ int plan_main(int argc, char** argv) {
     if (arguments.print_json) std::cout << printable_json(p.json());
     else print(p);
     std::cout.flush();
-    const bool all = std::none_of(p.datasets.begin(), p.datasets.end(), [](const planned_dataset& d) { return d.outcome == outcome::skipped; });
+    const bool all = std::none_of(p.datasets.begin(), p.datasets.end(),
+                                  [](const planned_dataset& d) { return d.outcome == outcome::skipped; });
     return static_cast<int>((all && p.refused_files.empty()) || arguments.options.allow_lossy ? exit_success : exit_loss);
   });
 }

@@ -12,11 +12,11 @@ namespace {
 
 // Whether a terminal, or a reader of lines, does more than show it.
 bool acts(std::uint32_t c) noexcept {
-  return c < 0x20 || (c >= 0x7F && c <= 0x9F) ||    // C0, DEL, C1
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) ||       // C0, DEL, C1
          c == 0x061C || c == 0x200E || c == 0x200F ||  // marks of direction
-         (c >= 0x2028 && c <= 0x202E) ||            // line and paragraph separator, embedding and overriding a direction
-         (c >= 0x2066 && c <= 0x2069) ||            // isolating one
-         c == 0xFEFF;                               // a space of no width
+         (c >= 0x2028 && c <= 0x202E) ||               // line and paragraph separator, embedding and overriding a direction
+         (c >= 0x2066 && c <= 0x2069) ||               // isolating one
+         c == 0xFEFF;                                  // a space of no width
 }
 
 struct character {

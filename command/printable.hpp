@@ -2,7 +2,8 @@
 //
 // Texts of strangers on their way to a terminal or a log: names in a file, what a file's library says, arguments.
 //
-//   print_error("cannot open " + quote(path));   // print_error(), say() and tables pass through printable() whatever they are given
+//   print_error("cannot open " + quote(path));   // print_error(), say() and tables pass through printable() whatever they are
+//   given
 //
 #ifndef ZARRBITS_COMMAND_PRINTABLE_HPP
 #define ZARRBITS_COMMAND_PRINTABLE_HPP
@@ -12,9 +13,9 @@
 
 namespace zarrbits::cli {
 
-// A text on one line that does to a terminal what it says: control characters (C1 and DEL too), line separators, marks that change the
-// direction of what follows, and bytes that are no UTF-8 come out as \x1b, byte by byte. As they are, they would let a name move the cursor, hide
-// what stands beside it, or begin a line of its own. What is printable already stays as it is.
+// A text on one line that does to a terminal what it says: control characters (C1 and DEL too), line separators, marks that
+// change the direction of what follows, and bytes that are no UTF-8 come out as \x1b, byte by byte. As they are, they would let a
+// name move the cursor, hide what stands beside it, or begin a line of its own. What is printable already stays as it is.
 std::string printable(std::string_view text);
 
 // The same for JSON, where they are \u001b: the value stays what it was.

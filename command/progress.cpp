@@ -88,15 +88,20 @@ void progress::update(const progress_state& s) {
     return;
   }
   screen_.columns = describe_terminal(STDERR_FILENO).columns;  // windows change their size
-  const std::size_t bar = screen_.columns < 60 ? 8 : screen_.columns < 100 ? 12 : 20, filled = static_cast<std::size_t>(part * static_cast<double>(bar));
-  std::string line = "[" + std::string(filled, '#') + std::string(bar - filled, '.') + "] " + std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent;
+  const std::size_t bar = screen_.columns < 60    ? 8
+                          : screen_.columns < 100 ? 12
+                                                  : 20,
+                    filled = static_cast<std::size_t>(part * static_cast<double>(bar));
+  std::string line = "[" + std::string(filled, '#') + std::string(bar - filled, '.') + "] " +
+                     std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent;
   constexpr std::size_t least_path = 14;
   for (const std::string& word : {time_left(s, seconds), amount(s), rate(s, seconds), objects(s, "/")}) {
     // the later ones give way to the name of what is at hand
     if (!word.empty() && display_width(line) + 2 + display_width(word) + 2 + least_path < screen_.columns) line += "  " + word;
   }
   const std::size_t used = display_width(line);
-  if (used + 3 < screen_.columns) line += "  " + coloured(screen_, colour::dim, shorten(printable(s.at), screen_.columns - used - 3, true));
+  if (used + 3 < screen_.columns)
+    line += "  " + coloured(screen_, colour::dim, shorten(printable(s.at), screen_.columns - used - 3, true));
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
   std::fflush(stderr);
   drawn_ = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How far a command is, on standard error: a line that is drawn again in place on a terminal, else a line of its own now and then.
+// How far a command is, on standard error: a line that is drawn again in place on a terminal, else a line of its own now and
+// then.
 //
 //   progress p;
 //   p.update({.done = 3, .total = 10, .at = "/a/b"});
@@ -20,12 +21,13 @@ struct progress_state {
   std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
   bool bytes = false;                 // then their rate is told
   std::uint64_t objects_done = 0, objects = 0;
-  std::string at = {};                // the object at hand
+  std::string at = {};  // the object at hand
 };
 
 class progress {
  public:
-  // Draws nothing where `quiet`. The environment's ZARRBITS_PROGRESS_SECONDS sets the time between two lines where there is no terminal; 0: none.
+  // Draws nothing where `quiet`. The environment's ZARRBITS_PROGRESS_SECONDS sets the time between two lines where there is no
+  // terminal; 0: none.
   explicit progress(bool quiet = false);
   ~progress();  // the line on the terminal is gone
   progress(const progress&) = delete;

@@ -25,7 +25,8 @@ struct launcher {
   const char *name, *rank, *size;
 };
 
-// Slurm sets SLURM_PROCID and SLURM_NTASKS in the batch script itself, too, which is one process; SLURM_STEP_NUM_TASKS is srun's alone.
+// Slurm sets SLURM_PROCID and SLURM_NTASKS in the batch script itself, too, which is one process; SLURM_STEP_NUM_TASKS is srun's
+// alone.
 constexpr launcher launchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"PALS", "PALS_RANKID", "PALS_NRANKS"},

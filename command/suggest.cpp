@@ -20,9 +20,9 @@ namespace {
 using conversion::chunk_grid;
 using conversion::source_object;
 
-constexpr std::uint64_t piece = std::uint64_t{4} << 20;           // bytes that are read at a time
-constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;       // bytes of a chunk where the dataset has none
-constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20; // libhdf5 holds one in memory to undo its filters
+constexpr std::uint64_t piece = std::uint64_t{4} << 20;            // bytes that are read at a time
+constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk where the dataset has none
+constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds one in memory to undo its filters
 
 // Not an error: this dataset is not for packbits.
 struct no_candidate {
@@ -33,7 +33,7 @@ struct number {
   enum { integer, boolean, enumeration, real } what = integer;
   unsigned size = 1;
   bool is_signed = false, big_endian = false;
-  bool reduced = false;          // the datatype says which bits it has
+  bool reduced = false;  // the datatype says which bits it has
   unsigned first_bit = 0, last_bit = 0;
   std::string name;
 };
@@ -53,22 +53,29 @@ number describe(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   if (cls != H5T_INTEGER && cls != H5T_FLOAT && cls != H5T_ENUM && cls != H5T_BITFIELD)
     throw no_candidate{"neither integers nor booleans nor floats"};
-  if (size != 1 && size != 2 && size != 4 && size != 8) throw no_candidate{"values of " + std::to_string(size) + " bytes; packbits takes 1, 2, 4 and 8"};
+  if (size != 1 && size != 2 && size != 4 && size != 8)
+    throw no_candidate{"values of " + std::to_string(size) + " bytes; packbits takes 1, 2, 4 and 8"};
   n.size = static_cast<unsigned>(size);
   const H5T_order_t order = H5Tget_order(type);
-  if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE) throw no_candidate{"a byte order that packbits does not take"};
+  if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE)
+    throw no_candidate{"a byte order that packbits does not take"};
   n.big_endian = order == H5T_ORDER_BE;
   const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "tell a base type");
   const bool is_integer = cls == H5T_INTEGER || cls == H5T_ENUM;
   n.is_signed = is_integer && H5Tget_sign(base) == H5T_SGN_2;
   const auto precision = static_cast<unsigned>(H5Tget_precision(base));
   const int offset = H5Tget_offset(base);
-  if (precision == 0 || offset < 0 || precision + static_cast<unsigned>(offset) > 8 * n.size) throw no_candidate{"a precision that packbits does not take"};
+  if (precision == 0 || offset < 0 || precision + static_cast<unsigned>(offset) > 8 * n.size)
+    throw no_candidate{"a precision that packbits does not take"};
   n.reduced = precision < 8 * n.size;
   n.first_bit = static_cast<unsigned>(offset);
   n.last_bit = n.first_bit + precision - 1;
   n.what = cls == H5T_FLOAT ? number::real : cls == H5T_ENUM ? number::enumeration : number::integer;
-  n.name = (cls == H5T_FLOAT ? "float" : cls == H5T_BITFIELD ? "bitfield" : n.is_signed ? "int" : "uint") + std::to_string(precision);
+  n.name = (cls == H5T_FLOAT      ? "float"
+            : cls == H5T_BITFIELD ? "bitfield"
+            : n.is_signed         ? "int"
+                                  : "uint") +
+           std::to_string(precision);
   if (cls == H5T_ENUM) {
     if (n.reduced) throw no_candidate{"an enumeration over an integer of reduced precision"};
     const int members = H5Tget_nmembers(type);
@@ -98,7 +105,8 @@ void collect(const std::byte* values, std::size_t n, bool swap, bool is_signed, 
     std::memcpy(&v, values + i * sizeof v, sizeof v);
     if (swap) {
       T r = 0;
-      for (unsigned b = 0; b < sizeof v; ++b) r = static_cast<T>(r | static_cast<T>(static_cast<T>(v >> 8 * b & 0xff) << 8 * (sizeof v - 1 - b)));
+      for (unsigned b = 0; b < sizeof v; ++b)
+        r = static_cast<T>(r | static_cast<T>(static_cast<T>(v >> 8 * b & 0xff) << 8 * (sizeof v - 1 - b)));
       v = r;
     }
     any = static_cast<T>(any | v);
@@ -122,7 +130,12 @@ void collect(const std::byte* values, std::size_t n, const number& t, used_bits&
 class reader {
  public:
   reader(const h5::handle& dataset, const h5::handle& type, const number& t, const std::function<void(std::uint64_t)>& advance)
-      : dataset_(dataset), type_(type), t_(t), advance_(advance), space_(H5Dget_space(dataset), "tell the dataspace"), shape_(h5::extent(space_)) {}
+      : dataset_(dataset),
+        type_(type),
+        t_(t),
+        advance_(advance),
+        space_(H5Dget_space(dataset), "tell the dataspace"),
+        shape_(h5::extent(space_)) {}
 
   // Collects the elements of a box, a piece at a time.
   void box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, used_bits& out) {
@@ -216,7 +229,8 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
 // The name as it is in the file; its path is as it is shown.
 std::string name_in_file(const conversion::source_file& file, const source_object& o) {
   std::string name;
-  for (const source_object* at = &o; at->parent != conversion::no_object; at = &file.objects()[at->parent]) name = "/" + at->link_name + name;
+  for (const source_object* at = &o; at->parent != conversion::no_object; at = &file.objects()[at->parent])
+    name = "/" + at->link_name + name;
   return name;
 }
 
@@ -239,7 +253,8 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   s.path = o.path;
   h5::handle dataset = file.open(o);
   file.require_values(dataset);
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype"), dcpl(H5Dget_create_plist(dataset), "tell the dataset's properties");
+  const h5::handle type(H5Dget_type(dataset), "tell the datatype"),
+      dcpl(H5Dget_create_plist(dataset), "tell the dataset's properties");
   const number t = describe(type);
   const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
   const std::vector<hsize_t> shape = h5::extent(space);
@@ -260,10 +275,14 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     grid.chunk.resize(shape.size());
     if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) h5::fail("tell the chunk's shape");
     chunk_elements = grid.chunk_elements();
-    if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0) throw no_candidate{"filtered chunks of more than 256 MiB"};
+    if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
+      throw no_candidate{"filtered chunks of more than 256 MiB"};
     // the cache must hold a chunk, or it is decoded again for every piece
     const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "make a property list");
-    h5::check(H5Pset_chunk_cache(access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1), "set the cache");
+    h5::check(
+        H5Pset_chunk_cache(
+            access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1),
+        "set the cache");
     dataset = h5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
     reader read(dataset, type, t, advance);
     bool partial = false;
@@ -302,7 +321,8 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     s.last_bit = t.last_bit;
   } else {
     const unsigned bits = s.last_bit - s.first_bit + 1;
-    s.parameters = s.first_bit == 0 ? "1," + std::to_string(bits) : "3," + std::to_string(bits) + ",0," + std::to_string(s.first_bit);
+    s.parameters =
+        s.first_bit == 0 ? "1," + std::to_string(bits) : "3," + std::to_string(bits) + ",0," + std::to_string(s.first_bit);
   }
   const std::uint64_t bits = s.last_bit - s.first_bit + 1;
   s.after = chunks * (chunk_elements / 8 * bits + (chunk_elements % 8 * bits + 7) / 8);
@@ -311,13 +331,17 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   const std::string filters = filters_of(dcpl, ours, &unfound);
   if (s.obstacle.empty() && bits == s.width) s.obstacle = "all bits are used";
   if (s.obstacle.empty() && s.after >= s.before)
-    s.obstacle = ours ? "packed already" : "no gain over what is stored now" + (filters.empty() ? std::string() : " (" + filters + ")");
+    s.obstacle =
+        ours ? "packed already" : "no gain over what is stored now" + (filters.empty() ? std::string() : " (" + filters + ")");
   if (s.obstacle.empty() && !unfound.empty()) s.obstacle = "HDF5 does not find its filter " + unfound + ", which h5repack needs";
   if (s.obstacle.empty()) {
     s.h5repack = repack_options(s, name);
-    if (s.h5repack.empty()) s.obstacle = "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it anew";
+    if (s.h5repack.empty())
+      s.obstacle =
+          "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it anew";
     // a sign that is never negative, an exponent of which half is used: the next value may need it
-    else if (t.what == number::real && (s.before - s.after) * 20 < s.before) s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";
+    else if (t.what == number::real && (s.before - s.after) * 20 < s.before)
+      s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";
   }
   return s;
 }
@@ -333,7 +357,8 @@ void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsig
   if (first_bit > last_bit) first_bit = last_bit;
 }
 
-result examine(const std::string& path, const std::function<void(const progress&)>& at, const std::vector<std::string>& external) {
+result examine(const std::string& path, const std::function<void(const progress&)>& at,
+               const std::vector<std::string>& external) {
   const h5::silence quiet;
   conversion::source_file file(path, 0, {}, external);
   file.walk(true);
@@ -348,7 +373,8 @@ result examine(const std::string& path, const std::function<void(const progress&
       const h5::handle type(H5Dget_type(dataset), "tell the datatype"), space(H5Dget_space(dataset), "tell the dataspace");
       const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
       H5O_info_t info;
-      if (first_names.empty() && H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0 && info.rc > 1) find_first_names(file.file(), first_names);
+      if (first_names.empty() && H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0 && info.rc > 1)
+        find_first_names(file.file(), first_names);
       bool ours = false;
       std::string unfound;
       filters_of(h5::handle(H5Dget_create_plist(dataset), "tell the dataset's properties"), ours, &unfound);
@@ -365,7 +391,8 @@ result examine(const std::string& path, const std::function<void(const progress&
     at(p);
     try {
       const auto first = first_names.find(o.address);
-      r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? name_in_file(file, o) : first->second, [&](std::uint64_t bytes) {
+      r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? name_in_file(file, o) : first->second,
+                                           [&](std::uint64_t bytes) {
         p.bytes = bytes;
         at(p);
       }));

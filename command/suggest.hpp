@@ -23,17 +23,17 @@ struct used_bits {
 
 struct suggestion {
   std::string path;
-  std::string type;              // "uint16", "bool", "float32"
-  unsigned width = 0;            // bits of a value in memory
+  std::string type;    // "uint16", "bool", "float32"
+  unsigned width = 0;  // bits of a value in memory
   unsigned first_bit = 0, last_bit = 0;
   std::uint64_t elements = 0;
   std::vector<std::uint64_t> chunk;  // of the packed dataset
-  bool chunk_is_new = false;     // the dataset has none
-  std::uint64_t before = 0;      // stored bytes
-  std::uint64_t after = 0;       // ... with packbits
-  std::string parameters;        // for h5repack: "1,12"; "0" where the datatype says it all
-  std::string obstacle;          // why packbits is of no use here, or ""
-  std::string h5repack;          // options for a shell, where it is of use, and where it is but of little
+  bool chunk_is_new = false;         // the dataset has none
+  std::uint64_t before = 0;          // stored bytes
+  std::uint64_t after = 0;           // ... with packbits
+  std::string parameters;            // for h5repack: "1,12"; "0" where the datatype says it all
+  std::string obstacle;              // why packbits is of no use here, or ""
+  std::string h5repack;              // options for a shell, where it is of use, and where it is but of little
 };
 
 struct omission {
@@ -52,7 +52,8 @@ struct progress {
 };
 
 // Reads every value of the datasets that hold integers, booleans, enumerations and floats; a few MiB at a time.
-result examine(const std::string& path, const std::function<void(const progress&)>& at, const std::vector<std::string>& external = {});
+result examine(const std::string& path, const std::function<void(const progress&)>& at,
+               const std::vector<std::string>& external = {});
 
 }  // namespace zarrbits::suggest
 

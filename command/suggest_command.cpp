@@ -25,8 +25,10 @@ namespace {
 using nlohmann::ordered_json;
 
 const char suggest_footer[] =
-    "Reads every value of the integer, boolean, enumeration and float datasets, finds the smallest range of bits (first_bit to last_bit) from\n"
-    "which all of them come back, and says what the filter packbits would store. Nothing is written: the h5repack lines are for you to type.\n"
+    "Reads every value of the integer, boolean, enumeration and float datasets, finds the smallest range of bits (first_bit to "
+    "last_bit) from\n"
+    "which all of them come back, and says what the filter packbits would store. Nothing is written: the h5repack lines are for "
+    "you to type.\n"
     "Sizes are those of the chunks, without HDF5's index of them.\n\n"
     "Examples:\n"
     "  zarrbits suggest camera.h5\n"
@@ -34,12 +36,16 @@ const char suggest_footer[] =
     "Exit status: 0 done, 1 the file cannot be read, 2 wrong usage.";
 
 std::string percent(std::uint64_t before, std::uint64_t after) {
-  return before == 0 ? "0 %" : std::to_string(static_cast<int>(100.0 - 100.0 * static_cast<double>(after) / static_cast<double>(before) + 0.5)) + " %";
+  return before == 0
+             ? "0 %"
+             : std::to_string(static_cast<int>(100.0 - 100.0 * static_cast<double>(after) / static_cast<double>(before) + 0.5)) +
+                   " %";
 }
 
 std::string bits_in_words(const suggest::suggestion& s) {
-  return std::to_string(s.last_bit - s.first_bit + 1) + " of " + std::to_string(s.width) + " bits (" + (s.first_bit == s.last_bit ? "bit " : "") +
-         std::to_string(s.first_bit) + (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
+  return std::to_string(s.last_bit - s.first_bit + 1) + " of " + std::to_string(s.width) + " bits (" +
+         (s.first_bit == s.last_bit ? "bit " : "") + std::to_string(s.first_bit) +
+         (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
 }
 
 std::string gain(std::uint64_t before, std::uint64_t after) {
@@ -79,23 +85,36 @@ void print_text(const suggest::result& r, const std::string& path, bool all) {
   if (useful > 1) std::cout << "\nAll at once: " << gain(before, after) << "\n  h5repack " << options << files;
   if (useful > 0 && !r.unfound.empty()) {
     std::cout << '\n';
-    say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " + conversion::counted(r.unfound.size(), "dataset") +
-        ": it will fail, or leave these out without an error");
+    say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " +
+        conversion::counted(r.unfound.size(), "dataset") + ": it will fail, or leave these out without an error");
     for (const suggest::omission& u : r.unfound) say("  " + u.path + ": " + u.reason);
   }
   const std::uint64_t rest = r.datasets.size() - useful;
   if (useful > 0) std::cout << '\n';
-  say(conversion::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " + std::to_string(r.left_out.size()) + " left out" +
-      (all || rest + r.left_out.size() == 0 ? "" : " (--all tells why)"));
+  say(conversion::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " +
+      std::to_string(r.left_out.size()) + " left out" + (all || rest + r.left_out.size() == 0 ? "" : " (--all tells why)"));
 }
 
 ordered_json to_json(const suggest::result& r, const std::string& path) {
-  ordered_json j = {{"version", 1}, {"file", path}, {"datasets", ordered_json::array()}, {"left_out", ordered_json::array()},
+  ordered_json j = {{"version", 1},
+                    {"file", path},
+                    {"datasets", ordered_json::array()},
+                    {"left_out", ordered_json::array()},
                     {"filter_not_found", ordered_json::array()}};
   for (const suggest::suggestion& s : r.datasets) {
-    j["datasets"].push_back({{"path", s.path}, {"type", s.type}, {"elements", s.elements}, {"width", s.width}, {"first_bit", s.first_bit},
-                             {"last_bit", s.last_bit}, {"bits", s.last_bit - s.first_bit + 1}, {"chunk", s.chunk}, {"stored_bytes", s.before},
-                             {"packed_bytes", s.after}, {"worthwhile", s.obstacle.empty()}, {"obstacle", s.obstacle}, {"h5repack", s.h5repack}});
+    j["datasets"].push_back({{"path", s.path},
+                             {"type", s.type},
+                             {"elements", s.elements},
+                             {"width", s.width},
+                             {"first_bit", s.first_bit},
+                             {"last_bit", s.last_bit},
+                             {"bits", s.last_bit - s.first_bit + 1},
+                             {"chunk", s.chunk},
+                             {"stored_bytes", s.before},
+                             {"packed_bytes", s.after},
+                             {"worthwhile", s.obstacle.empty()},
+                             {"obstacle", s.obstacle},
+                             {"h5repack", s.h5repack}});
   }
   for (const suggest::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
   for (const suggest::omission& u : r.unfound) j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
@@ -121,11 +140,14 @@ int suggest_main(int argc, char** argv) {
     {
       progress line;
       std::uint64_t done = 0;
-      r = suggest::examine(path, [&](const suggest::progress& p) {
+      r = suggest::examine(
+          path,
+          [&](const suggest::progress& p) {
         at(p.path);
         done += p.bytes;
         line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
-      }, external);
+          },
+          external);
     }
     at("");
     if (as_json) std::cout << printable_json(conversion::json_text(to_json(r, path), 1)) << '\n';

@@ -19,7 +19,9 @@ namespace {
 using conversion::counted;
 using conversion::human_bytes;
 
-std::string name_of(const converted_object& o) { return o.kind + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute)); }
+std::string name_of(const converted_object& o) {
+  return o.kind + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
+}
 
 std::string ratio_text(std::uint64_t store, std::uint64_t source) {
   if (source == 0) return {};
@@ -54,9 +56,15 @@ void print_summary(const convert_result& r) {
     if (o.selected) all.add(o);
   }
   const terminal screen = describe_terminal(STDERR_FILENO);
-  text_table table({{"outcome"}, {"objects", text_table::right}, {"in source", text_table::right}, {"in store", text_table::right}, {"ratio", text_table::right}});
+  text_table table({{"outcome"},
+                    {"objects", text_table::right},
+                    {"in source", text_table::right},
+                    {"in store", text_table::right},
+                    {"ratio", text_table::right}});
   const auto add = [&](const char* name, const sums& s, colour paint) {
-    if (s.objects > 0) table.add({name, std::to_string(s.objects), human_bytes(s.source), human_bytes(s.store), ratio_text(s.store, s.source)}, paint);
+    if (s.objects > 0)
+      table.add({name, std::to_string(s.objects), human_bytes(s.source), human_bytes(s.store), ratio_text(s.store, s.source)},
+                paint);
   };
   for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped}) {
     add(to_string(o), rows[static_cast<std::size_t>(o)], o == outcome::skipped ? colour::red : colour::plain);

@@ -135,7 +135,11 @@ std::string text_table::text(const terminal& t) const {
       const std::size_t rest = width[c] - display_width(cell);
       const bool to_right = columns_[c].align == right;
       if (!cell.empty()) {
-        text += std::string(spaces + (to_right ? rest : 0), ' ') + coloured(t, heading ? colour::bold : paint != colour::plain ? paint : columns_[c].paint, cell);
+        text += std::string(spaces + (to_right ? rest : 0), ' ') + coloured(t,
+                                                                            heading                  ? colour::bold
+                                                                            : paint != colour::plain ? paint
+                                                                                                     : columns_[c].paint,
+                                                                            cell);
         spaces = to_right ? 0 : rest;
       } else {
         spaces += rest;
@@ -146,7 +150,8 @@ std::string text_table::text(const terminal& t) const {
   };
   std::vector<std::string> titles;
   for (const column& c : columns_) titles.push_back(c.title);
-  if (std::any_of(titles.begin(), titles.end(), [](const std::string& s) { return !s.empty(); })) line(titles, colour::plain, true);
+  if (std::any_of(titles.begin(), titles.end(), [](const std::string& s) { return !s.empty(); }))
+    line(titles, colour::plain, true);
   for (const row& r : rows_) line(r.cells, r.paint, false);
   return out;
 }

@@ -29,8 +29,10 @@ using verify::verdict;
 using verify::verdict_count;
 
 const char verify_footer[] =
-    "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on one side, the\n"
-    "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, not compared.\n\n"
+    "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on "
+    "one side, the\n"
+    "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, "
+    "not compared.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
     "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
     "What the store says of itself excuses nothing: of one made with --include, --exclude or of in.h5:/a/b, say the same here.\n"
@@ -39,11 +41,13 @@ const char verify_footer[] =
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
     "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n"
     "  zarrbits verify in.h5 out.zip\n\n"
-    "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but something\n"
+    "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but "
+    "something\n"
     "could not be compared, or is in the store alone.";
 
 void print_text(const verify::result& r) {
-  for (const verify::finding& f : r.findings) std::cout << name_of(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
+  for (const verify::finding& f : r.findings)
+    std::cout << name_of(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
   for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
     std::cout << what;
@@ -55,7 +59,8 @@ void print_text(const verify::result& r) {
   line("datasets:", r.datasets);
   line("groups:  ", r.groups);
   std::cout << "elements: " << r.elements << " equal, " << r.elements_unchecked << " unchecked\n"
-            << "not compared: " << r.attributes << " attributes, " << r.links << " soft and external links, " << r.named_types << " named types\n";
+            << "not compared: " << r.attributes << " attributes, " << r.links << " soft and external links, " << r.named_types
+            << " named types\n";
 }
 
 nlohmann::ordered_json counts_json(const std::array<std::uint64_t, verdict_count>& counts) {
@@ -95,12 +100,21 @@ int verify_main(int argc, char** argv) {
   std::string store, endpoint;
   verify::scope wanted;
   bool as_json = false;
-  app.add_option("SOURCE", source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")->required()->type_name("in.h5[:/PATH]");
-  app.add_option("STORE", store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")->required()->type_name("out.zarr");
-  app.add_option("--include", wanted.include, "What convert was given: only this is to be in the store; may be given again")->type_name("PATTERN")->allow_extra_args(false);
-  app.add_option("--exclude", wanted.exclude, "What convert was given: this need not be in the store; may be given again")->type_name("PATTERN")->allow_extra_args(false);
+  app.add_option("SOURCE", source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")
+      ->required()
+      ->type_name("in.h5[:/PATH]");
+  app.add_option("STORE", store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
+      ->required()
+      ->type_name("out.zarr");
+  app.add_option("--include", wanted.include, "What convert was given: only this is to be in the store; may be given again")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", wanted.exclude, "What convert was given: this need not be in the store; may be given again")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")->type_name("URL");
+  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
+      ->type_name("URL");
   add_external_option(app, wanted.external);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   try {

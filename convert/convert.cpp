@@ -39,15 +39,18 @@ void check_options(const convert_options& options) {
     throw convert_error("\"" + profile + "\" is no profile; give portable, native or recode");
   }
   if (!options.compress.empty()) parse_compression(options.compress);
-  if (!options.compress.empty() && profile != "recode") throw convert_error("compression goes with the profile recode, not " + profile);
+  if (!options.compress.empty() && profile != "recode")
+    throw convert_error("compression goes with the profile recode, not " + profile);
   if (!options.chunk.empty()) {
     if (profile != "recode") throw convert_error("another chunk shape goes with the profile recode, not " + profile);
     if (parse_grid_request("--chunk", options.chunk).shape.empty()) {
-      throw convert_error("--chunk is \"" + shown(options.chunk) + "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
+      throw convert_error("--chunk is \"" + shown(options.chunk) +
+                          "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
     }
   }
   parse_grid_request("--shard", options.shard);
-  if (!options.checksum.empty() && options.checksum != "crc32c") throw convert_error("\"" + options.checksum + "\" is no checksum that the converter writes; give crc32c");
+  if (!options.checksum.empty() && options.checksum != "crc32c")
+    throw convert_error("\"" + options.checksum + "\" is no checksum that the converter writes; give crc32c");
   selection(options.include, options.exclude);
   if (!options.endpoint.empty() && !is_s3(options.source) && !is_s3(options.store)) {
     throw convert_error("an endpoint goes with a source or a store \"s3://...\"; leave --endpoint out");
@@ -138,8 +141,8 @@ convert_result finalize(const convert_options& options) {
     std::string of;
     for (const unsigned share : whose) of += (of.empty() ? "" : ", ") + std::to_string(share);
     of = all.shares() ? ", of partition " + of + " of " + std::to_string(shares) : "";
-    throw convert_error(std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + options.store + "\"" + of +
-                        "; run these partitions again, or all that is missing with convert --resume");
+    throw convert_error(std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + options.store +
+                        "\"" + of + "; run these partitions again, or all that is missing with convert --resume");
   }
   return finished(all, started);
 }

@@ -31,7 +31,8 @@ std::string convert_result::report_json() const {
   using json = nlohmann::ordered_json;
   json list = json::array();
   std::map<std::string, std::uint64_t> counts;
-  for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped}) counts[to_string(o)] = 0;
+  for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped})
+    counts[to_string(o)] = 0;
   std::uint64_t lossy = 0;
   for (const converted_object& o : objects) {
     json e = {{"path", o.path}, {"kind", o.kind}};
@@ -64,10 +65,14 @@ std::string convert_result::report_json() const {
     summary[to_string(o)] = counts[to_string(o)];
   }
   summary["lossy"] = lossy;
-  json report = {{"version", 1},        {"converter", std::string("zarrbits ") + version()},
-                       {"source", conversion::shown(source)}, {"store", conversion::shown(store)},
-                       {"profile", profile},  {"exit_status", exit_status},
-                       {"objects", std::move(list)}, {"summary", std::move(summary)}};
+  json report = {{"version", 1},
+                 {"converter", std::string("zarrbits ") + version()},
+                 {"source", conversion::shown(source)},
+                 {"store", conversion::shown(store)},
+                 {"profile", profile},
+                 {"exit_status", exit_status},
+                 {"objects", std::move(list)},
+                 {"summary", std::move(summary)}};
   conversion::add_other_files(report, other_files, refused_files);
   return conversion::json_text(report, 1) + "\n";
 }

@@ -15,7 +15,8 @@ using detail::packing;
 using detail::run;
 
 bool same(const packing& a, const packing& b) {
-  return a.size == b.size && a.swap_encoded == b.swap_encoded && a.is_bool == b.is_bool && a.is_signed == b.is_signed && a.bits == b.bits;
+  return a.size == b.size && a.swap_encoded == b.swap_encoded && a.is_bool == b.is_bool && a.is_signed == b.is_signed &&
+         a.bits == b.bits;
 }
 
 void add(std::vector<run>& runs, packing how, std::uint64_t count) {
@@ -35,7 +36,10 @@ void add_type(std::vector<run>& runs, const data_type& type, bool swap, const by
   const detail::data_type_info& i = detail::access::info(type);
   switch (i.kind) {
     case detail::type_kind::number: {
-      packing how{.size = static_cast<std::uint8_t>(i.size), .type_bits = static_cast<std::uint8_t>(i.bits), .bits = static_cast<std::uint8_t>(i.bits), .whole = true};
+      packing how{.size = static_cast<std::uint8_t>(i.size),
+                  .type_bits = static_cast<std::uint8_t>(i.bits),
+                  .bits = static_cast<std::uint8_t>(i.bits),
+                  .whole = true};
       how.is_signed = i.is_signed;
       how.is_bool = i.is_bool;
       how.nonzero_is_true = p.nonzero_is_true;
@@ -58,13 +62,14 @@ void add_type(std::vector<run>& runs, const data_type& type, bool swap, const by
 
 codec bytes(const data_type& type, const bytes_parameters& p) {
   if (!p.endian && type.has_byte_order())
-    throw error(errc::invalid_configuration, "bytes: \"endian\" is missing, but " + type.name() +
-                                                 " has a byte order; give \"little\" or \"big\"");
+    throw error(errc::invalid_configuration,
+                "bytes: \"endian\" is missing, but " + type.name() + " has a byte order; give \"little\" or \"big\"");
   const bool big = p.endian == endian::big;
   std::vector<run> runs;
   add_type(runs, type, big != (std::endian::native == std::endian::big), p);
   std::string json = R"({"name":"bytes"})";
-  if (type.has_byte_order()) json = std::string(R"({"name":"bytes","configuration":{"endian":)") + (big ? R"("big"}})" : R"("little"}})");
+  if (type.has_byte_order())
+    json = std::string(R"({"name":"bytes","configuration":{"endian":)") + (big ? R"("big"}})" : R"("little"}})");
   return detail::make_codec("bytes", type, json, json, std::move(runs));
 }
 
@@ -75,7 +80,8 @@ codec parse_bytes(configuration& c, const data_type& type, const codec_policy& p
   if (const auto e = c.text("endian")) {
     // checked even where it has no effect
     if (*e != "little" && *e != "big")
-      throw error(errc::invalid_configuration, "bytes: \"endian\" is \"" + e->substr(0, 60) + "\", but must be \"little\" or \"big\"");
+      throw error(errc::invalid_configuration,
+                  "bytes: \"endian\" is \"" + e->substr(0, 60) + "\", but must be \"little\" or \"big\"");
     p.endian = *e == "big" ? endian::big : endian::little;
   }
   c.nothing_else();

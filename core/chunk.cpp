@@ -41,7 +41,8 @@ chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<cons
   std::uint64_t size = 0;
   byte_range range;
   if (!detail::encoded_size(l, elements, size)) return refused(errc::size_overflow, elements);
-  if (encoded.size() != size) return refused(encoded.size() < size ? errc::truncated : errc::trailing_data, elements, encoded.size());
+  if (encoded.size() != size)
+    return refused(encoded.size() < size ? errc::truncated : errc::trailing_data, elements, encoded.size());
   if (!detail::encoded_range(l, elements, r, range)) return refused(errc::invalid_range, r.first, r.count);
   const auto bytes = encoded.subspan(static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.size));
   return decode_range_bytes(c, elements, bytes, r, decoded);
@@ -52,7 +53,8 @@ chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::spa
   const detail::layout& l = detail::access::state(c).layout;
   std::uint64_t size = 0;
   byte_range range;
-  if (!detail::encoded_size(l, elements, size) || !detail::decoded_size(l, r.count, size)) return refused(errc::size_overflow, elements);
+  if (!detail::encoded_size(l, elements, size) || !detail::decoded_size(l, r.count, size))
+    return refused(errc::size_overflow, elements);
   if (!detail::encoded_range(l, elements, r, range)) return refused(errc::invalid_range, r.first, r.count);
   if (in.size() != range.size) return refused(in.size() < range.size ? errc::truncated : errc::trailing_data, r.first, in.size());
   if (decoded.size() < size) return refused(errc::buffer_too_small, r.first, size);
@@ -93,7 +95,8 @@ failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std:
   return {};
 }
 
-std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements, std::size_t size) {
+std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements,
+                            std::size_t size) {
   const auto checked = [&](const failure& f) {
     if (f) throw data_error(f, c.explain(f));
   };

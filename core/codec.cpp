@@ -79,26 +79,44 @@ std::string codec::explain(const failure& f) const {
   switch (static_cast<errc>(f.code.value())) {
     case errc::value_does_not_fit: {
       const detail::packing& p = l.runs.front().how;
-      if (p.whole) return what + element + " is " + hex + ", which is no " + type().name() + "; clear the bits above, or allow truncation";
-      return what + element + " of " + type().name() + " is " + hex + ", which does not fit in bits " + std::to_string(p.first_bit) + " to " +
-             std::to_string(p.first_bit + p.bits - 1) + "; keep more bits, or allow truncation";
+      if (p.whole)
+        return what + element + " is " + hex + ", which is no " + type().name() + "; clear the bits above, or allow truncation";
+      return what + element + " of " + type().name() + " is " + hex + ", which does not fit in bits " +
+             std::to_string(p.first_bit) + " to " + std::to_string(p.first_bit + p.bits - 1) +
+             "; keep more bits, or allow truncation";
     }
-    case errc::invalid_bool: return what + element + " is " + found + ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
-    case errc::truncated: return what + "the data ends too early, after " + std::to_string(f.element) + " whole elements; it is cut short, or not what the codec and data type say";
-    case errc::trailing_data: return what + "the data goes on after the last of " + std::to_string(f.element) + " elements; it is too long, or not what the codec and data type say";
-    case errc::invalid_padding_count: return what + "the count byte says " + found + " bits of padding, which disagrees with the length of the data; it is damaged, or has another number of elements";
-    case errc::nonzero_padding: return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
+    case errc::invalid_bool:
+      return what + element + " is " + found + ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
+    case errc::truncated:
+      return what + "the data ends too early, after " + std::to_string(f.element) +
+             " whole elements; it is cut short, or not what the codec and data type say";
+    case errc::trailing_data:
+      return what + "the data goes on after the last of " + std::to_string(f.element) +
+             " elements; it is too long, or not what the codec and data type say";
+    case errc::invalid_padding_count:
+      return what + "the count byte says " + found +
+             " bits of padding, which disagrees with the length of the data; it is damaged, or has another number of elements";
+    case errc::nonzero_padding:
+      return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
     case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
-    case errc::partial_element: return what + "the buffer for the decoded elements has " + found + " bytes, which is no whole number of " + type().name() + " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
-    case errc::element_size_mismatch: return what + "the elements in memory have " + found + " bytes each, but those of " + type().name() + " have " + std::to_string(l.element_size) + "; give elements of the codec's data type";
-    case errc::element_count_mismatch: return what + (f.element < f.value ? "only " + std::to_string(f.element) + " elements came" : std::string("more elements came")) + " where " + found + " were announced; announce the right number";
+    case errc::partial_element:
+      return what + "the buffer for the decoded elements has " + found + " bytes, which is no whole number of " + type().name() +
+             " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
+    case errc::element_size_mismatch:
+      return what + "the elements in memory have " + found + " bytes each, but those of " + type().name() + " have " +
+             std::to_string(l.element_size) + "; give elements of the codec's data type";
+    case errc::element_count_mismatch:
+      return what +
+             (f.element < f.value ? "only " + std::to_string(f.element) + " elements came" : std::string("more elements came")) +
+             " where " + found + " were announced; announce the right number";
     default: return what + f.code.message();
   }
 }
 
 codec parse_codec(std::string_view text, const data_type& type, const codec_policy& policy) {
   const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) throw error(errc::invalid_codec, "the codec is empty; give a name such as packbits, or its JSON");
+  if (first == std::string_view::npos)
+    throw error(errc::invalid_codec, "the codec is empty; give a name such as packbits, or its JSON");
   std::string name(text);
   auto configuration = nlohmann::ordered_json::object();
   if (text[first] == '{' || text[first] == '"' || text[first] == '[') {
@@ -107,13 +125,16 @@ codec parse_codec(std::string_view text, const data_type& type, const codec_poli
       name = j.get<std::string>();
     } else if (j.is_object()) {
       const auto it = j.find("name");
-      if (it == j.end() || !it->is_string()) throw error(errc::invalid_codec, "the codec has no \"name\", a string, in " + shown(text));
+      if (it == j.end() || !it->is_string())
+        throw error(errc::invalid_codec, "the codec has no \"name\", a string, in " + shown(text));
       name = it->get<std::string>();
       for (const auto& [key, value] : j.items())
         if (key != "name" && key != "configuration" && !(key == "must_understand" && value == true))
-          throw error(errc::invalid_codec, shown(name) + ": unknown key \"" + shown(key) + "\" in the codec; the keys are \"name\" and \"configuration\"");
+          throw error(errc::invalid_codec, shown(name) + ": unknown key \"" + shown(key) +
+                                               "\" in the codec; the keys are \"name\" and \"configuration\"");
       if (const auto c = j.find("configuration"); c != j.end() && !c->is_null()) configuration = *c;
-      if (!configuration.is_object()) throw error(errc::invalid_configuration, shown(name) + ": \"configuration\" must be an object");
+      if (!configuration.is_object())
+        throw error(errc::invalid_configuration, shown(name) + ": \"configuration\" must be an object");
     } else {
       throw error(errc::invalid_codec, "the codec is neither a name nor an object: " + shown(text));
     }
@@ -128,15 +149,16 @@ codec parse_codec(std::string_view text, const data_type& type, const codec_poli
 
 namespace detail {
 
-codec make_codec(std::string name, const data_type& type, std::string json, std::string json_older, std::vector<run> runs, padding count_byte,
-                 bool strict_padding) {
+codec make_codec(std::string name, const data_type& type, std::string json, std::string json_older, std::vector<run> runs,
+                 padding count_byte, bool strict_padding) {
   if (const char* wrong = unavailable_kernels()) {
     std::string names;
     for (const kernel_table* k : all_kernels()) names += (names.empty() ? "" : ", ") + std::string(k->name);
     throw error(errc::invalid_configuration, "zarrbits: the environment variable ZARRBITS_KERNELS is \"" + shown(wrong) +
                                                  "\", but the kernels that this machine can run are: " + names);
   }
-  auto s = std::make_shared<codec_state>(codec_state{std::move(name), type, std::move(json), std::move(json_older), std::move(runs), {}});
+  auto s = std::make_shared<codec_state>(
+      codec_state{std::move(name), type, std::move(json), std::move(json_older), std::move(runs), {}});
   layout& l = s->layout;
   l.runs = s->runs;
   l.count_byte = count_byte;

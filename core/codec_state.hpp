@@ -21,7 +21,7 @@ struct codec_state {
   std::string json;        // published spelling
   std::string json_older;  // older spelling of the same
   std::vector<run> runs;
-  detail::layout layout;   // layout.runs points into `runs`
+  detail::layout layout;  // layout.runs points into `runs`
 };
 
 // Completes a codec: computes sizes (overflow-checked), picks the kernels.

@@ -23,8 +23,8 @@ const nlohmann::ordered_json* configuration::value(const char* key, const char* 
     const auto it = object_.find(k);
     if (it == object_.end() || it->is_null()) continue;
     if (found && *found != *it)
-      throw error(errc::invalid_configuration, codec_ + ": \"" + found_as + "\" is " + shown(*found) + " and \"" + k + "\" is " + shown(*it) +
-                                                   ", but they are two spellings of one key; give one of them");
+      throw error(errc::invalid_configuration, codec_ + ": \"" + found_as + "\" is " + shown(*found) + " and \"" + k + "\" is " +
+                                                   shown(*it) + ", but they are two spellings of one key; give one of them");
     found = &*it;
     found_as = k;
   }
@@ -34,7 +34,8 @@ const nlohmann::ordered_json* configuration::value(const char* key, const char* 
 std::optional<std::string> configuration::text(const char* key) {
   const auto* v = value(key, nullptr);
   if (!v) return {};
-  if (!v->is_string()) throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but must be a string");
+  if (!v->is_string())
+    throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but must be a string");
   return v->get<std::string>();
 }
 
@@ -44,7 +45,8 @@ std::optional<unsigned> configuration::bit(const char* key, const char* synonym,
   // an integer that is too large for 64 bits is a float to the parser, and is refused as one
   if (!v->is_number_unsigned() || v->get<std::uint64_t>() >= 64)
     throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but " + type.name() +
-                                                 " has bits 0 to " + std::to_string(type.component_bits() - 1) + "; give one of these as an integer");
+                                                 " has bits 0 to " + std::to_string(type.component_bits() - 1) +
+                                                 "; give one of these as an integer");
   return v->get<unsigned>();
 }
 
@@ -53,8 +55,9 @@ void configuration::nothing_else() const {
     if (known_.contains(key)) continue;
     std::string keys;
     for (const std::string& k : known_) keys += (keys.empty() ? "\"" : ", \"") + k + "\"";
-    throw error(errc::invalid_configuration, codec_ + ": unknown configuration key " + shown(nlohmann::ordered_json(key)) +
-                                                 (known_.empty() ? "; this codec has no configuration" : "; the keys are " + keys));
+    throw error(errc::invalid_configuration,
+                codec_ + ": unknown configuration key " + shown(nlohmann::ordered_json(key)) +
+                    (known_.empty() ? "; this codec has no configuration" : "; the keys are " + keys));
   }
 }
 

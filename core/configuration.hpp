@@ -20,8 +20,8 @@ class configuration {
  public:
   configuration(std::string codec, const nlohmann::ordered_json& object) : codec_(std::move(codec)), object_(object) {}
 
-  // The value of the first key, or of its synonym. JSON null means absent. Throws where both are given and differ, or where the value
-  // is not a string, or not an integer from 0 on.
+  // The value of the first key, or of its synonym. JSON null means absent. Throws where both are given and differ, or where the
+  // value is not a string, or not an integer from 0 on.
   std::optional<std::string> text(const char* key);
   std::optional<unsigned> bit(const char* key, const char* synonym, const data_type& type);
 

@@ -30,26 +30,16 @@ struct number {
 
 // Integers, bool, and the numbers that complex types are made of.
 constexpr number numbers[] = {
-    {"bool", 1, 1, false},
-    {"int2", 2, 1, true},
-    {"int4", 4, 1, true},
-    {"int8", 8, 1, true},
-    {"int16", 16, 2, true},
-    {"int32", 32, 4, true},
-    {"int64", 64, 8, true},
-    {"uint2", 2, 1, false},
-    {"uint4", 4, 1, false},
-    {"uint8", 8, 1, false},
-    {"uint16", 16, 2, false},
-    {"uint32", 32, 4, false},
-    {"uint64", 64, 8, false},
+    {"bool", 1, 1, false},    {"int2", 2, 1, true},     {"int4", 4, 1, true},     {"int8", 8, 1, true},   {"int16", 16, 2, true},
+    {"int32", 32, 4, true},   {"int64", 64, 8, true},   {"uint2", 2, 1, false},   {"uint4", 4, 1, false}, {"uint8", 8, 1, false},
+    {"uint16", 16, 2, false}, {"uint32", 32, 4, false}, {"uint64", 64, 8, false},
 };
 
 constexpr number floats[] = {
-    {"float4_e2m1fn", 4, 1, false},   {"float6_e2m3fn", 6, 1, false},     {"float6_e3m2fn", 6, 1, false},
-    {"float8_e3m4", 8, 1, false},     {"float8_e4m3", 8, 1, false},       {"float8_e4m3b11fnuz", 8, 1, false},
-    {"float8_e4m3fnuz", 8, 1, false}, {"float8_e5m2", 8, 1, false},       {"float8_e5m2fnuz", 8, 1, false},
-    {"float8_e8m0fnu", 8, 1, false},  {"bfloat16", 16, 2, false},         {"float16", 16, 2, false},
+    {"float4_e2m1fn", 4, 1, false},   {"float6_e2m3fn", 6, 1, false}, {"float6_e3m2fn", 6, 1, false},
+    {"float8_e3m4", 8, 1, false},     {"float8_e4m3", 8, 1, false},   {"float8_e4m3b11fnuz", 8, 1, false},
+    {"float8_e4m3fnuz", 8, 1, false}, {"float8_e5m2", 8, 1, false},   {"float8_e5m2fnuz", 8, 1, false},
+    {"float8_e8m0fnu", 8, 1, false},  {"bfloat16", 16, 2, false},     {"float16", 16, 2, false},
     {"float32", 32, 4, false},        {"float64", 64, 8, false},
 };
 
@@ -92,7 +82,8 @@ std::optional<data_type_info> by_name(const std::string& name) {
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") return number_info({"", 64, 8, true}, 1);
   if (name.size() >= 2 && name[0] == 'r' && name.find_first_not_of("0123456789", 1) == std::string::npos) {
     if (name.size() > 12 || std::stoull(name.substr(1)) / 8 > largest_element)
-      refuse("data type " + in_quotes(name) + " is too large; elements take at most 2 GiB, which is r" + std::to_string(8 * largest_element));
+      refuse("data type " + in_quotes(name) + " is too large; elements take at most 2 GiB, which is r" +
+             std::to_string(8 * largest_element));
     const std::uint64_t bits = std::stoull(name.substr(1));
     if (bits == 0 || bits % 8 != 0)
       refuse("data type " + in_quotes(name) + ": the number of bits must be a multiple of 8, from 8 on (r8, r16, r24, ...)");
@@ -113,15 +104,20 @@ std::uint64_t length_bytes(const std::string& name, const json_value& configurat
 
 // The unit of time that the values of numpy.datetime64 and numpy.timedelta64 count. No bit depends on it.
 void set_time(data_type_info& i, const std::string& name, const json_value& configuration) {
-  constexpr std::string_view units[] = {"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "\u03bcs", "ns", "ps", "fs", "as", "generic"};
+  constexpr std::string_view units[] = {"Y",  "M",       "W",  "D",  "h",  "m",  "s",      "ms",
+                                        "us", "\u03bcs", "ns", "ps", "fs", "as", "generic"};
   const auto unit = configuration.find("unit"), scale = configuration.find("scale_factor");
-  if (unit == configuration.end() || !unit->is_string() || std::find(std::begin(units), std::end(units), unit->get<std::string>()) == std::end(units))
-    refuse("data type " + name + ": \"configuration\" needs \"unit\", one of Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as and generic");
-  if (scale == configuration.end() || !scale->is_number_unsigned() || scale->get<std::uint64_t>() == 0 || scale->get<std::uint64_t>() > 2147483647)
+  if (unit == configuration.end() || !unit->is_string() ||
+      std::find(std::begin(units), std::end(units), unit->get<std::string>()) == std::end(units))
+    refuse("data type " + name +
+           ": \"configuration\" needs \"unit\", one of Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as and generic");
+  if (scale == configuration.end() || !scale->is_number_unsigned() || scale->get<std::uint64_t>() == 0 ||
+      scale->get<std::uint64_t>() > 2147483647)
     refuse("data type " + name + ": \"configuration\" needs \"scale_factor\", an integer from 1 to 2147483647");
   for (const auto& [key, value] : configuration.items())
     if (key != "unit" && key != "scale_factor")
-      refuse("data type " + name + ": unknown configuration key " + in_quotes(key) + "; the keys are \"unit\" and \"scale_factor\"");
+      refuse("data type " + name + ": unknown configuration key " + in_quotes(key) +
+             "; the keys are \"unit\" and \"scale_factor\"");
   i.unit = unit->get<std::string>();
   if (i.unit == "\u03bcs") i.unit = "us";  // numpy takes both for the same
   i.scale_factor = scale->get<std::uint64_t>();
@@ -153,17 +149,21 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
         refuse("data type " + in_quotes(name) + ": its elements have no fixed size, and zarrbits' codecs need one");
       if (name == "raw_bytes" || name == "null_terminated_bytes" || name == "fixed_length_utf32" || name == "struct")
         refuse("data type " + in_quotes(name) + " needs a configuration; give its JSON object");
-      refuse("data type " + in_quotes(name) + " does not exist; give a Zarr name such as bool, uint16, int4, float32 or complex64");
+      refuse("data type " + in_quotes(name) +
+             " does not exist; give a Zarr name such as bool, uint16, int4, float32 or complex64");
     }
     return named(std::move(*found), name, j);
   }
-  if (!j.is_object()) refuse("data type " + in_quotes(j.dump(-1, ' ', false, json_value::error_handler_t::replace)) + " is neither a name nor an object");
+  if (!j.is_object())
+    refuse("data type " + in_quotes(j.dump(-1, ' ', false, json_value::error_handler_t::replace)) +
+           " is neither a name nor an object");
   const auto name_it = j.find("name");
   if (name_it == j.end() || !name_it->is_string()) refuse("a data type given as an object needs \"name\", a string");
   const auto name = name_it->get<std::string>();
   for (const auto& [key, value] : j.items())
     if (key != "name" && key != "configuration" && key != "must_understand")
-      refuse("data type " + in_quotes(name) + ": unknown key " + in_quotes(key) + "; the keys are \"name\" and \"configuration\"");
+      refuse("data type " + in_quotes(name) + ": unknown key " + in_quotes(key) +
+             "; the keys are \"name\" and \"configuration\"");
   json_value configuration = json_value::object();
   if (const auto it = j.find("configuration"); it != j.end() && !it->is_null()) configuration = *it;
   if (!configuration.is_object()) refuse("data type " + in_quotes(name) + ": \"configuration\" must be an object");
@@ -188,7 +188,8 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
 }
 
 data_type_info struct_info(const json_value& configuration, int depth) {
-  if (depth >= deepest_struct) refuse("data type \"struct\": more than " + std::to_string(deepest_struct) + " structs within each other");
+  if (depth >= deepest_struct)
+    refuse("data type \"struct\": more than " + std::to_string(deepest_struct) + " structs within each other");
   const auto fields = configuration.find("fields");
   if (fields == configuration.end() || !fields->is_array() || fields->empty())
     refuse("data type \"struct\": \"configuration\" needs \"fields\", a list of {\"name\", \"data_type\"}");
@@ -199,7 +200,8 @@ data_type_info struct_info(const json_value& configuration, int depth) {
     if (!f.is_object() || !f.contains("name") || !f["name"].is_string() || !f.contains("data_type"))
       refuse("data type \"struct\": each field is an object with \"name\", a string, and \"data_type\"");
     const auto name = f["name"].get<std::string>();
-    if (!names.insert(name).second) refuse("data type \"struct\": two fields have the name " + in_quotes(name) + "; give each its own");
+    if (!names.insert(name).second)
+      refuse("data type \"struct\": two fields have the name " + in_quotes(name) + "; give each its own");
     const data_type type(f["data_type"].dump());
     size += type.element_size();
     if (size > largest_element) refuse("data type \"struct\": larger than 2 GiB");
@@ -239,8 +241,8 @@ bool data_type::is_bool() const noexcept { return info_->is_bool; }
 
 bool operator==(const data_type& a, const data_type& b) noexcept {
   const data_type_info &x = detail::access::info(a), &y = detail::access::info(b);
-  return &x == &y || (x.family == y.family && x.element_size == y.element_size && x.unit == y.unit && x.scale_factor == y.scale_factor &&
-                      x.field_names == y.field_names && x.fields == y.fields);
+  return &x == &y || (x.family == y.family && x.element_size == y.element_size && x.unit == y.unit &&
+                      x.scale_factor == y.scale_factor && x.field_names == y.field_names && x.fields == y.fields);
 }
 
 bool data_type::has_byte_order() const noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole chunks, and parts of them, over the components of packing.cpp. Apart from these because std::error_code needs the C++ runtime, which
-// the HDF5 plugins do without.
+// Whole chunks, and parts of them, over the components of packing.cpp. Apart from these because std::error_code needs the C++
+// runtime, which the HDF5 plugins do without.
 #include "core/packing.hpp"
 
 #include "core/kernels/kernels.hpp"
@@ -44,7 +44,8 @@ failure encode_elements(const layout& l, std::uint64_t elements, const std::byte
     const std::size_t n = elements * r.count;
     const std::size_t done = encode_components(*l.kernels, r.how, in, out, n);
     if (done == n) return {};
-    return {r.how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, done / r.count, load_component(r.how, in + done * r.how.size)};
+    return {r.how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, done / r.count,
+            load_component(r.how, in + done * r.how.size)};
   }
   const run* failed = nullptr;
   std::size_t component = 0;

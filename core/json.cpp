@@ -91,7 +91,8 @@ std::string in_quotes(std::string_view text) {
 
 json parse_json(std::string_view text, errc code, const std::string& what) {
   builder b;
-  if (!json::sax_parse(text, &b)) throw error(code, what + (b.wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + b.wrong));
+  if (!json::sax_parse(text, &b))
+    throw error(code, what + (b.wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + b.wrong));
   return std::move(b.whole);
 }
 

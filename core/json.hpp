@@ -17,8 +17,8 @@ namespace zarrbits::detail {
 // Lists and objects within each other. Copying, printing and destroying a value go as deep in the stack as it nests.
 inline constexpr std::size_t deepest_json = 128;
 
-// Parses `text`. Throws `error` with `code` and a sentence that begins with `what` ("the codec") where it is no JSON, nests deeper than
-// deepest_json, or gives a key of an object twice, of which readers take the first, the last, or none.
+// Parses `text`. Throws `error` with `code` and a sentence that begins with `what` ("the codec") where it is no JSON, nests
+// deeper than deepest_json, or gives a key of an object twice, of which readers take the first, the last, or none.
 nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& what);
 
 // What came in, short enough for a sentence.

@@ -8,7 +8,8 @@ namespace zarrbits {
 
 codec numcodecs_packbits(const data_type& type, const numcodecs_packbits_parameters& p) {
   if (!type.is_bool())
-    throw error(errc::unsupported_data_type, "numcodecs.packbits: data type " + type.name() + ", but this codec takes only bool; use \"packbits\"");
+    throw error(errc::unsupported_data_type,
+                "numcodecs.packbits: data type " + type.name() + ", but this codec takes only bool; use \"packbits\"");
   detail::packing how;
   how.type_bits = 1;
   how.bits = 1;

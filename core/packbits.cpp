@@ -12,12 +12,11 @@ namespace {
 constexpr const char* padding_names[] = {"none", "first_byte", "last_byte"};
 constexpr const char* older_padding_names[] = {"none", "start_byte", "end_byte"};
 
-std::string bits_of(const data_type& type) {
-  return type.name() + " has bits 0 to " + std::to_string(type.component_bits() - 1);
-}
+std::string bits_of(const data_type& type) { return type.name() + " has bits 0 to " + std::to_string(type.component_bits() - 1); }
 
 // Defaults are left out: readers agree on the short form, and one of them writes no count byte where all bits are kept.
-std::string json_of(const data_type& type, const packbits_parameters& p, unsigned last_bit, const char* const (&padding_name)[3]) {
+std::string json_of(const data_type& type, const packbits_parameters& p, unsigned last_bit,
+                    const char* const (&padding_name)[3]) {
   std::string keys;
   const auto add = [&](const std::string& key) { keys += (keys.empty() ? "" : ",") + key; };
   if (p.padding_encoding != padding::none)
@@ -32,16 +31,19 @@ std::string json_of(const data_type& type, const packbits_parameters& p, unsigne
 codec packbits(const data_type& type, const packbits_parameters& p) {
   const detail::data_type_info& i = detail::access::info(type);
   if (i.kind != detail::type_kind::number)
-    throw error(errc::unsupported_data_type, "packbits: data type " + type.name() +
-                                                 " is not a number, and packbits takes bool, integers, floats and complex numbers; use \"bytes\"");
+    throw error(errc::unsupported_data_type,
+                "packbits: data type " + type.name() +
+                    " is not a number, and packbits takes bool, integers, floats and complex numbers; use \"bytes\"");
   const unsigned last_bit = p.last_bit.value_or(i.bits - 1);
   if (last_bit >= i.bits)
     throw error(errc::invalid_configuration, "packbits: \"last_bit\" is " + std::to_string(last_bit) + ", but " + bits_of(type));
   if (p.first_bit >= i.bits)
-    throw error(errc::invalid_configuration, "packbits: \"first_bit\" is " + std::to_string(p.first_bit) + ", but " + bits_of(type));
+    throw error(errc::invalid_configuration,
+                "packbits: \"first_bit\" is " + std::to_string(p.first_bit) + ", but " + bits_of(type));
   if (last_bit < p.first_bit)
     throw error(errc::invalid_configuration, "packbits: \"last_bit\" is " + std::to_string(last_bit) + " and \"first_bit\" is " +
-                                                 std::to_string(p.first_bit) + ", so that no bit would be kept; both are inclusive");
+                                                 std::to_string(p.first_bit) +
+                                                 ", so that no bit would be kept; both are inclusive");
   if (p.padding_encoding < padding::none || p.padding_encoding > padding::last_byte)
     throw error(errc::invalid_configuration, "packbits: \"padding_encoding\" is none of the values of zarrbits::padding");
   detail::packing how;
@@ -53,8 +55,9 @@ codec packbits(const data_type& type, const packbits_parameters& p) {
   how.is_bool = i.is_bool;
   how.nonzero_is_true = p.nonzero_is_true;
   how.truncate = p.truncate;
-  return detail::make_codec("packbits", type, json_of(type, p, last_bit, padding_names), json_of(type, p, last_bit, older_padding_names),
-                            {{how, i.components}}, p.padding_encoding, p.strict_padding);
+  return detail::make_codec("packbits", type, json_of(type, p, last_bit, padding_names),
+                            json_of(type, p, last_bit, older_padding_names), {{how, i.components}}, p.padding_encoding,
+                            p.strict_padding);
 }
 
 namespace detail {

@@ -19,8 +19,8 @@ std::uint64_t place(const packing& p, std::uint64_t field) noexcept {
   return (field << p.first_bit) & low_bits(8u * p.size);
 }
 
-// Where components need two passes (a swap or a check apart), tiles keep the data of the second one in the first-level cache. A multiple
-// of 8 components, so that every tile begins at a byte.
+// Where components need two passes (a swap or a check apart), tiles keep the data of the second one in the first-level cache. A
+// multiple of 8 components, so that every tile begins at a byte.
 constexpr std::size_t tile_bytes = 4096;
 
 }  // namespace
@@ -110,10 +110,8 @@ bool swaps(const packing& p) noexcept {
 }
 
 void copy(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (swaps(p))
-    k.swap[log2_size(p.size)](in, out, n);
-  else if (in != out && n != 0)
-    std::memmove(out, in, n * p.size);
+  if (swaps(p)) k.swap[log2_size(p.size)](in, out, n);
+  else if (in != out && n != 0) std::memmove(out, in, n * p.size);
 }
 
 // A negative number of a type narrower than its component has two forms (zeros or ones above the type), which only check() knows.
@@ -125,23 +123,20 @@ bool encode_native(const kernel_table& k, const packing& p, const std::byte* in,
 }
 
 void decode_native(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (p.is_bool)
-    k.decode_bool(p, in, out, n);
-  else
-    k.decode[log2_size(p.size)](p, in, out, n);
+  if (p.is_bool) k.decode_bool(p, in, out, n);
+  else k.decode[log2_size(p.size)](p, in, out, n);
 }
 
 // `whole` components of one byte with fewer bits than 8: to the extended form. Checked bools are that already.
 void extend(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (!p.is_bool || p.nonzero_is_true)
-    k.extend(p, in, out, n);
-  else if (in != out && n != 0)
-    std::memmove(out, in, n);
+  if (!p.is_bool || p.nonzero_is_true) k.extend(p, in, out, n);
+  else if (in != out && n != 0) std::memmove(out, in, n);
 }
 
 }  // namespace
 
-std::size_t encode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+std::size_t encode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out,
+                              std::size_t n) noexcept {
   if (!p.partial()) {
     copy(k, p, in, out, n);
     return n;
@@ -178,7 +173,8 @@ std::size_t encode_components(const kernel_table& k, const packing& p, const std
   return n;
 }
 
-std::size_t decode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+std::size_t decode_components(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out,
+                              std::size_t n) noexcept {
   if (!p.partial()) {
     copy(k, p, in, out, n);
     return n;

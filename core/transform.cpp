@@ -82,9 +82,7 @@ std::uint64_t components_left(const carry& c, const layout& l, const std::option
 }
 
 // Components that end at a byte on the encoded side, so that the kernels can do them: of 40 bits any number, of 20 an even one.
-std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept {
-  return n - n % (8u / std::gcd(8u, r.how.encoded_bits()));
-}
+std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept { return n - n % (8u / std::gcd(8u, r.how.encoded_bits())); }
 
 progress failed(carry& c, std::size_t consumed, std::size_t produced, errc e, std::uint64_t value) noexcept {
   c.error = static_cast<std::uint8_t>(e);
@@ -106,8 +104,9 @@ progress stuck(const carry& c) noexcept { return {0, 0, false, static_cast<errc>
 encoder::encoder(zarrbits::codec c, std::optional<std::uint64_t> elements) : codec_(std::move(c)), expected_(elements) {
   if (codec_.needs_element_count() && !elements)
     throw error(errc::element_count_required,
-                codec_.name() + ": \"padding_encoding\" is \"first_byte\", so the count byte comes before the data and the number of "
-                                "elements has to be known beforehand; give it, or use \"last_byte\" or \"none\"");
+                codec_.name() +
+                    ": \"padding_encoding\" is \"first_byte\", so the count byte comes before the data and the number of "
+                    "elements has to be known beforehand; give it, or use \"last_byte\" or \"none\"");
 }
 
 void encoder::reset() noexcept { carry_ = {}; }
@@ -138,7 +137,8 @@ progress encoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
 
     const run& r = l.runs[c.run];
     if (c.component_bytes == 0 && c.bit_count == 0) {
-      const std::uint64_t fits = std::min<std::uint64_t>((in.size() - i) / r.how.size, (out.size() - o) * 8 / r.how.encoded_bits());
+      const std::uint64_t fits =
+          std::min<std::uint64_t>((in.size() - i) / r.how.size, (out.size() - o) * 8 / r.how.encoded_bits());
       const auto n = static_cast<std::size_t>(whole_bytes(r, std::min(fits, components_left(c, l, expected_))));
       if (n != 0) {
         const std::size_t done = detail::encode_components(*l.kernels, r.how, in.data() + i, out.data() + o, n);
@@ -199,8 +199,8 @@ failure decoder::failure() const noexcept { return failure_of(carry_); }
 
 namespace {
 
-// Bits that have to be there before the next component is made. An element of up to 64 bits is made as a whole: where nobody says how
-// many elements there are, the bits left at the end may be padding.
+// Bits that have to be there before the next component is made. An element of up to 64 bits is made as a whole: where nobody says
+// how many elements there are, the bits left at the end may be padding.
 unsigned bits_needed(const carry& c, const layout& l) noexcept {
   const run& r = l.runs[c.run];
   if (r.how.whole || l.element_bits > 64) return r.how.encoded_bits();
@@ -261,7 +261,8 @@ progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
       }
       if (c.phase == tail && i != in.size()) {
         c.padding_count = std::to_integer<std::uint8_t>(in[i++]);
-        if (c.padding_count != detail::padding_bits(l, *expected_)) return failed(c, i, o, errc::invalid_padding_count, c.padding_count);
+        if (c.padding_count != detail::padding_bits(l, *expected_))
+          return failed(c, i, o, errc::invalid_padding_count, c.padding_count);
         c.phase = finished;
       }
       if (i == in.size()) return {i, o, false, {}};
@@ -270,7 +271,8 @@ progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
 
     const run& r = l.runs[c.run];
     if (c.bit_count == 0 && c.held_bytes == 0 && in.size() - i > hold) {
-      const std::uint64_t fits = std::min<std::uint64_t>((in.size() - i - hold) * 8 / r.how.encoded_bits(), (out.size() - o) / r.how.size);
+      const std::uint64_t fits =
+          std::min<std::uint64_t>((in.size() - i - hold) * 8 / r.how.encoded_bits(), (out.size() - o) / r.how.size);
       const auto n = static_cast<std::size_t>(whole_bytes(r, std::min(fits, components_left(c, l, expected_))));
       if (n != 0) {
         const std::size_t done = detail::decode_components(*l.kernels, r.how, in.data() + i, out.data() + o, n);
@@ -338,7 +340,8 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
         const bit_buffer data = bits_of(c);
         c.bit_count = static_cast<std::uint8_t>(c.bit_count - c.padding_count);
         const bit_buffer kept = data & ((bit_buffer{1} << c.bit_count) - 1);
-        if (l.strict_padding && kept != data) return failed(c, 0, o, errc::nonzero_padding, static_cast<std::uint64_t>(data >> c.bit_count));
+        if (l.strict_padding && kept != data)
+          return failed(c, 0, o, errc::nonzero_padding, static_cast<std::uint64_t>(data >> c.bit_count));
         set_bits(c, kept);
       }
     }

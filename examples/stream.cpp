@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Packs a camera frame of 12-bit values into a file through a stream, and reads it back. The status is 0 where it came back the same.
+// Packs a camera frame of 12-bit values into a file through a stream, and reads it back. The status is 0 where it came back the
+// same.
 //
-#include <zarrbits/iostreams.hpp>
 #include <boost/iostreams/device/file.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
 #include <cstdint>
 #include <vector>
+#include <zarrbits/iostreams.hpp>
 
 int main() {
   namespace io = boost::iostreams;

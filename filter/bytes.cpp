@@ -18,11 +18,15 @@ bool read_parameters(std::size_t n, const unsigned cd[], bool& big_endian, sente
   const bool stored = n > 1 && (cd[1] & ~0xffu) == magic;
   if (stored && (cd[1] != (magic | layout_version) || n != bytes_stored))
     return why.set(minor::bad_value,
-                   "zarrbits: bytes: the %zu values are in a form of another version of zarrbits; give the first of them (the byte order) alone", n);
+                   "zarrbits: bytes: the %zu values are in a form of another version of zarrbits; give the first of them (the "
+                   "byte order) alone",
+                   n);
   if (n > 1 && !stored)
     return why.set(minor::bad_value, "zarrbits: bytes: takes one value (0 little endian, 1 big endian), not %zu", n);
   if (n > 0 && cd[0] > 1)
-    return why.set(minor::bad_value, "zarrbits: bytes: the byte order (the first value) is %u, but must be 0 (little endian) or 1 (big endian)", cd[0]);
+    return why.set(minor::bad_value,
+                   "zarrbits: bytes: the byte order (the first value) is %u, but must be 0 (little endian) or 1 (big endian)",
+                   cd[0]);
   big_endian = n > 0 && cd[0] == 1;
   return true;
 }
@@ -54,16 +58,19 @@ void store(const bytes_chunk& c, unsigned cd[bytes_stored]) noexcept {
 bool load(std::size_t n, const unsigned cd[], bytes_chunk& out, sentence& why) noexcept {
   out = bytes_chunk{};
   if (n != bytes_stored || cd[1] != (magic | layout_version))
-    return why.set(minor::bad_value,
-                   "zarrbits: bytes: the filter's parameters in the file (%zu values) are not ones that zarrbits " ZARRBITS_VERSION_STRING
-                   " wrote; the file is damaged or comes from another version",
-                   n);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: bytes: the filter's parameters in the file (%zu values) are not ones that zarrbits " ZARRBITS_VERSION_STRING
+        " wrote; the file is damaged or comes from another version",
+        n);
   out.big_endian = cd[0] == 1;
   out.size = cd[2];
   out.memory_big_endian = cd[3] == 1;
   out.chunk_size = std::uint64_t{cd[5]} << 32 | cd[4];
-  if (cd[0] > 1 || cd[3] > 1 || out.size == 0 || out.chunk_size == 0 || out.chunk_size > PTRDIFF_MAX || out.chunk_size % out.size != 0)
-    return why.set(minor::bad_value, "zarrbits: bytes: the filter's parameters in the file contradict each other; the file is damaged");
+  if (cd[0] > 1 || cd[3] > 1 || out.size == 0 || out.chunk_size == 0 || out.chunk_size > PTRDIFF_MAX ||
+      out.chunk_size % out.size != 0)
+    return why.set(minor::bad_value,
+                   "zarrbits: bytes: the filter's parameters in the file contradict each other; the file is damaged");
   return true;
 }
 

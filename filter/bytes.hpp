@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes filter apart from HDF5: its parameters, and chunks. Encoding and decoding are the same: components are reversed, or not.
+// The bytes filter apart from HDF5: its parameters, and chunks. Encoding and decoding are the same: components are reversed, or
+// not.
 //
 #ifndef ZARRBITS_FILTER_BYTES_HPP
 #define ZARRBITS_FILTER_BYTES_HPP

@@ -13,10 +13,11 @@
 //     static void created(const creation&, const chunk&);      // a dataset is accepted: warnings
 //     static bool load(std::size_t n, const unsigned cd_values[], chunk&, sentence&);
 //     // size of the result, or 0 with the sentence and nothing changed
-//     static std::size_t run(const library&, unsigned flags, const chunk&, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence&);
-//     static bool expected(unsigned flags, const chunk&);      // is 0 what the user asked for, and no error?
+//     static std::size_t run(const library&, unsigned flags, const chunk&, std::size_t nbytes, std::size_t* buf_size, void** buf,
+//     sentence&); static bool expected(unsigned flags, const chunk&);      // is 0 what the user asked for, and no error?
 //   };
-//   const filter_class c = {class_version, codec::id, 1, 1, "...", can_apply_callback<codec>, set_local_callback<codec>, filter_callback<codec>};
+//   const filter_class c = {class_version, codec::id, 1, 1, "...", can_apply_callback<codec>, set_local_callback<codec>,
+//   filter_callback<codec>};
 //
 #ifndef ZARRBITS_FILTER_CALLBACKS_HPP
 #define ZARRBITS_FILTER_CALLBACKS_HPP
@@ -26,17 +27,19 @@
 namespace zarrbits::filter {
 
 template <class Codec>
-bool prepare(const library& h5, hid dcpl, hid type, hid space, creation& c, typename Codec::chunk& chunk, sentence& why) noexcept {
+bool prepare(const library& h5, hid dcpl, hid type, hid space, creation& c, typename Codec::chunk& chunk,
+             sentence& why) noexcept {
   if (!h5.complete)
-    return why.set(minor::cant_filter,
-                   "zarrbits: %s: the functions of the libhdf5 that calls cannot be found; a program that links libhdf5 statically must "
-                   "export its symbols (-rdynamic)",
-                   Codec::name);
+    return why.set(
+        minor::cant_filter,
+        "zarrbits: %s: the functions of the libhdf5 that calls cannot be found; a program that links libhdf5 statically must "
+        "export its symbols (-rdynamic)",
+        Codec::name);
   return examine(h5, dcpl, type, space, Codec::id, Codec::name, c, why) && Codec::resolve(c, chunk, why);
 }
 
-// Everything that can be known is refused here, with a negative result: after 0 HDF5 would keep an optional filter in the pipeline
-// nevertheless, and call it.
+// Everything that can be known is refused here, with a negative result: after 0 HDF5 would keep an optional filter in the
+// pipeline nevertheless, and call it.
 template <class Codec>
 htri can_apply_callback(hid dcpl, hid type, hid space) noexcept {
   library scratch;
@@ -70,8 +73,8 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
 }
 
 template <class Codec>
-std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes, std::size_t* buf_size,
-                   void** buf) noexcept {
+std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes,
+                            std::size_t* buf_size, void** buf) noexcept {
   library scratch;
   const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
   typename Codec::chunk chunk;
@@ -79,8 +82,7 @@ std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigne
   const bool usable = Codec::load(cd_nelmts, cd_values, chunk, why);
   const std::size_t result = usable ? Codec::run(h5, flags, chunk, nbytes, buf_size, buf, why) : 0;
   if (result != 0) return result;
-  if (usable && Codec::expected(flags, chunk))
-    note(why);
+  if (usable && Codec::expected(flags, chunk)) note(why);
   else  // HDF5 goes on after an optional filter that fails on writing, and clears the error stack
     report(h5, "filter", why, (flags & flag_optional) && !(flags & flag_reverse));
   return 0;

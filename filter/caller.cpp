@@ -51,8 +51,8 @@ void resolve(library& l) noexcept {
   l.complete = true;
   for (const symbol& s : symbols) {
     void* found = find_symbol(l.where, s.name);
-    // This may also have looked in the module's dependencies. Those are another library's: when libnetcdf calls a filter itself, its
-    // buffers are malloc's although the libhdf5 that it links has H5free_memory.
+    // This may also have looked in the module's dependencies. Those are another library's: when libnetcdf calls a filter itself,
+    // its buffers are malloc's although the libhdf5 that it links has H5free_memory.
     const auto address = reinterpret_cast<std::uintptr_t>(found);
     if (address < l.where.low || address >= l.where.high) found = nullptr;
     if (!found && s.required) l.complete = false;
@@ -71,8 +71,8 @@ void resolve(library& l) noexcept {
   }
 }
 
-// Append-only, lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the plugin is
-// loaded, because each holds a handle of its module: a range of addresses cannot be reused meanwhile.
+// Append-only, lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the
+// plugin is loaded, because each holds a handle of its module: a range of addresses cannot be reused meanwhile.
 constexpr unsigned cache_size = 16;
 std::atomic<const library*> cache[cache_size];
 
@@ -132,10 +132,8 @@ void* library::resize(void* memory, std::size_t size) const noexcept {
 }
 
 void library::release(void* memory) const noexcept {
-  if (call.free_memory)
-    call.free_memory(memory);
-  else
-    std::free(memory);
+  if (call.free_memory) call.free_memory(memory);
+  else std::free(memory);
 }
 
 bool library::parallel() const noexcept {

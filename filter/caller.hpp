@@ -6,9 +6,9 @@
 //     library scratch;
 //     const library* h5 = find_library(ZARRBITS_FILTER_CALLER(), scratch);
 //
-// A process may hold several libhdf5 (Python's h5py and netCDF4 bring their own), all of which call the one copy of a plugin. Ids of
-// one mean nothing to another, and memory of one must not be freed by another, so nothing is linked: each callback looks up the module
-// that its return address lies in, and takes the functions from there.
+// A process may hold several libhdf5 (Python's h5py and netCDF4 bring their own), all of which call the one copy of a plugin. Ids
+// of one mean nothing to another, and memory of one must not be freed by another, so nothing is linked: each callback looks up
+// the module that its return address lies in, and takes the functions from there.
 //
 #ifndef ZARRBITS_FILTER_CALLER_HPP
 #define ZARRBITS_FILTER_CALLER_HPP
@@ -47,8 +47,8 @@ struct library {
   hid error_id(const char* name) const noexcept;
 };
 
-// Never null. `complete` is false where the caller is not a libhdf5 whose symbols can be found. `scratch` is used where the cache cannot
-// take the module.
+// Never null. `complete` is false where the caller is not a libhdf5 whose symbols can be found. `scratch` is used where the cache
+// cannot take the module.
 const library* find_library(void* return_address, library& scratch) noexcept;
 
 }  // namespace zarrbits::filter

@@ -20,10 +20,11 @@ bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* code
       followed = followed || id != filter_fletcher32 || (flags & flag_optional);
     } else {
       name[sizeof name - 1] = '\0';
-      return why.set(minor::bad_value,
-                     "zarrbits: %s: filter %d (%s) stands before %s in the pipeline, but %s must see the elements themselves; put it "
-                     "after, or leave it out (h5py: shuffle=False, scaleoffset=None)",
-                     codec, id, *name ? name : "unnamed", codec, codec);
+      return why.set(
+          minor::bad_value,
+          "zarrbits: %s: filter %d (%s) stands before %s in the pipeline, but %s must see the elements themselves; put it "
+          "after, or leave it out (h5py: shuffle=False, scaleoffset=None)",
+          codec, id, *name ? name : "unnamed", codec, codec);
     }
   }
   if (!seen) return why.set(minor::bad_value, "zarrbits: %s: the filter is not in the dataset's pipeline", codec);
@@ -44,7 +45,8 @@ bool chunk_elements(const library& h5, hid space, const char* codec, std::uint64
 
 }  // namespace
 
-bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, const char* codec, creation& out, sentence& why) noexcept {
+bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, const char* codec, creation& out,
+             sentence& why) noexcept {
   out.h5 = &h5;
   dcpl = h5.id(dcpl);
   type = h5.id(type);

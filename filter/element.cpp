@@ -28,8 +28,8 @@ class opened_type {
 };
 
 const char* class_name(int type_class) noexcept {
-  static constexpr const char* names[] = {"integer",   "floating-point", "time",      "string", "bitfield", "opaque",
-                                          "compound",  "reference",      "enumerated", "variable-length", "array", "complex"};
+  static constexpr const char* names[] = {"integer",  "floating-point", "time",       "string",          "bitfield", "opaque",
+                                          "compound", "reference",      "enumerated", "variable-length", "array",    "complex"};
   return type_class >= 0 && type_class < 12 ? names[type_class] : "unknown";
 }
 
@@ -50,8 +50,8 @@ bool is_complex_compound(const library& h5, hid type) noexcept {
   const int part = h5.call.type_class(real.id());
   const std::size_t size = h5.call.type_size(real.id());
   return (part == class_integer || part == class_float) && size != 0 && h5.call.type_size(type) == 2 * size &&
-         h5.call.type_member_offset(type, 0) == 0 && h5.call.type_member_offset(type, 1) == size && begins_with(h5, type, 0, 'r') &&
-         begins_with(h5, type, 1, 'i');
+         h5.call.type_member_offset(type, 0) == 0 && h5.call.type_member_offset(type, 1) == size &&
+         begins_with(h5, type, 0, 'r') && begins_with(h5, type, 1, 'i');
 }
 
 unsigned bits_of(std::uint64_t value) noexcept {
@@ -63,14 +63,16 @@ unsigned bits_of(std::uint64_t value) noexcept {
 // Reads the members' values. Negative values make an enumeration signed; without any it is unsigned, whatever its base type.
 bool describe_members(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
   const int members = h5.call.type_nmembers(type);
-  if (members <= 0) return why.set(minor::bad_type, "zarrbits: %s: the enumerated datatype has no members, so that no bits can be chosen", codec);
+  if (members <= 0)
+    return why.set(minor::bad_type, "zarrbits: %s: the enumerated datatype has no members, so that no bits can be chosen", codec);
   std::uint64_t highest = 0, all = 0;
   bool negative = false, zero = false, one = false;
   unsigned signed_bits = 1;
   for (int i = 0; i < members; ++i) {
     unsigned char bytes[8] = {};
     if (h5.call.type_member_value(type, static_cast<unsigned>(i), bytes) < 0)
-      return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the value of member %d of the enumerated datatype", codec, i);
+      return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the value of member %d of the enumerated datatype", codec,
+                     i);
     std::uint64_t value = 0;
     for (std::uint64_t b = 0; b < e.size; ++b) value = value << 8 | bytes[e.big_endian ? b : e.size - 1 - b];
     zero = zero || value == 0;
@@ -95,7 +97,8 @@ bool describe_members(const library& h5, hid type, const char* codec, element& e
 bool describe_bits(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
   const int order = h5.call.type_order(type);
   if (e.size > 1 && order != order_le && order != order_be)
-    return why.set(minor::bad_type, "zarrbits: %s: the datatype's byte order is neither little nor big endian; store it in one of these", codec);
+    return why.set(minor::bad_type,
+                   "zarrbits: %s: the datatype's byte order is neither little nor big endian; store it in one of these", codec);
   e.big_endian = e.size > 1 && order == order_be;
   e.precision = h5.call.type_precision(type);
   const int offset = h5.call.type_offset(type);
@@ -104,7 +107,8 @@ bool describe_bits(const library& h5, hid type, const char* codec, element& e, s
                    static_cast<unsigned long long>(e.size));
   e.offset = static_cast<unsigned>(offset);
   int low = pad_zero, high = pad_zero;
-  // where the library cannot be asked, chunks with other pad bits than zeros are not lost either: they do not fit, and are stored raw
+  // where the library cannot be asked, chunks with other pad bits than zeros are not lost either: they do not fit, and are stored
+  // raw
   if (e.reduced() && h5.call.type_pad && h5.call.type_pad(type, &low, &high) < 0)
     return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not say how the datatype is padded", codec);
   const bool above = e.offset + e.precision < 8 * e.size;
@@ -127,17 +131,16 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
   };
 
   for (unsigned depth = 0; type_class == class_array && depth < max_rank; ++depth) go_down(h5.call.type_super(current));
-  if (type_class == class_complex)
-    go_down(h5.call.type_super(current));
-  else if (type_class == class_compound && is_complex_compound(h5, current))
-    go_down(h5.call.type_member_type(current, 0));
+  if (type_class == class_complex) go_down(h5.call.type_super(current));
+  else if (type_class == class_compound && is_complex_compound(h5, current)) go_down(h5.call.type_member_type(current, 0));
 
   if (current < 0 || type_class < 0) return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not describe the datatype", codec);
   if (type_class == class_compound)
-    return why.set(minor::bad_type,
-                   "zarrbits: %s: a compound datatype cannot be encoded, except two equal numbers named r and i (a complex number); "
-                   "store its members as datasets of their own",
-                   codec);
+    return why.set(
+        minor::bad_type,
+        "zarrbits: %s: a compound datatype cannot be encoded, except two equal numbers named r and i (a complex number); "
+        "store its members as datasets of their own",
+        codec);
 
   out.size = h5.call.type_size(current);
   if (out.size == 0 || whole == 0 || whole % out.size != 0)
@@ -154,15 +157,12 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
       out.what = kind::integer;
       out.is_signed = h5.call.type_sign(current) == sign_2;
       return describe_bits(h5, current, codec, out, why);
-    case class_float:
-      out.what = kind::real;
-      return describe_bits(h5, current, codec, out, why);
-    case class_bitfield:
-      out.what = kind::bitfield;
-      return describe_bits(h5, current, codec, out, why);
+    case class_float: out.what = kind::real; return describe_bits(h5, current, codec, out, why);
+    case class_bitfield: out.what = kind::bitfield; return describe_bits(h5, current, codec, out, why);
     case class_enum: {
       const opened_type base(h5, h5.call.type_super(current));
-      if (base.id() < 0) return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the enumerated datatype's base", codec);
+      if (base.id() < 0)
+        return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the enumerated datatype's base", codec);
       out.what = kind::enumeration;
       out.is_signed = h5.call.type_sign(base.id()) == sign_2;
       if (!describe_bits(h5, base.id(), codec, out, why)) return false;
@@ -176,10 +176,11 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
     }
     default: break;
   }
-  return why.set(minor::bad_type,
-                 "zarrbits: %s: a datatype of class %s cannot be encoded; integers, floating-point numbers, enumerations, bitfields, "
-                 "complex numbers and arrays of these can",
-                 codec, class_name(type_class));
+  return why.set(
+      minor::bad_type,
+      "zarrbits: %s: a datatype of class %s cannot be encoded; integers, floating-point numbers, enumerations, bitfields, "
+      "complex numbers and arrays of these can",
+      codec, class_name(type_class));
 }
 
 }  // namespace zarrbits::filter

@@ -28,8 +28,8 @@ struct element {
   bool reduced() const noexcept { return precision < 8 * size; }
 };
 
-// Describes numbers, enumerations, bitfields, opaque bytes, complex numbers and arrays of these; refuses all other types with a sentence
-// that begins with `codec`. Makes calls into HDF5, which clear its error stack.
+// Describes numbers, enumerations, bitfields, opaque bytes, complex numbers and arrays of these; refuses all other types with a
+// sentence that begins with `codec`. Makes calls into HDF5, which clear its error stack.
 bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept;
 
 }  // namespace zarrbits::filter

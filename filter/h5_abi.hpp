@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The part of HDF5's binary interface that a filter plugin touches, written down here so that the plugins need no hdf5.h to build and
-// serve every libhdf5 from 1.8 on. tests/filter/filter_abi.cpp holds it against a real hdf5.h.
+// The part of HDF5's binary interface that a filter plugin touches, written down here so that the plugins need no hdf5.h to build
+// and serve every libhdf5 from 1.8 on. tests/filter/filter_abi.cpp holds it against a real hdf5.h.
 //
 #ifndef ZARRBITS_FILTER_H5_ABI_HPP
 #define ZARRBITS_FILTER_H5_ABI_HPP
@@ -25,8 +25,8 @@ struct filter_class {
   const char* name;
   htri (*can_apply)(hid dcpl, hid type, hid space);
   herr (*set_local)(hid dcpl, hid type, hid space);
-  std::size_t (*filter)(unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes, std::size_t* buf_size,
-                        void** buf);
+  std::size_t (*filter)(unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes,
+                        std::size_t* buf_size, void** buf);
 };
 
 inline constexpr int class_version = 1;
@@ -37,7 +37,8 @@ inline constexpr unsigned flag_reverse = 0x100;
 
 // H5T_class_t
 inline constexpr int class_integer = 0, class_float = 1, class_time = 2, class_string = 3, class_bitfield = 4, class_opaque = 5,
-                     class_compound = 6, class_reference = 7, class_enum = 8, class_vlen = 9, class_array = 10, class_complex = 11;
+                     class_compound = 6, class_reference = 7, class_enum = 8, class_vlen = 9, class_array = 10,
+                     class_complex = 11;
 // H5T_order_t, H5T_sign_t, H5T_pad_t, H5S_class_t
 inline constexpr int order_le = 0, order_be = 1;
 inline constexpr int sign_2 = 1;
@@ -54,10 +55,10 @@ struct functions {
   herr (*push_error)(hid stack, const char* file, const char* function, unsigned line, hid cls, hid major, hid minor,
                      const char* format, ...);
   int (*plist_nfilters)(hid plist);
-  int (*plist_filter)(hid plist, unsigned index, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[], std::size_t name_size,
-                      char name[], unsigned* config);
-  herr (*plist_filter_by_id)(hid plist, int id, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[], std::size_t name_size,
-                             char name[], unsigned* config);
+  int (*plist_filter)(hid plist, unsigned index, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[],
+                      std::size_t name_size, char name[], unsigned* config);
+  herr (*plist_filter_by_id)(hid plist, int id, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[],
+                             std::size_t name_size, char name[], unsigned* config);
   herr (*plist_modify_filter)(hid plist, int id, unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[]);
   // These two may be null: then a fill value is not looked at.
   herr (*plist_fill_value_defined)(hid plist, int* status);

@@ -23,8 +23,8 @@ const char* minor_variable(minor m) noexcept {
 thread_local char last[sizeof(sentence::text)];
 
 #if defined(__linux__) && defined(__x86_64__)
-// The one function that a plugin needs of the loader, which is there wherever libc is: a strong reference would have the linker list the
-// loader beside libc as needed.
+// The one function that a plugin needs of the loader, which is there wherever libc is: a strong reference would have the linker
+// list the loader beside libc as needed.
 __asm__(".weak __tls_get_addr");
 #endif
 

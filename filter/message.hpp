@@ -30,12 +30,13 @@ struct sentence {
 };
 
 // Puts the sentence on the error stack of the library that called: h5py raises it as an exception, the tools print it with
-// --enable-error-stack. Where it will be lost there it is a line on standard error, but not the same line again: HDF5 1.14.5 to 2.1 throw away
-// what filter() puts there, and all of them what an optional filter does while writing. The environment variable ZARRBITS_HDF5_LOG asks for such
-// a line always, or never (0). Must be the last call into HDF5: others clear the stack.
+// --enable-error-stack. Where it will be lost there it is a line on standard error, but not the same line again: HDF5 1.14.5
+// to 2.1 throw away what filter() puts there, and all of them what an optional filter does while writing. The environment
+// variable ZARRBITS_HDF5_LOG asks for such a line always, or never (0). Must be the last call into HDF5: others clear the stack.
 void report(const library& h5, const char* function, const sentence& why, bool lost = false) noexcept;
 
-// A line on standard error (not with ZARRBITS_HDF5_LOG=0) that a process needs only once: nothing has failed, but it will not be what is wanted.
+// A line on standard error (not with ZARRBITS_HDF5_LOG=0) that a process needs only once: nothing has failed, but it will not be
+// what is wanted.
 void warn_once(std::atomic<bool>& said, const sentence& why) noexcept;
 
 // Only the line on standard error, where ZARRBITS_HDF5_LOG asks for it: nothing has failed.

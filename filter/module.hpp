@@ -15,8 +15,8 @@ struct module {
   void* handle = nullptr;            // keeps it loaded until release_module()
 };
 
-// The module that holds the address, which must be on the call stack. False where there is none. `handle` may be null nevertheless: then
-// nothing is found in it.
+// The module that holds the address, which must be on the call stack. False where there is none. `handle` may be null
+// nevertheless: then nothing is found in it.
 bool find_module(std::uintptr_t address, module& out) noexcept;
 
 // Looks in the module, on some systems in its dependencies too. Null where there is no such symbol.

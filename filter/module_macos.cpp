@@ -25,7 +25,8 @@ bool extent(const mach_header_64* header, std::intptr_t slide, std::uintptr_t ad
     if (command.cmd == LC_SEGMENT_64) {
       segment_command_64 segment;
       std::memcpy(&segment, at, sizeof segment);
-      if (std::strcmp(segment.segname, SEG_PAGEZERO) != 0 && std::strcmp(segment.segname, SEG_LINKEDIT) != 0 && segment.vmsize != 0) {
+      if (std::strcmp(segment.segname, SEG_PAGEZERO) != 0 && std::strcmp(segment.segname, SEG_LINKEDIT) != 0 &&
+          segment.vmsize != 0) {
         const std::uintptr_t from = static_cast<std::uintptr_t>(segment.vmaddr) + static_cast<std::uintptr_t>(slide);
         const std::uintptr_t to = from + static_cast<std::uintptr_t>(segment.vmsize);
         if (from < low) low = from;

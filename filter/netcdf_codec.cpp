@@ -30,7 +30,8 @@ bool is_numcodecs(std::size_t n, const unsigned* p, sentence& why) noexcept {
   if (!read_parameters(n, p, user, why)) return false;
   if (user.bits <= 1 && user.options == numcodecs_options && user.first_bit == 0) return true;
   return why.set(minor::bad_value,
-                 "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; give no parameters, or 1,%u",
+                 "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; give no "
+                 "parameters, or 1,%u",
                  numcodecs_options);
 }
 
@@ -75,8 +76,10 @@ bool describe_variable(const netcdf& nc, int ncid, int varid, std::uint64_t& ele
       static_cast<unsigned>(rank) > netcdf_max_rank || (rank > 0 && nc.var_chunking(ncid, varid, &storage, sizes) != netcdf_ok))
     return why.set(minor::cant_filter, "zarrbits: packbits: netCDF does not tell the type and the chunks of the variable");
   if (type != netcdf_byte && type != netcdf_char && type != netcdf_ubyte)
-    return why.set(minor::bad_type, "zarrbits: packbits: a variable has netCDF type %d, but one bit is kept of values of one byte alone (byte, ubyte, char)",
-                   type);
+    return why.set(
+        minor::bad_type,
+        "zarrbits: packbits: a variable has netCDF type %d, but one bit is kept of values of one byte alone (byte, ubyte, char)",
+        type);
   elements = 1;
   for (int i = 0; i < rank; ++i)
     if (sizes[i] == 0 || __builtin_mul_overflow(elements, std::uint64_t{sizes[i]}, &elements))
@@ -107,7 +110,8 @@ static int packbits_to_json(std::size_t n, const unsigned* parameters, char** js
 }
 
 // NCZarr knows no can_apply and set_local: what filter() gets is made here.
-static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n, unsigned** working) noexcept {
+static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n,
+                           unsigned** working) noexcept {
   library scratch;
   const library& caller = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
   sentence why;
@@ -122,7 +126,8 @@ static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** param
     why.set(minor::cant_filter, "zarrbits: packbits: the functions of the libnetcdf that calls cannot be found");
     return refuse(why);
   }
-  if (!describe_variable(nc, ncid, varid, elements, why) || !resolve({1, numcodecs_options, 0}, boolean, elements, chunk, why)) return refuse(why);
+  if (!describe_variable(nc, ncid, varid, elements, why) || !resolve({1, numcodecs_options, 0}, boolean, elements, chunk, why))
+    return refuse(why);
   unsigned stored[packbits_stored];
   store(chunk, stored);
   if (!copy_out(stored, packbits_stored, working)) return netcdf_no_memory;
@@ -132,7 +137,8 @@ static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** param
 
 }  // extern "C"
 
-const netcdf_codec packbits_codec = {netcdf_codec_version, netcdf_codec_hdf5, "packbits",       ZARRBITS_HDF5_PACKBITS_ID, nullptr, nullptr,
-                                     packbits_from_json,   packbits_to_json,  packbits_modify};
+const netcdf_codec packbits_codec = {netcdf_codec_version,      netcdf_codec_hdf5, "packbits",
+                                     ZARRBITS_HDF5_PACKBITS_ID, nullptr,           nullptr,
+                                     packbits_from_json,        packbits_to_json,  packbits_modify};
 
 }  // namespace zarrbits::filter

@@ -2,8 +2,8 @@
 //
 // packbits as netCDF's NCZarr takes it: the part of netcdf_filter_build.h (netCDF-C 4.9.0 and later) that describes a codec.
 //
-// NCZarr writes Zarr version 2, where packbits is numcodecs' PackBits: booleans in bytes, a count byte in front, most significant bit
-// first, and {"id": "packbits"} in the metadata.
+// NCZarr writes Zarr version 2, where packbits is numcodecs' PackBits: booleans in bytes, a count byte in front, most significant
+// bit first, and {"id": "packbits"} in the metadata.
 //
 #ifndef ZARRBITS_FILTER_NETCDF_CODEC_HPP
 #define ZARRBITS_FILTER_NETCDF_CODEC_HPP
@@ -12,7 +12,8 @@
 
 namespace zarrbits::filter {
 
-// NCZ_codec_t. What the functions return is 0 or a negative error; lists and texts in their results come from malloc and go to free.
+// NCZ_codec_t. What the functions return is 0 or a negative error; lists and texts in their results come from malloc and go to
+// free.
 struct netcdf_codec {
   int version;
   int sort;
@@ -22,7 +23,8 @@ struct netcdf_codec {
   void (*finalize)();
   int (*codec_to_hdf5)(const char* json, std::size_t* n, unsigned** parameters);
   int (*hdf5_to_codec)(std::size_t n, const unsigned* parameters, char** json);
-  int (*modify_parameters)(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n, unsigned** working);
+  int (*modify_parameters)(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n,
+                           unsigned** working);
 };
 
 inline constexpr int netcdf_codec_version = 1, netcdf_codec_hdf5 = 1;

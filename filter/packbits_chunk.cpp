@@ -8,15 +8,16 @@ namespace zarrbits::filter {
 
 namespace {
 
-// The core's functions for components are used, and not those for elements: these report through std::error_code, which lives in the C++
-// runtime that the plugins do without. All components of an HDF5 element are packed alike.
+// The core's functions for components are used, and not those for elements: these report through std::error_code, which lives in
+// the C++ runtime that the plugins do without. All components of an HDF5 element are packed alike.
 
 bool no_memory(std::uint64_t size, sentence& why) noexcept {
-  return why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %llu bytes", static_cast<unsigned long long>(size));
+  return why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %llu bytes",
+                 static_cast<unsigned long long>(size));
 }
 
-// Decodes where the encoded bytes lie: from the last tile to the first, so that each is written over encoded bytes that are done with.
-// Groups of 8 components take how.bits bytes encoded and 8 * how.size decoded, which is never less.
+// Decodes where the encoded bytes lie: from the last tile to the first, so that each is written over encoded bytes that are done
+// with. Groups of 8 components take how.bits bytes encoded and 8 * how.size decoded, which is never less.
 void expand_in_place(const detail::kernel_table& k, const detail::packing& how, std::byte* at, std::size_t n) noexcept {
   std::byte encoded[4096];
   const std::size_t tile = sizeof encoded / how.bits * 8;
@@ -28,15 +29,17 @@ void expand_in_place(const detail::kernel_table& k, const detail::packing& how, 
   }
 }
 
-// Encodes from `in` to `out`, which may be the same place. Returns how many components that were: `n`, or the index of the first one that is
-// refused, and then `in` is as it was: HDF5 stores it when an optional filter fails. Each tile is looked at and then encoded while it
-// is in the first-level cache; where one is refused, those before it are decoded again.
-std::size_t pack(const detail::kernel_table& k, const detail::packing& how, const std::byte* in, std::byte* out, std::size_t n) noexcept {
+// Encodes from `in` to `out`, which may be the same place. Returns how many components that were: `n`, or the index of the first
+// one that is refused, and then `in` is as it was: HDF5 stores it when an optional filter fails. Each tile is looked at and then
+// encoded while it is in the first-level cache; where one is refused, those before it are decoded again.
+std::size_t pack(const detail::kernel_table& k, const detail::packing& how, const std::byte* in, std::byte* out,
+                 std::size_t n) noexcept {
   detail::packing unchecked = how;
   unchecked.truncate = true;
   unchecked.nonzero_is_true = how.is_bool;
   std::size_t tile = 8192 / how.size;
-  // HDF5 has two forms of such negative numbers, and decoding would not know which it was: all are looked at before one is encoded
+  // HDF5 has two forms of such negative numbers, and decoding would not know which it was: all are looked at before one is
+  // encoded
   if (how.is_signed && how.type_bits < 8u * how.size) tile = n;
   for (std::size_t at = 0; at < n; at += tile) {
     const std::size_t m = n - at < tile ? n - at : tile;
@@ -55,8 +58,8 @@ std::size_t pack(const detail::kernel_table& k, const detail::packing& how, cons
 
 bool packbits_chunk::may_misfit() const noexcept { return detail::is_checked(how); }
 
-std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, std::size_t nbytes, std::size_t* buf_size, void** buf,
-                   sentence& why) noexcept {
+std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, std::size_t nbytes, std::size_t* buf_size,
+                   void** buf, sentence& why) noexcept {
   if (nbytes != c.decoded_size) {
     why.set(minor::bad_value, "zarrbits: packbits: HDF5 gave %zu bytes to encode, but a chunk of the dataset has %llu", nbytes,
             static_cast<unsigned long long>(c.decoded_size));
@@ -80,13 +83,16 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
     if (out != in) h5.release(out);
     const std::uint64_t value = detail::load_component(c.how, in + refused * c.how.size);
     if (c.how.is_bool)
-      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; %scorrect the data",
+      why.set(minor::bad_value,
+              "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; %scorrect the data",
               refused / c.components, static_cast<unsigned long long>(value), stored_raw ? "the chunk is stored as it is; " : "");
     else
-      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; %s",
+      why.set(minor::bad_value,
+              "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; %s",
               refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit},
               stored_raw ? "the chunk is stored as it is; keep more bits so that it is packed"
-                         : "keep more bits, or have no filter but fletcher32 after packbits, and packbits optional, so that such chunks are stored as "
+                         : "keep more bits, or have no filter but fletcher32 after packbits, and packbits optional, so that such "
+                           "chunks are stored as "
                            "they are");
     return 0;
   }
@@ -100,13 +106,15 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
     h5.release(*buf);
     *buf = out;
   }
-  // No more than that, though the buffer has room where we worked in place: h5py's lzf compresses into a buffer of this size, and would not fail
-  // where it saves nothing. A chunk that it made as large as the packed one could then take the place of one that it failed on.
+  // No more than that, though the buffer has room where we worked in place: h5py's lzf compresses into a buffer of this size, and
+  // would not fail where it saves nothing. A chunk that it made as large as the packed one could then take the place of one that
+  // it failed on.
   *buf_size = packed;
   return packed;
 }
 
-std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
+std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
+                   sentence& why) noexcept {
   if (c.is_raw(nbytes)) return nbytes;
   if (nbytes != c.encoded_size) {
     why.set(minor::cant_filter, "zarrbits: packbits: a chunk has %zu bytes in the file instead of %llu; it is damaged", nbytes,
@@ -118,15 +126,17 @@ std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbyte
     const unsigned found = std::to_integer<unsigned>(c.count_byte == padding::first_byte ? in[0] : in[nbytes - 1]);
     const unsigned wanted = detail::padding_bits(c.layout(), c.elements);
     if (found != wanted) {
-      why.set(minor::cant_filter, "zarrbits: packbits: a chunk's count byte says %u bits of padding instead of %u; it is damaged", found, wanted);
+      why.set(minor::cant_filter, "zarrbits: packbits: a chunk's count byte says %u bits of padding instead of %u; it is damaged",
+              found, wanted);
       return 0;
     }
   }
   const detail::kernel_table& k = detail::kernels();
   const auto whole = static_cast<std::size_t>(c.decoded_size);
   if (*buf_size >= whole) {
-    // HDF5 from 2.2 on makes the buffer as large as the chunk. But a filter that decoded before may have put a smaller one in its place and
-    // left the size (lz4's and zstd's do), so nothing is written before HDF5 has made sure of it, which costs nothing where it is true.
+    // HDF5 from 2.2 on makes the buffer as large as the chunk. But a filter that decoded before may have put a smaller one in its
+    // place and left the size (lz4's and zstd's do), so nothing is written before HDF5 has made sure of it, which costs nothing
+    // where it is true.
     const std::size_t size = whole < nbytes ? nbytes : whole;  // all bits and a count byte
     auto* room = static_cast<std::byte*>(h5.resize(*buf, size));
     if (!room) {

@@ -23,18 +23,21 @@ bool valid_size(std::uint64_t size) noexcept { return size == 1 || size == 2 || 
 
 bool check_options(unsigned options, sentence& why) noexcept {
   if (options & ~known_options)
-    return why.set(minor::bad_value, "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 mean something; see docs/hdf5.md",
+    return why.set(minor::bad_value,
+                   "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 mean something; see docs/hdf5.md",
                    options);
   if ((options & padding_mask) == padding_mask)
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: options (the second value) are %u, but their bits 0-1, the padding, must be 0 (no count byte), "
-                   "1 (first byte) or 2 (last byte)",
-                   options);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: options (the second value) are %u, but their bits 0-1, the padding, must be 0 (no count byte), "
+        "1 (first byte) or 2 (last byte)",
+        options);
   if ((options & policy_mask) == policy_mask)
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: options (the second value) are %u, but their bits 2-3, the policy for values that do not fit, must "
-                   "be 0 (store the chunk raw), 1 (truncate) or 2 (raw, and report)",
-                   options);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: options (the second value) are %u, but their bits 2-3, the policy for values that do not fit, must "
+        "be 0 (store the chunk raw), 1 (truncate) or 2 (raw, and report)",
+        options);
   return true;
 }
 
@@ -48,10 +51,11 @@ void apply_options(unsigned options, packbits_chunk& c) noexcept {
 // Fills in the sizes. What is too large for this machine's memory is refused here, before anything is allocated.
 bool complete(packbits_chunk& c, sentence& why) noexcept {
   const detail::layout l = c.layout();
-  if (c.elements != 0 && detail::decoded_size(l, c.elements, c.decoded_size) && detail::encoded_size(l, c.elements, c.encoded_size) &&
-      c.decoded_size <= PTRDIFF_MAX && c.encoded_size <= PTRDIFF_MAX)
+  if (c.elements != 0 && detail::decoded_size(l, c.elements, c.decoded_size) &&
+      detail::encoded_size(l, c.elements, c.encoded_size) && c.decoded_size <= PTRDIFF_MAX && c.encoded_size <= PTRDIFF_MAX)
     return true;
-  return why.set(minor::bad_value, "zarrbits: packbits: a chunk of %llu elements of %llu bytes is impossible; choose a smaller chunk",
+  return why.set(minor::bad_value,
+                 "zarrbits: packbits: a chunk of %llu elements of %llu bytes is impossible; choose a smaller chunk",
                  static_cast<unsigned long long>(c.elements), static_cast<unsigned long long>(l.element_size));
 }
 
@@ -61,12 +65,14 @@ bool resolve_full(const packbits_parameters_in& user, const element& e, packbits
   unsigned bits = user.bits;
   if (bits == 0 && e.what == kind::enumeration && user.first_bit == 0) bits = e.enum_bits;
   if (bits == 0)
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: there is nothing to pack in a datatype that uses all of its %u bits; say how many bits to keep (the "
-                   "first value, for example 12 for a 12-bit camera)",
-                   width);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: there is nothing to pack in a datatype that uses all of its %u bits; say how many bits to keep (the "
+        "first value, for example 12 for a 12-bit camera)",
+        width);
   if (bits > width || user.first_bit > width - bits)
-    return why.set(minor::bad_value, "zarrbits: packbits: %u bits from bit %u on do not lie in a component of %u bits", bits, user.first_bit, width);
+    return why.set(minor::bad_value, "zarrbits: packbits: %u bits from bit %u on do not lie in a component of %u bits", bits,
+                   user.first_bit, width);
   c.how.type_bits = static_cast<std::uint8_t>(width);
   c.how.first_bit = static_cast<std::uint8_t>(user.first_bit);
   c.how.bits = static_cast<std::uint8_t>(bits);
@@ -77,10 +83,11 @@ bool resolve_full(const packbits_parameters_in& user, const element& e, packbits
 bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned first_bit, const char* what, packbits_chunk& c,
                  sentence& why) noexcept {
   if ((user.bits != 0 && user.bits != bits) || (user.first_bit != 0 && user.first_bit != first_bit))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; leave the values out, or give "
-                   "0 or these",
-                   user.bits, user.first_bit, what, bits, first_bit);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; leave the values out, or give "
+        "0 or these",
+        user.bits, user.first_bit, what, bits, first_bit);
   c.how.type_bits = static_cast<std::uint8_t>(first_bit + bits);
   c.how.first_bit = static_cast<std::uint8_t>(first_bit);
   c.how.bits = static_cast<std::uint8_t>(bits);
@@ -102,10 +109,11 @@ bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in&
   out = {};
   const bool stored = n > 4 && (cd[4] & ~0xffu) == magic;
   if (stored && (cd[4] != (magic | layout_version) || n != packbits_stored))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: the %zu values are in a form of another version of zarrbits; give the first three of them (bits, "
-                   "options, first bit) alone",
-                   n);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: the %zu values are in a form of another version of zarrbits; give the first three of them (bits, "
+        "options, first bit) alone",
+        n);
   if (n > 4 && !stored)
     return why.set(minor::bad_value, "zarrbits: packbits: takes 0 to 4 values (bits, options, first bit, 0), not %zu", n);
   if (n > 0) out.bits = cd[0];
@@ -115,12 +123,14 @@ bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in&
   return check_options(out.options, why);
 }
 
-bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out, sentence& why) noexcept {
+bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out,
+             sentence& why) noexcept {
   out = packbits_chunk{};
   if (e.what == kind::opaque)
     return why.set(minor::bad_type, "zarrbits: packbits: opaque bytes have no bits to keep; store them without packbits");
   if (!valid_size(e.size))
-    return why.set(minor::bad_type, "zarrbits: packbits: components of %llu bytes cannot be packed, only those of 1, 2, 4 and 8 bytes",
+    return why.set(minor::bad_type,
+                   "zarrbits: packbits: components of %llu bytes cannot be packed, only those of 1, 2, 4 and 8 bytes",
                    static_cast<unsigned long long>(e.size));
   if (e.components > UINT32_MAX)
     return why.set(minor::bad_type, "zarrbits: packbits: an element of %llu components is too large",
@@ -134,17 +144,20 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
 
   if (out.how.msb_first && (e.what != kind::boolean || user.bits > 1))
     return why.set(minor::bad_value,
-                   "zarrbits: packbits: most significant bit first (option 16) is for booleans of one bit alone, as in numcodecs; leave it out");
+                   "zarrbits: packbits: most significant bit first (option 16) is for booleans of one bit alone, as in "
+                   "numcodecs; leave it out");
   if (e.what == kind::boolean) {
     out.how.is_bool = true;
     if (!resolve_own(user, 1, 0, "a boolean", out, why)) return false;
   } else if (e.reduced()) {
     if (!e.zero_padded)
-      return why.set(minor::bad_type,
-                     "zarrbits: packbits: the datatype's unused bits are ones or left as they were (H5Tset_pad), which would be lost; use "
-                     "H5T_PAD_ZERO");
+      return why.set(
+          minor::bad_type,
+          "zarrbits: packbits: the datatype's unused bits are ones or left as they were (H5Tset_pad), which would be lost; use "
+          "H5T_PAD_ZERO");
     out.how.zero_above = true;
-    if (!resolve_own(user, static_cast<unsigned>(e.precision), static_cast<unsigned>(e.offset), "the datatype", out, why)) return false;
+    if (!resolve_own(user, static_cast<unsigned>(e.precision), static_cast<unsigned>(e.offset), "the datatype", out, why))
+      return false;
   } else if (!resolve_full(user, e, out, why)) {
     return false;
   }
@@ -154,14 +167,16 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
 void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
   const auto& p = c.how;
   cd[0] = p.bits;
-  cd[1] = static_cast<unsigned>(c.count_byte) | static_cast<unsigned>(c.policy) << 2 | (p.msb_first ? ZARRBITS_HDF5_MSB_FIRST : 0u);
+  cd[1] =
+      static_cast<unsigned>(c.count_byte) | static_cast<unsigned>(c.policy) << 2 | (p.msb_first ? ZARRBITS_HDF5_MSB_FIRST : 0u);
   cd[2] = p.first_bit;
   cd[3] = 0;
   cd[4] = magic | layout_version;
   cd[5] = static_cast<unsigned>(std::uint64_t{p.size} * c.components);
   cd[6] = c.components;
   const bool big = p.size > 1 && p.swap_memory != native_is_big;
-  cd[7] = p.size | unsigned{p.type_bits} << 8 | (big ? flag_big_endian : 0u) | (p.is_signed ? flag_signed : 0u) | (p.is_bool ? flag_bool : 0u);
+  cd[7] = p.size | unsigned{p.type_bits} << 8 | (big ? flag_big_endian : 0u) | (p.is_signed ? flag_signed : 0u) |
+          (p.is_bool ? flag_bool : 0u);
   cd[8] = static_cast<unsigned>(c.elements);
   cd[9] = static_cast<unsigned>(c.elements >> 32);
   cd[10] = static_cast<unsigned>(c.encoded_size);
@@ -171,13 +186,16 @@ void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
 bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why) noexcept {
   out = packbits_chunk{};
   if (n != packbits_stored || cd[4] != (magic | layout_version))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: the filter's parameters in the file (%zu values) are not ones that zarrbits " ZARRBITS_VERSION_STRING
-                   " wrote; the file is damaged or comes from another version",
-                   n);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: the filter's parameters in the file (%zu values) are not ones that zarrbits " ZARRBITS_VERSION_STRING
+        " wrote; the file is damaged or comes from another version",
+        n);
   const unsigned size = cd[7] & 0xff, type_bits = cd[7] >> 8 & 0xff, bits = cd[0], first_bit = cd[2];
   const auto wrong = [&why](const char* what) noexcept {
-    return why.set(minor::bad_value, "zarrbits: packbits: the filter's parameters in the file contradict each other (%s); the file is damaged", what);
+    return why.set(minor::bad_value,
+                   "zarrbits: packbits: the filter's parameters in the file contradict each other (%s); the file is damaged",
+                   what);
   };
   if (!check_options(cd[1], why)) return false;
   apply_options(cd[1], out);

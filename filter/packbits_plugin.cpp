@@ -20,8 +20,9 @@ bool fill_value_fits(const creation& c, const packbits_chunk& chunk) noexcept {
   const std::uint64_t size = std::uint64_t{chunk.how.size} * chunk.components;
   std::byte value[1024];
   int status = 0;
-  if (size > sizeof value || !call.plist_fill_value || !call.plist_fill_value_defined || call.plist_fill_value_defined(c.dcpl, &status) < 0 ||
-      status != fill_value_user_defined || call.plist_fill_value(c.dcpl, c.type, value) < 0)
+  if (size > sizeof value || !call.plist_fill_value || !call.plist_fill_value_defined ||
+      call.plist_fill_value_defined(c.dcpl, &status) < 0 || status != fill_value_user_defined ||
+      call.plist_fill_value(c.dcpl, c.type, value) < 0)
     return true;
   return detail::first_refused(detail::kernels(), chunk.how, value, chunk.components) == chunk.components;
 }
@@ -32,19 +33,22 @@ struct packbits_codec_of_hdf5 {
   static constexpr const char* name = "packbits";
   static constexpr unsigned stored = packbits_stored;
 
-  // HDF5 stores a chunk that does not fit as it is where the filter is optional, and says so in the chunk's filter mask. But when it writes a
-  // chunk again, it leaves the old mask where the new bytes are as many as the old ones, and the chunk is misread for ever. So the filter is
-  // optional only where raw chunks and packed ones can be told apart by their size. Behind another filter that cannot be known: there it
-  // is made mandatory, and a value that does not fit is an error.
+  // HDF5 stores a chunk that does not fit as it is where the filter is optional, and says so in the chunk's filter mask. But when
+  // it writes a chunk again, it leaves the old mask where the new bytes are as many as the old ones, and the chunk is misread for
+  // ever. So the filter is optional only where raw chunks and packed ones can be told apart by their size. Behind another filter
+  // that cannot be known: there it is made mandatory, and a value that does not fit is an error.
   static bool resolve(const creation& c, chunk& out, sentence& why) noexcept {
     packbits_parameters_in user;
-    if (!read_parameters(c.cd_nelmts, c.cd_values, user, why) || !filter::resolve(user, c.what, c.elements, out, why)) return false;
+    if (!read_parameters(c.cd_nelmts, c.cd_values, user, why) || !filter::resolve(user, c.what, c.elements, out, why))
+      return false;
     if (!(flags(c, out) & flag_optional) || !out.may_misfit() || out.encoded_size != out.decoded_size) return true;
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: a chunk takes %llu bytes packed and as many unpacked: nothing is saved, and HDF5 would misread a chunk that "
-                   "is written again and fits no longer; choose a larger chunk%s, leave packbits out, or set it as mandatory so that values "
-                   "that do not fit are errors",
-                   static_cast<unsigned long long>(out.encoded_size), out.count_byte == padding::none ? "" : " or no count byte");
+    return why.set(
+        minor::bad_value,
+        "zarrbits: packbits: a chunk takes %llu bytes packed and as many unpacked: nothing is saved, and HDF5 would misread a "
+        "chunk that "
+        "is written again and fits no longer; choose a larger chunk%s, leave packbits out, or set it as mandatory so that values "
+        "that do not fit are errors",
+        static_cast<unsigned long long>(out.encoded_size), out.count_byte == padding::none ? "" : " or no count byte");
   }
   static void store(const chunk& c, unsigned cd[packbits_stored]) noexcept { filter::store(c, cd); }
   static unsigned flags(const creation& c, const chunk& out) noexcept {
@@ -55,7 +59,8 @@ struct packbits_codec_of_hdf5 {
     if (c.what.what == kind::integer && out.how.is_signed && out.how.bits == 1 && out.how.type_bits == 8 * out.how.size) {
       static std::atomic<bool> said;
       why.set(minor::bad_value,
-              "zarrbits: packbits: one bit of a signed integer holds 0 and -1, and a 1 does not fit; store booleans as bool or as an unsigned "
+              "zarrbits: packbits: one bit of a signed integer holds 0 and -1, and a 1 does not fit; store booleans as bool or "
+              "as an unsigned "
               "integer, or keep 2 bits");
       warn_once(said, why);
     }
@@ -63,8 +68,10 @@ struct packbits_codec_of_hdf5 {
     if (c.h5->parallel()) {
       static std::atomic<bool> said;
       why.set(minor::bad_value,
-              "zarrbits: packbits: this is parallel HDF5, and the filter is mandatory%s: in a collective write, a value that does not fit is an error "
-              "in the rank that has it, for which the others wait for ever; end the program when a write fails (MPI_Abort), keep enough bits, or %s",
+              "zarrbits: packbits: this is parallel HDF5, and the filter is mandatory%s: in a collective write, a value that "
+              "does not fit is an error "
+              "in the rank that has it, for which the others wait for ever; end the program when a write fails (MPI_Abort), keep "
+              "enough bits, or %s",
               c.followed ? ", since another filter follows it" : "",
               c.followed ? "have no filter but fletcher32 after it" : "set it as optional (H5Z_FLAG_OPTIONAL)");
       warn_once(said, why);
@@ -72,23 +79,28 @@ struct packbits_codec_of_hdf5 {
     if (!fill_value_fits(c, out)) {
       static std::atomic<bool> said;
       why.set(minor::bad_value,
-              "zarrbits: packbits: the fill value does not fit in the kept bits, and the filter is mandatory%s: chunks that are written in part, or reach "
+              "zarrbits: packbits: the fill value does not fit in the kept bits, and the filter is mandatory%s: chunks that are "
+              "written in part, or reach "
               "over the edge, will fail; give a fill value that fits, keep more bits, or %s",
               c.followed ? ", since another filter follows it" : "",
               c.followed ? "have no filter but fletcher32 after it" : "set it as optional (H5Z_FLAG_OPTIONAL)");
       warn_once(said, why);
     }
     why.set(minor::bad_value,
-            "zarrbits: packbits: the filter is mandatory in the new dataset's pipeline%s: a value that does not fit will make the write fail, "
+            "zarrbits: packbits: the filter is mandatory in the new dataset's pipeline%s: a value that does not fit will make "
+            "the write fail, "
             "when the chunk is flushed; %s so that such chunks are stored as they are",
             c.followed ? ", since another filter follows it" : "",
             c.followed ? "have no filter but fletcher32 after it" : "set it as optional (H5Z_FLAG_OPTIONAL)");
     note(why);
   }
-  static bool load(std::size_t n, const unsigned cd[], chunk& out, sentence& why) noexcept { return filter::load(n, cd, out, why); }
+  static bool load(std::size_t n, const unsigned cd[], chunk& out, sentence& why) noexcept {
+    return filter::load(n, cd, out, why);
+  }
   static std::size_t run(const library& h5, unsigned flags, const chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
                          sentence& why) noexcept {
-    return flags & flag_reverse ? decode(h5, c, nbytes, buf_size, buf, why) : encode(h5, c, (flags & flag_optional) != 0, nbytes, buf_size, buf, why);
+    return flags & flag_reverse ? decode(h5, c, nbytes, buf_size, buf, why)
+                                : encode(h5, c, (flags & flag_optional) != 0, nbytes, buf_size, buf, why);
   }
   // HDF5 stores the chunk as it is and says so in its filter mask
   static bool expected(unsigned flags, const chunk& c) noexcept {

@@ -7,14 +7,14 @@ codec_error::codec_error(const zarrbits::failure& f, const std::string& sentence
     : std::ios_base::failure(sentence, f.code), failure_(f), sentence_(std::make_shared<const std::string>(sentence)) {}
 
 // The base class would append the message of code(), which says the same again.
-const char* codec_error::what() const noexcept {
-  return sentence_->c_str();
-}
+const char* codec_error::what() const noexcept { return sentence_->c_str(); }
 
 namespace detail {
 
 void no_room_for_more(const zarrbits::codec& c) {
-  throw codec_error({.code = errc::buffer_too_small}, c.name() + ": the memory that is written to is full, and more bytes are to come; give the size of the whole result");
+  throw codec_error(
+      {.code = errc::buffer_too_small},
+      c.name() + ": the memory that is written to is full, and more bytes are to come; give the size of the whole result");
 }
 
 }  // namespace detail

@@ -33,9 +33,7 @@ range_reader::range_reader(const zarrbits::codec& c, const std::optional<std::ui
   if (given_) decoded_size_ = streamable_size(codec_, *given_);
 }
 
-void range_reader::fail(const zarrbits::failure& f) const {
-  throw codec_error(f, codec_.explain(f));
-}
+void range_reader::fail(const zarrbits::failure& f) const { throw codec_error(f, codec_.explain(f)); }
 
 // The size of the device is the size of the chunk: checked once, before anything is read.
 void range_reader::open(encoded_source& below) {

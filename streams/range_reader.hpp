@@ -36,7 +36,8 @@ class range_reader {
   template <class F>
   auto remembered(F&& f) -> decltype(f());
   std::streamsize read_elements(encoded_source& below, char* out, std::streamsize n);
-  boost::iostreams::stream_offset seek_element(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
+  boost::iostreams::stream_offset seek_element(encoded_source& below, boost::iostreams::stream_offset to,
+                                               std::ios_base::seekdir way);
   void open(encoded_source& below);
   std::uint64_t derive_elements(encoded_source& below, std::uint64_t encoded);
   std::uint64_t decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out);

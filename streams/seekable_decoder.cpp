@@ -7,18 +7,10 @@ seekable_decoder::seekable_decoder(const zarrbits::codec& c, const std::optional
                                    std::streamsize buffer_size)
     : reader_(std::make_shared<detail::range_reader>(c, elements, buffer_size)) {}
 
-std::streamsize seekable_decoder::optimal_buffer_size() const {
-  return reader_->buffer_size();
-}
-std::uint64_t seekable_decoder::total_in() const {
-  return reader_->total_in();
-}
-std::uint64_t seekable_decoder::total_out() const {
-  return reader_->total_out();
-}
-std::optional<std::uint64_t> seekable_decoder::elements() const {
-  return reader_->elements();
-}
+std::streamsize seekable_decoder::optimal_buffer_size() const { return reader_->buffer_size(); }
+std::uint64_t seekable_decoder::total_in() const { return reader_->total_in(); }
+std::uint64_t seekable_decoder::total_out() const { return reader_->total_out(); }
+std::optional<std::uint64_t> seekable_decoder::elements() const { return reader_->elements(); }
 
 std::streamsize seekable_decoder::read_from(detail::encoded_source& below, char* out, std::streamsize n) {
   return reader_->read(below, out, n);
@@ -29,8 +21,6 @@ boost::iostreams::stream_offset seekable_decoder::seek_in(detail::encoded_source
   return reader_->seek(below, to, way);
 }
 
-void seekable_decoder::close_reader() {
-  reader_->close();
-}
+void seekable_decoder::close_reader() { reader_->close(); }
 
 }  // namespace zarrbits::iostreams

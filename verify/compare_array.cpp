@@ -17,7 +17,7 @@ constexpr std::uint64_t largest_at_once = 256u << 20;  // a larger chunk is read
 constexpr std::uint64_t block_bytes = 16u << 20;       // in such pieces
 constexpr std::uint64_t largest_grid = 1u << 20;       // more chunks than this are visited only where one is stored
 constexpr std::size_t most_listed = 1u << 20;
-constexpr std::uint64_t most_chunk_info = 4096;        // H5Dget_chunk_info takes time in the square of it
+constexpr std::uint64_t most_chunk_info = 4096;  // H5Dget_chunk_info takes time in the square of it
 
 source_type byte_type() {
   source_type t;
@@ -33,9 +33,9 @@ source_type byte_type() {
 struct dataset_comparison::layout {
   const zarr_array& array;
   const source_type& leaf;
-  index extra;                // dimensions of array types
-  std::uint64_t inside = 1;   // leaves in an element of the source
-  bool same_grid = false;     // a chunk of the store covers the elements of just one chunk of the source
+  index extra;               // dimensions of array types
+  std::uint64_t inside = 1;  // leaves in an element of the source
+  bool same_grid = false;    // a chunk of the store covers the elements of just one chunk of the source
 };
 
 // A part of a chunk that is in memory on both sides.
@@ -43,10 +43,10 @@ struct dataset_comparison::block {
   const view& v;
   const layout& l;
   const std::byte* source;
-  const zarr_values* chunk;   // null: never written, all fill value
+  const zarr_values* chunk;  // null: never written, all fill value
   index chunk_start;
-  index start, count;         // in the dimensions of the store's array
-  bool undefined;             // the source never wrote it, and does not say what it is then
+  index start, count;  // in the dimensions of the store's array
+  bool undefined;      // the source never wrote it, and does not say what it is then
 };
 
 void dataset_comparison::array(const view& v, const store_folder& folder) {
@@ -64,7 +64,8 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   }
   index shape = dims_;
   shape.insert(shape.end(), extra.begin(), extra.end());
-  if (shape != a.shape()) return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
+  if (shape != a.shape())
+    return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
 
   const comparison c(*leaf, a.type(), address_of_);
   if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
@@ -104,15 +105,19 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
           first[i] = shard[i] * a.chunks_per_shard()[i];
           count[i] = std::min(a.chunks_per_shard()[i], a.chunks()[i] - first[i]);
         }
-        return for_blocks(first, count, 1, [&](const index& at, const index&) { return chunk(v, l, c, at, fill == likeness::equal); });
+        return for_blocks(first, count, 1,
+                          [&](const index& at, const index&) { return chunk(v, l, c, at, fill == likeness::equal); });
       });
       if (!same) return;
     }
-    if (!all) conclude(verdict::unchecked, "was compared in part: it has too many chunks to look for those that are stored", v.member());
+    if (!all)
+      conclude(verdict::unchecked, "was compared in part: it has too many chunks to look for those that are stored", v.member());
   }
   if (fill == likeness::unknown) conclude(verdict::unchecked, "has a fill value that was not compared", v.member());
   if (unchecked_ > unchecked_before) {
-    conclude(verdict::unchecked, "was compared in part: " + std::to_string(unchecked_ - unchecked_before) + " elements have no defined value, or a type that was not",
+    conclude(verdict::unchecked,
+             "was compared in part: " + std::to_string(unchecked_ - unchecked_before) +
+                 " elements have no defined value, or a type that was not",
              v.member());
   }
 }
@@ -135,8 +140,10 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
     worst = std::max(worst, like);
   }
   if (worst == likeness::different) {
-    conclude(verdict::differs, "has another fill value" + (first.field.empty() ? "" : " in member " + first.field) + ": source " + first.source +
-                                   ", store " + first.store, v.member());
+    conclude(verdict::differs,
+             "has another fill value" + (first.field.empty() ? "" : " in member " + first.field) + ": source " + first.source +
+                 ", store " + first.store,
+             v.member());
   }
   return worst;
 }
@@ -152,8 +159,8 @@ bool dataset_comparison::stored_in_source(const layout& l, const index& at) cons
   return stored;
 }
 
-// The chunks that are stored on either side, where there are too many to ask for each; empty: visit all. `all` becomes false where
-// some may have been left out.
+// The chunks that are stored on either side, where there are too many to ask for each; empty: visit all. `all` becomes false
+// where some may have been left out.
 std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& all) {
   if (product(l.array.chunks()) <= largest_grid) return {};
   const auto listed = l.array.list_chunks(most_listed);
@@ -163,7 +170,8 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
   if (!nothing_stored_) {
     hsize_t stored = 0;
     const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
-    const bool listable = l.same_grid && !index_unreliable_ && H5Dget_num_chunks(dataset_, space.get(), &stored) >= 0 && stored <= most_chunk_info;
+    const bool listable =
+        l.same_grid && !index_unreliable_ && H5Dget_num_chunks(dataset_, space.get(), &stored) >= 0 && stored <= most_chunk_info;
     if (!listable) {
       H5Eclear2(H5E_DEFAULT);
       all = false;
@@ -211,23 +219,24 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
   source_values source(v.type, v.memory_type);
   // a chunk of the source is decompressed once if it is read at once
-  const std::uint64_t most = product(source_count) <= largest_at_once / v.type.size ? product(source_count) : std::max<std::uint64_t>(1, block_bytes / v.type.size);
-  return for_blocks(source_start, source_count, most,
-                    [&](const index& from, const index& size) {
-                      if (going_) going_();
-                      try {
-                        source.read(dataset_, from, size);
-                      } catch (const source_error& e) {
-                        // the other blocks can still be compared
-                        unchecked_ += product(size) * l.inside;
-                        conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
-                        return true;
-                      }
-                      block b{v, l, source.data(), present ? &chunk_values : nullptr, start, start, count, may_be_undefined_ && !stored};
-                      std::copy(from.begin(), from.end(), b.start.begin());
-                      std::copy(size.begin(), size.end(), b.count.begin());
-                      return elements_of(b, c);
-                    });
+  const std::uint64_t most = product(source_count) <= largest_at_once / v.type.size
+                                 ? product(source_count)
+                                 : std::max<std::uint64_t>(1, block_bytes / v.type.size);
+  return for_blocks(source_start, source_count, most, [&](const index& from, const index& size) {
+    if (going_) going_();
+    try {
+      source.read(dataset_, from, size);
+    } catch (const source_error& e) {
+      // the other blocks can still be compared
+      unchecked_ += product(size) * l.inside;
+      conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
+      return true;
+    }
+    block b{v, l, source.data(), present ? &chunk_values : nullptr, start, start, count, may_be_undefined_ && !stored};
+    std::copy(from.begin(), from.end(), b.start.begin());
+    std::copy(size.begin(), size.end(), b.count.begin());
+    return elements_of(b, c);
+  });
 }
 
 bool dataset_comparison::elements_of(const block& b, const comparison& c) {
@@ -283,7 +292,8 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
     } else {
       for (std::uint64_t k = 0; k < row; ++k) {
         difference d;
-        const likeness like = c.compare(p + k * source_inner * size, element_of(type, store, static_cast<std::size_t>(store_at + k * store_inner)), d);
+        const likeness like = c.compare(p + k * source_inner * size,
+                                        element_of(type, store, static_cast<std::size_t>(store_at + k * store_inner)), d);
         if (like == likeness::equal) {
           ++elements_;
         } else if (like == likeness::unknown || b.undefined) {

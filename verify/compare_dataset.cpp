@@ -38,8 +38,10 @@ bool dataset_comparison::different(const view& v, const index& at, const differe
     finding_.source_value = d.source;
     finding_.store_value = d.store;
   }
-  conclude(verdict::differs,
-           "differs at " + join(at) + (field.empty() ? "" : " in member " + field) + ": source " + d.source + ", store " + d.store, "");
+  conclude(
+      verdict::differs,
+      "differs at " + join(at) + (field.empty() ? "" : " in member " + field) + ": source " + d.source + ", store " + d.store,
+      "");
   return false;
 }
 
@@ -53,7 +55,8 @@ void dataset_comparison::read_properties() {
     }
     const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
     std::vector<hsize_t> limit(dims_.size());
-    if (!limit.empty()) check(H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0 ? -1 : 0, "cannot read the dataspace");
+    if (!limit.empty())
+      check(H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0 ? -1 : 0, "cannot read the dataspace");
     // extensible arrays, which have one unlimited dimension, are listed as if it were the first
     index_unreliable_ = std::count(limit.begin(), limit.end(), H5S_UNLIMITED) == 1 && limit[0] != H5S_UNLIMITED;
   }
@@ -106,7 +109,8 @@ void dataset_comparison::whole(const store_folder& folder) {
   const int rank = H5Sget_simple_extent_ndims(space.get());
   if (rank < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  if (rank > 0 && H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
+  if (rank > 0 && H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) < 0)
+    throw source_error("cannot read the dataspace: " + hdf5_reason());
   dims_.assign(dims.begin(), dims.end());
   read_properties();
 
@@ -171,7 +175,10 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
 void dataset_comparison::check_older(const store_folder& folder, const std::string& member) {
   const std::string older = older_metadata(folder);
   if (older.empty()) return;
-  conclude(verdict::unchecked, "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared; readers may take either", member);
+  conclude(verdict::unchecked,
+           "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
+               "), which were not compared; readers may take either",
+           member);
 }
 
 void dataset_comparison::add_rest(const child_nodes& children) {

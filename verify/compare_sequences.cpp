@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sequences are a group: `values` has their elements one after the other, `offsets` where each begins, and the end of the last. Of sequences
-// of sequences `offsets` counts the inner ones, whose own bounds are in `offsets_1`, and so on. Both sides are read from front to back.
+// Sequences are a group: `values` has their elements one after the other, `offsets` where each begins, and the end of the last.
+// Of sequences of sequences `offsets` counts the inner ones, whose own bounds are in `offsets_1`, and so on. Both sides are read
+// from front to back.
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
@@ -23,7 +24,8 @@ class row_reader {
   explicit row_reader(const store_folder& folder) : array_(folder) {
     const auto &shape = array_.shape(), &chunk = array_.chunk_shape();
     if (shape.empty()) throw store_error("an array of sequences has no dimensions");
-    if (!std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1)) throw not_supported("chunks that divide the values of sequences");
+    if (!std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1))
+      throw not_supported("chunks that divide the values of sequences");
   }
   const zarr_array& array() const noexcept { return array_; }
   std::uint64_t size() const noexcept { return array_.shape()[0]; }
@@ -37,7 +39,8 @@ class row_reader {
       present_ = array_.read_chunk(index, values_);
       loaded_ = true;
     }
-    return present_ ? element_of(array_.type(), values_, static_cast<std::size_t>(i % n * width + k)) : element_of(array_.type(), array_.fill(), 0);
+    return present_ ? element_of(array_.type(), values_, static_cast<std::size_t>(i % n * width + k))
+                    : element_of(array_.type(), array_.fill(), 0);
   }
 
  private:
@@ -77,7 +80,8 @@ class dataset_comparison::fixed_values final : public values {
     if (wanted != shape) throw store_error("the values of sequences have the shape " + join(shape));
     width_ = product(wanted.data() + 1, wanted.data() + wanted.size());
     comparison_.emplace(*leaf_, rows_.array().type(), owner.address_of_);
-    if (comparison_->types() == likeness::different) throw store_error("the values of sequences have another data type: " + comparison_->why());
+    if (comparison_->types() == likeness::different)
+      throw store_error("the values of sequences have another data type: " + comparison_->why());
     if (comparison_->types() == likeness::unknown) throw not_supported(comparison_->why());
   }
 
@@ -122,7 +126,8 @@ class dataset_comparison::sequence_values final : public values {
   sequence_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder, unsigned level)
       : owner_(owner), view_(v), offsets_(folder / name_of_offsets(level)) {
     const zarr_type& t = offsets_.array().type();
-    if ((t.kind != zarr_kind::signed_integer && t.kind != zarr_kind::unsigned_integer) || t.size != 8) throw not_supported("offsets of the type " + t.name);
+    if ((t.kind != zarr_kind::signed_integer && t.kind != zarr_kind::unsigned_integer) || t.size != 8)
+      throw not_supported("offsets of the type " + t.name);
     if (offsets_.array().shape().size() != 1) throw store_error("the offsets of sequences have more than one dimension");
     if (offsets_.size() == 0 || offset(0) != 0) throw store_error("the offsets of sequences do not begin with 0");
     const source_type& base = type.members[0].type;
@@ -145,13 +150,18 @@ class dataset_comparison::sequence_values final : public values {
       if (!sequence.p) sequence.len = 0;
       inside.back() = first + i;
       if (done_ + 1 >= offsets_.size()) {
-        owner_.conclude(verdict::differs, "has more sequences than the store, which has " + std::to_string(offsets_.size()) + " offsets", view_.member());
+        owner_.conclude(verdict::differs,
+                        "has more sequences than the store, which has " + std::to_string(offsets_.size()) + " offsets",
+                        view_.member());
         return false;
       }
       const std::uint64_t end = offset(done_ + 1);
       if (end < begin_ || end - begin_ != sequence.len) {
-        owner_.conclude(verdict::differs, "differs in sequence " + join(inside) + ": " + std::to_string(sequence.len) + " elements in the source, offsets " +
-                                              std::to_string(begin_) + " and " + std::to_string(end) + " in the store", view_.member());
+        owner_.conclude(verdict::differs,
+                        "differs in sequence " + join(inside) + ": " + std::to_string(sequence.len) +
+                            " elements in the source, offsets " + std::to_string(begin_) + " and " + std::to_string(end) +
+                            " in the store",
+                        view_.member());
         return false;
       }
       if (!inner_->take(static_cast<const std::byte*>(sequence.p), sequence.len, inside, 0)) return false;
@@ -162,7 +172,9 @@ class dataset_comparison::sequence_values final : public values {
 
   bool finish() override {
     if (offsets_.size() == done_ + 1) return inner_->finish();
-    owner_.conclude(verdict::differs, "has " + std::to_string(done_) + " sequences, but the store " + std::to_string(offsets_.size()) + " offsets", view_.member());
+    owner_.conclude(verdict::differs,
+                    "has " + std::to_string(done_) + " sequences, but the store " + std::to_string(offsets_.size()) + " offsets",
+                    view_.member());
     return false;
   }
 
@@ -215,7 +227,8 @@ class dataset_comparison::member_values final : public values {
   std::vector<std::unique_ptr<values>> members_;
 };
 
-std::unique_ptr<dataset_comparison::values> dataset_comparison::make_values(const view& v, const source_type& type, const store_folder& folder) {
+std::unique_ptr<dataset_comparison::values> dataset_comparison::make_values(const view& v, const source_type& type,
+                                                                            const store_folder& folder) {
   check_older(folder, v.member());
   if (type.kind == source_kind::sequence) return std::make_unique<sequence_values>(*this, v, type, folder, 0);
   if (kind_of(folder) == node_kind::group) {
@@ -243,7 +256,9 @@ void dataset_comparison::sequences(const view& v, const store_folder& folder) {
   });
   if (!whole || !store->finish()) return;
   if (unchecked_ > unchecked_before) {
-    conclude(verdict::unchecked, "was compared in part: " + std::to_string(unchecked_ - unchecked_before) + " elements are of types that were not", v.member());
+    conclude(verdict::unchecked,
+             "was compared in part: " + std::to_string(unchecked_ - unchecked_before) + " elements are of types that were not",
+             v.member());
   }
 }
 

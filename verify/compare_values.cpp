@@ -84,7 +84,8 @@ std::optional<double> store_float(const std::string& name, const std::byte* p) {
 std::string show_float(double v, const std::byte* p, std::size_t size) {
   char text[40];
   if (std::isnan(v)) {  // its bits are what may differ
-    std::snprintf(text, sizeof text, "NaN (0x%0*llx)", static_cast<int>(2 * size), static_cast<unsigned long long>(load(p, size)));
+    std::snprintf(text, sizeof text, "NaN (0x%0*llx)", static_cast<int>(2 * size),
+                  static_cast<unsigned long long>(load(p, size)));
     return text;
   }
   std::snprintf(text, sizeof text, size >= 8 ? "%.17g" : "%.9g", v);
@@ -97,8 +98,7 @@ std::string show_source(const source_type& t, const std::byte* p) {
       if (t.is_bool && load(p, t.size) <= 1) return load(p, t.size) != 0 ? "true" : "false";
       return t.is_signed ? std::to_string(load_signed(p, t.size)) : std::to_string(load(p, t.size));
     case source_kind::bitfield: return std::to_string(load(p, t.size));
-    case source_kind::floating:
-      return show_float(*store_float("float" + std::to_string(8 * t.size), p), p, t.size);
+    case source_kind::floating: return show_float(*store_float("float" + std::to_string(8 * t.size), p), p, t.size);
     default: return hex(p, t.size);
   }
 }
@@ -166,9 +166,7 @@ likeness text(const source_type& s, const std::byte* p, const zarr_type& z, cons
   return likeness::different;
 }
 
-bool is_text(const zarr_type& z) {
-  return z.variable() || z.kind == zarr_kind::text32 || z.kind == zarr_kind::terminated;
-}
+bool is_text(const zarr_type& z) { return z.variable() || z.kind == zarr_kind::text32 || z.kind == zarr_kind::terminated; }
 
 bool is_complex(const source_type& s) {
   return s.kind == source_kind::compound && s.members.size() == 2 && s.members[0].type.kind == source_kind::floating &&
@@ -205,7 +203,8 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       if (s.is_bool && z.kind == zarr_kind::boolean && s.size == 1) return likeness::equal;
       if (s.is_bool && s.size == 1) return no();
       if (s.is_bool && z.kind == zarr_kind::boolean) return likeness::equal;
-      if (z.kind != (s.is_signed ? zarr_kind::signed_integer : zarr_kind::unsigned_integer) || z.name.starts_with("numpy.")) return no();
+      if (z.kind != (s.is_signed ? zarr_kind::signed_integer : zarr_kind::unsigned_integer) || z.name.starts_with("numpy."))
+        return no();
       return s.exact && (z.size != s.size || z.bits != 8 * s.size) ? no() : likeness::equal;
     case source_kind::bitfield:
       if (z.kind == zarr_kind::raw && z.size == s.size) return likeness::equal;
@@ -227,14 +226,15 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       return no();
     case source_kind::compound: {
       if (z.kind == zarr_kind::complex) {
-        const bool same = is_complex(s) && s.members[0].type.exact && z.size == s.size && (z.size >= 8 || z.name == "complex_float16");
+        const bool same =
+            is_complex(s) && s.members[0].type.exact && z.size == s.size && (z.size >= 8 || z.name == "complex_float16");
         return same ? likeness::equal : no();
       }
       if (z.kind != zarr_kind::record || z.fields.size() != s.members.size()) return no();
       for (std::size_t i = 0; i < s.members.size(); ++i) {
         if (s.members[i].name != z.fields[i].name) {
-          why = "member " + std::to_string(i) + " is " + show_text(s.members[i].name) + " in the source, " + show_text(z.fields[i].name) +
-                " in the store";
+          why = "member " + std::to_string(i) + " is " + show_text(s.members[i].name) + " in the source, " +
+                show_text(z.fields[i].name) + " in the store";
           return likeness::different;
         }
         // members that cannot be compared leave the others comparable: compare() says unknown of each element then
@@ -246,14 +246,12 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       return likeness::equal;
     }
     case source_kind::sequence: return no();
-    default:
-      why = s.name + " are not compared";
-      return likeness::unknown;
+    default: why = s.name + " are not compared"; return likeness::unknown;
   }
 }
 
-likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, const lookup& address_of,
-                         difference& d);
+likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e,
+                         const lookup& address_of, difference& d);
 
 likeness compare_number(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, difference& d) {
   bool same = false;
@@ -276,8 +274,8 @@ likeness compare_number(const source_type& s, const std::byte* p, const zarr_typ
   return likeness::different;
 }
 
-likeness compare_compound(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, const lookup& address_of,
-                          difference& d) {
+likeness compare_compound(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e,
+                          const lookup& address_of, difference& d) {
   likeness worst = likeness::equal;
   for (std::size_t i = 0; i < s.members.size(); ++i) {
     const source_member& m = s.members[i];
@@ -318,8 +316,8 @@ likeness compare_reference(const std::byte* p, const zarr_element& e, const look
   return likeness::different;
 }
 
-likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, const lookup& address_of,
-                         difference& d) {
+likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e,
+                         const lookup& address_of, difference& d) {
   switch (s.kind) {
     case source_kind::integer:
     case source_kind::bitfield:
@@ -357,13 +355,18 @@ std::size_t utf8_length(std::string_view text) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = at(0);
   if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  const std::size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
   if (length == 0 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((at(i) & 0xC0) != 0x80) return 0;
   }
   // overlong forms, surrogates and numbers past the last character
-  if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) >= 0xA0) || (lead == 0xF0 && at(1) < 0x90) || (lead == 0xF4 && at(1) >= 0x90)) return 0;
+  if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) >= 0xA0) || (lead == 0xF0 && at(1) < 0x90) ||
+      (lead == 0xF4 && at(1) >= 0x90))
+    return 0;
   return length;
 }
 

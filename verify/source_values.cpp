@@ -65,9 +65,9 @@ bool is_ieee(hid_t type, std::size_t size) {
   const H5T_order_t order = H5Tget_order(type);
   if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return false;
   const std::size_t wanted = size == 2 ? 5 : size == 4 ? 8 : size == 8 ? 11 : 0;
-  return wanted != 0 && exponent_size == wanted && mantissa == 0 && mantissa_size == 8 * size - 1 - wanted && exponent == mantissa_size &&
-         sign == 8 * size - 1 && H5Tget_precision(type) == 8 * size && H5Tget_norm(type) == H5T_NORM_IMPLIED &&
-         H5Tget_ebias(type) == (std::size_t{1} << (wanted - 1)) - 1;
+  return wanted != 0 && exponent_size == wanted && mantissa == 0 && mantissa_size == 8 * size - 1 - wanted &&
+         exponent == mantissa_size && sign == 8 * size - 1 && H5Tget_precision(type) == 8 * size &&
+         H5Tget_norm(type) == H5T_NORM_IMPLIED && H5Tget_ebias(type) == (std::size_t{1} << (wanted - 1)) - 1;
 }
 
 source_type describe_float(hid_t type) {
@@ -78,7 +78,8 @@ source_type describe_float(hid_t type) {
   t.exact = is_ieee(type, size);
   t.size = t.exact ? size : sizeof(double);
   t.name = (t.exact ? "float" : "a float of ") + std::to_string(8 * size) + (t.exact ? "" : " bits");
-  if (!t.exact && (size > 8 || H5Tget_precision(type) > 64)) return unsupported("floats of " + std::to_string(8 * size) + " bits");
+  if (!t.exact && (size > 8 || H5Tget_precision(type) > 64))
+    return unsupported("floats of " + std::to_string(8 * size) + " bits");
   return t;
 }
 
@@ -133,7 +134,8 @@ source_type describe_array(hid_t type, unsigned depth) {
     t.dims.push_back(dims[i]);
     if (__builtin_mul_overflow(count, dims[i], &count)) return unsupported("an array type of absurd size");
   }
-  if (__builtin_mul_overflow(count, m.type.size, &t.size) || t.size > (1u << 30)) return unsupported("an array type of more than 1 GiB");
+  if (__builtin_mul_overflow(count, m.type.size, &t.size) || t.size > (1u << 30))
+    return unsupported("an array type of more than 1 GiB");
   t.name = "an array of " + m.type.name;
   t.members.push_back(std::move(m));
   return t;
@@ -281,7 +283,8 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   if (size.empty()) {
     memory_space = checked(H5Screate(H5S_SCALAR), "cannot make a dataspace");
   } else {
-    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, from.data(), nullptr, size.data(), nullptr), "cannot select a block");
+    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, from.data(), nullptr, size.data(), nullptr),
+          "cannot select a block");
     memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
   }
   live_ = elements;

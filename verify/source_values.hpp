@@ -50,13 +50,13 @@ enum class source_kind {
   integer,
   bitfield,
   floating,
-  text,           // fixed length
+  text,  // fixed length
   variable_text,
   opaque,
   compound,
   array,
-  reference,      // to objects
-  sequence,       // variable length, not text
+  reference,  // to objects
+  sequence,   // variable length, not text
   unsupported,
 };
 
@@ -65,18 +65,18 @@ struct source_member;
 // A datatype of the file, and the memory type that its elements are read in.
 struct source_type {
   source_kind kind = source_kind::unsupported;
-  std::size_t size = 0;        // bytes of an element in memory
+  std::size_t size = 0;  // bytes of an element in memory
   bool is_signed = false;
-  bool exact = true;           // memory has the very bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
-  bool is_bool = false;        // h5py's boolean: an enum FALSE = 0, TRUE = 1
+  bool exact = true;     // memory has the very bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
+  bool is_bool = false;  // h5py's boolean: an enum FALSE = 0, TRUE = 1
   bool is_enum = false;
-  bool swapped = false;        // numbers: the file has the other byte order
+  bool swapped = false;  // numbers: the file has the other byte order
   H5T_str_t padding = H5T_STR_NULLTERM;
   std::vector<source_member> members;  // compound; array and sequence: one, the base
   std::vector<std::uint64_t> dims;     // array
-  std::string name;            // for sentences
+  std::string name;                    // for sentences
 
-  bool has_variable_parts() const;     // memory that libhdf5 allocates
+  bool has_variable_parts() const;  // memory that libhdf5 allocates
 };
 
 struct source_member {

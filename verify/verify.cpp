@@ -29,14 +29,14 @@ struct link {
 
 struct object {
   H5O_type_t type = H5O_TYPE_UNKNOWN;
-  std::string path;               // one of them
-  haddr_t parent = HADDR_UNDEF;   // the group of that path
-  std::vector<link> links;        // of a group: its hard links
-  std::string reason;             // why the group cannot be listed, where it cannot
+  std::string path;              // one of them
+  haddr_t parent = HADDR_UNDEF;  // the group of that path
+  std::vector<link> links;       // of a group: its hard links
+  std::string reason;            // why the group cannot be listed, where it cannot
   bool in_store = false;
-  bool wanted = false;            // under one of its paths
-  bool unwanted = false;          // under another
-  bool disclaimed = false;        // the store says that it was not wanted, under one of its paths
+  bool wanted = false;      // under one of its paths
+  bool unwanted = false;    // under another
+  bool disclaimed = false;  // the store says that it was not wanted, under one of its paths
 };
 
 struct name_and_type {
@@ -83,7 +83,8 @@ class walk {
       if (o.wanted && !o.in_store && o.type != H5O_TYPE_NAMED_DATATYPE) add_missing(o);
     }
     if (!part_.empty()) add_rest();
-    std::stable_sort(result_.findings.begin(), result_.findings.end(), [](const finding& a, const finding& b) { return a.path < b.path; });
+    std::stable_sort(result_.findings.begin(), result_.findings.end(),
+                     [](const finding& a, const finding& b) { return a.path < b.path; });
     return std::move(result_);
   }
 
@@ -127,10 +128,13 @@ class walk {
   result result_;
 };
 
-std::string child_path(const std::string& parent, const std::string& name) { return parent == "/" ? "/" + name : parent + "/" + name; }
+std::string child_path(const std::string& parent, const std::string& name) {
+  return parent == "/" ? "/" + name : parent + "/" + name;
+}
 
 void walk::list_source() {
-  const handle root = checked(H5Oopen(file_.get(), top_.c_str(), H5P_DEFAULT), top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
+  const handle root = checked(H5Oopen(file_.get(), top_.c_str(), H5P_DEFAULT),
+                              top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
   H5O_info_t info;
   check(H5Oget_info(root.get(), &info), "cannot open the root group");
   root_ = info.addr;
@@ -148,7 +152,8 @@ void walk::list_source() {
     if (at_) at_(group.path);
     list_group(address, group);
     for (const link& l : group.links) {
-      if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP && objects_[l.target].path == child_path(group.path, l.name)) {
+      if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP &&
+          objects_[l.target].path == child_path(group.path, l.name)) {
         groups.push_back(l.target);
       }
     }
@@ -208,7 +213,8 @@ void walk::select() {
     const object& group = *brought.front();
     brought.pop_front();
     for (const link& l : group.links) {
-      if (l.target != HADDR_UNDEF && !wanted_.excludes(conversion::shown(child_path(group.path, l.name)))) want(objects_[l.target]);
+      if (l.target != HADDR_UNDEF && !wanted_.excludes(conversion::shown(child_path(group.path, l.name))))
+        want(objects_[l.target]);
     }
   }
 }
@@ -276,12 +282,13 @@ void walk::pair_group(const object& group, const std::string& path, const store_
 void walk::check_metadata(const store_folder& folder, finding& f) const {
   if (const std::string older = older_metadata(folder); !older.empty()) {
     f.outcome = verdict::unchecked;
-    f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared; readers may take either";
+    f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
+               "), which were not compared; readers may take either";
   }
   for (const std::string& path : differing_consolidated(folder)) {
     f.outcome = verdict::unchecked;
-    f.reason = "has consolidated metadata in the store that say other than the zarr.json of " + store_path(path.empty() ? folder : folder / path) +
-               ", which was compared; readers may take either";
+    f.reason = "has consolidated metadata in the store that say other than the zarr.json of " +
+               store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may take either";
     return;
   }
 }
@@ -300,7 +307,8 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   try {
     if (const auto other = conversion::look_beside(dataset.get(), *gate_); !other.obstacle.empty() || other.refused > 0) {
       f.outcome = verdict::unreadable;
-      f.reason = "cannot be read: " + (other.obstacle.empty() ? "one of its sources must not be: " + other.why_refused : other.obstacle);
+      f.reason =
+          "cannot be read: " + (other.obstacle.empty() ? "one of its sources must not be: " + other.why_refused : other.obstacle);
       return add(std::move(f));
     }
   } catch (const h5::failure& e) {
@@ -310,7 +318,12 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   }
   const comparison::lookup find_address = [this](const std::string& p) { return address_of(p); };
   if (at_) at_(path);
-  dataset_comparison c(dataset.get(), find_address, [&] { if (at_) at_(path); }, f);
+  dataset_comparison c(
+      dataset.get(), find_address,
+      [&] {
+    if (at_) at_(path);
+      },
+      f);
   c.run(folder);
   for (const store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
   result_.elements += c.elements();
@@ -329,7 +342,9 @@ void walk::add_missing(const object& o) {
     f.reason = "is not in the store; one of its paths is selected, and another is not";
   } else if (o.disclaimed) {
     f.outcome = verdict::unchecked;
-    f.reason = "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same --include and --exclude where that is so";
+    f.reason =
+        "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same --include and "
+        "--exclude where that is so";
     const auto above = objects_.find(o.parent);
     if (above != objects_.end() && disclaimed(above->second)) {  // the group stands for all below it
       ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
@@ -345,8 +360,10 @@ void walk::add_rest() {
   f.store_path = "/";
   f.kind = "group";
   f.outcome = verdict::unchecked;
-  f.reason = "was not compared but for " + part_ + ", which the store says itself (zarrbits.selection) that it was made of; name it behind the file, as in in.h5:" +
-             part_ + ", where that is so";
+  f.reason =
+      "was not compared but for " + part_ +
+      ", which the store says itself (zarrbits.selection) that it was made of; name it behind the file, as in in.h5:" + part_ +
+      ", where that is so";
   add(std::move(f));
 }
 
@@ -372,9 +389,12 @@ bool result::failed() const noexcept {
 }
 
 bool result::incomplete() const noexcept {
-  return !only_in_store.empty() || std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
+  return !only_in_store.empty() ||
+         std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
 }
 
-result compare_file(const std::string& source, const store_folder& store, const scope& wanted, const told& at) { return walk(source, store, wanted, at).run(); }
+result compare_file(const std::string& source, const store_folder& store, const scope& wanted, const told& at) {
+  return walk(source, store, wanted, at).run();
+}
 
 }  // namespace zarrbits::verify

@@ -62,7 +62,9 @@ buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::by
   return out;
 }
 
-bool knows_bitshuffle(std::span<const unsigned> values) { return values.size() >= 5 && (values[4] == 0 || values[4] == 2 || values[4] == 3); }
+bool knows_bitshuffle(std::span<const unsigned> values) {
+  return values.size() >= 5 && (values[4] == 0 || values[4] == 2 || values[4] == 3);
+}
 
 std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in) {
   if (values.size() <= 4 || values[4] == 0) return in.size();

@@ -45,7 +45,8 @@ buffer bzip2_stream(std::span<const std::byte> bytes, int level) {
   const auto size = static_cast<unsigned>(as_int(bytes.size(), "bzip2"));
   buffer out(bytes.size() + bytes.size() / 100 + 600);  // bzip2's own bound
   auto made = static_cast<unsigned>(out.size());
-  if (BZ2_bzBuffToBuffCompress(reinterpret_cast<char*>(out.data()), &made, const_cast<char*>(reinterpret_cast<const char*>(bytes.data())), size, level, 0, 0) != BZ_OK) {
+  if (BZ2_bzBuffToBuffCompress(reinterpret_cast<char*>(out.data()), &made,
+                               const_cast<char*>(reinterpret_cast<const char*>(bytes.data())), size, level, 0, 0) != BZ_OK) {
     throw std::bad_alloc();
   }
   out.resize(made);

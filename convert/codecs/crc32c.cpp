@@ -32,8 +32,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   const auto at = [&](std::size_t i) { return std::to_integer<std::uint32_t>(bytes[i]); };
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
     sum ^= at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;
-    sum = tables[7][sum & 0xFF] ^ tables[6][sum >> 8 & 0xFF] ^ tables[5][sum >> 16 & 0xFF] ^ tables[4][sum >> 24] ^ tables[3][at(4)] ^ tables[2][at(5)] ^
-          tables[1][at(6)] ^ tables[0][at(7)];
+    sum = tables[7][sum & 0xFF] ^ tables[6][sum >> 8 & 0xFF] ^ tables[5][sum >> 16 & 0xFF] ^ tables[4][sum >> 24] ^
+          tables[3][at(4)] ^ tables[2][at(5)] ^ tables[1][at(6)] ^ tables[0][at(7)];
   }
   for (const std::byte b : bytes) sum = sum >> 8 ^ tables[0][(sum ^ std::to_integer<std::uint32_t>(b)) & 0xFF];
   return ~sum;

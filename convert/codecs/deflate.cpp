@@ -63,7 +63,9 @@ buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_
     exact = true;
   }
   used = zlib.size() - in_left - z.avail_in;
-  const std::string why = z.msg ? z.msg : status == Z_STREAM_END ? "another length than the chunk" : "it ends too early or makes too much";
+  const std::string why = z.msg                    ? z.msg
+                          : status == Z_STREAM_END ? "another length than the chunk"
+                                                   : "it ends too early or makes too much";
   if (!exact) throw damaged_chunk("deflate: " + why);
   return out;
 }
@@ -84,7 +86,8 @@ buffer zlib_stream(std::span<const std::byte> bytes, int level) {
   if (bytes.size() >= 0x7FFFFFFFU) throw damaged_chunk("a chunk of 2 GiB, which zlib's readers do not take");
   uLongf size = compressBound(static_cast<uLong>(bytes.size()));
   buffer out(size);
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()), level) != Z_OK) {
+  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
+                static_cast<uLong>(bytes.size()), level) != Z_OK) {
     throw std::bad_alloc();
   }
   out.resize(size);

@@ -18,8 +18,8 @@ void put_length(buffer& out, std::size_t size) {
 }  // namespace
 
 void lz4_block(std::span<const std::byte> in, std::span<std::byte> out) {
-  const int n = LZ4_decompress_safe(reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out.data()), as_int(in.size(), "lz4"),
-                                    as_int(out.size(), "lz4"));
+  const int n = LZ4_decompress_safe(reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out.data()),
+                                    as_int(in.size(), "lz4"), as_int(out.size(), "lz4"));
   if (n < 0) throw damaged_chunk("lz4: a block that cannot be decoded");
   if (static_cast<std::size_t>(n) != out.size()) throw damaged_chunk("lz4: a block is shorter than announced");
 }
@@ -45,8 +45,8 @@ buffer numcodecs_lz4(std::span<const std::byte> bytes) {
   if (bytes.size() > LZ4_MAX_INPUT_SIZE) throw damaged_chunk("a chunk of 2 GiB, which LZ4 does not take");
   buffer out(4 + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(bytes.size()))));
   put_length(out, bytes.size());
-  const int n = LZ4_compress_default(reinterpret_cast<const char*>(bytes.data()), reinterpret_cast<char*>(out.data() + 4), static_cast<int>(bytes.size()),
-                                     static_cast<int>(out.size() - 4));
+  const int n = LZ4_compress_default(reinterpret_cast<const char*>(bytes.data()), reinterpret_cast<char*>(out.data() + 4),
+                                     static_cast<int>(bytes.size()), static_cast<int>(out.size() - 4));
   if (n <= 0) throw std::runtime_error("LZ4 cannot compress a chunk");
   out.resize(4 + static_cast<std::size_t>(n));
   return out;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An LZO1X stream is a list of instructions. Each but a run of literals copies bytes that were made before, and says in its two lowest bits
-// how many literals (0 to 3) follow it at once. What an instruction below 16 means depends on what came before it. D, S: bits of the
-// distance and of the number of literals; H: the next byte; W: the next two, little-endian; "+ more": the length goes on, see below.
+// An LZO1X stream is a list of instructions. Each but a run of literals copies bytes that were made before, and says in its two
+// lowest bits how many literals (0 to 3) follow it at once. What an instruction below 16 means depends on what came before it. D,
+// S: bits of the distance and of the number of literals; H: the next byte; W: the next two, little-endian; "+ more": the length
+// goes on, see below.
 //
 //   1LLDDDSS H   copy 5 + L from 1 + D + 8 H
 //   01LDDDSS H   copy 3 + L from 1 + D + 8 H
@@ -12,8 +13,8 @@
 //   0000DDSS H   after 1 to 3 literals: copy 2 from 1 + D + 4 H
 //   0000DDSS H   after a run of literals: copy 3 from 2049 + D + 4 H
 //
-// "more": a number of zeros, 255 each, and a byte that is not zero. The first byte of a stream may also be 18 to 255: that many literals, less 17.
-// (The format as the Linux kernel's Documentation/staging/lzo.rst describes it.)
+// "more": a number of zeros, 255 each, and a byte that is not zero. The first byte of a stream may also be 18 to 255: that many
+// literals, less 17. (The format as the Linux kernel's Documentation/staging/lzo.rst describes it.)
 //
 #include "convert/codecs/lzo.hpp"
 
@@ -130,7 +131,8 @@ std::uint32_t little(std::span<const std::byte> in) {
 }
 
 std::uint32_t adler(std::span<const std::byte> bytes) {
-  return static_cast<std::uint32_t>(adler32_z(adler32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return static_cast<std::uint32_t>(
+      adler32_z(adler32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace
@@ -141,7 +143,8 @@ buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most) {
   const auto rest = stream.rest();
   if (rest.empty()) return out;  // tables of PyTables 0.4 and before
   if (rest.size() != 8) throw damaged_chunk("lzo: something follows its end");
-  if (little(rest.subspan(4)) != (out.size() & 0xFFFFFFFFU)) throw damaged_chunk("lzo: it makes another length than it announces");
+  if (little(rest.subspan(4)) != (out.size() & 0xFFFFFFFFU))
+    throw damaged_chunk("lzo: it makes another length than it announces");
   if (little(rest) != adler(out)) throw damaged_chunk("lzo: the checksum is wrong");
   return out;
 }

@@ -78,7 +78,8 @@ class nbit_decoder {
     for (std::uint64_t high = std::uint64_t{first} + precision; high > first;) {
       const std::uint64_t low = std::max<std::uint64_t>(first, (high - 1) / 8 * 8);
       const auto i = static_cast<std::size_t>(low / 8);
-      out[order == 0 ? i : out.size() - 1 - i] |= static_cast<std::byte>(bits_.byte(static_cast<unsigned>(high - low)) << (low % 8));
+      out[order == 0 ? i : out.size() - 1 - i] |=
+          static_cast<std::byte>(bits_.byte(static_cast<unsigned>(high - low)) << (low % 8));
       high = low;
     }
   }
@@ -96,7 +97,8 @@ buffer undo_nbit(std::span<const unsigned> v, buffer in, std::size_t size) {
   if (v.size() >= 2 && v[1] != 0) return in;  // nothing was to be gained
   if (v.size() < 5 || v[0] != v.size()) throw damaged_chunk("nbit: parameters that fit no datatype");
   const std::size_t element = v[4];
-  if (element == 0 || size % element != 0 || v[2] != size / element) throw damaged_chunk("nbit: it has another length than the chunk");
+  if (element == 0 || size % element != 0 || v[2] != size / element)
+    throw damaged_chunk("nbit: it has another length than the chunk");
   buffer out(size);
   nbit_decoder decoder(v, in);
   for (std::size_t at = 0; at < size; at += element) decoder.element(std::span(out).subspan(at, element));

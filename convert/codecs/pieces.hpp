@@ -33,7 +33,8 @@ inline std::span<const std::byte> take(std::span<const std::byte>& in, std::uint
 
 // For libraries whose lengths are int.
 inline int as_int(std::size_t n, const char* who) {
-  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw damaged_chunk(std::string(who) + ": longer than it can be");
+  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw damaged_chunk(std::string(who) + ": longer than it can be");
   return static_cast<int>(n);
 }
 

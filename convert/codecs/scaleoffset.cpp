@@ -37,8 +37,8 @@ buffer undo_scaleoffset(std::span<const unsigned> v, buffer in, std::size_t size
   const std::size_t element = v[4];
   const bool is_float = v[3] == 1;
   const auto scale = static_cast<int>(v[1]);
-  if (v[3] > 1 || v[0] != (is_float ? 0U : 2U) || (element != 1 && element != 2 && element != 4 && element != 8) || (is_float && element < 4) ||
-      v[6] > 1) {
+  if (v[3] > 1 || v[0] != (is_float ? 0U : 2U) || (element != 1 && element != 2 && element != 4 && element != 8) ||
+      (is_float && element < 4) || v[6] > 1) {
     fail("parameters that fit no datatype");
   }
   if (!is_float && scale == static_cast<int>(8 * element)) return in;  // nothing was to be gained

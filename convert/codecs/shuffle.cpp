@@ -22,7 +22,8 @@ buffer unshuffle(const buffer& in, std::size_t element) {
   for (std::size_t b = 0; b < element; ++b) {
     for (std::size_t i = 0; i < n; ++i) out[i * element + b] = in[b * n + i];
   }
-  std::copy(in.begin() + static_cast<std::ptrdiff_t>(n * element), in.end(), out.begin() + static_cast<std::ptrdiff_t>(n * element));
+  std::copy(in.begin() + static_cast<std::ptrdiff_t>(n * element), in.end(),
+            out.begin() + static_cast<std::ptrdiff_t>(n * element));
   return out;
 }
 

@@ -19,7 +19,9 @@ buffer undo_zstd(std::span<const std::byte> in, std::size_t size) {
   return out;
 }
 
-std::size_t zstd_size(std::span<const std::byte> in) { return static_cast<std::size_t>(ZSTD_getFrameContentSize(in.data(), in.size())); }
+std::size_t zstd_size(std::span<const std::byte> in) {
+  return static_cast<std::size_t>(ZSTD_getFrameContentSize(in.data(), in.size()));
+}
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level) {
   buffer out(ZSTD_compressBound(bytes.size()));

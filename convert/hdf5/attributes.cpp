@@ -24,18 +24,20 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
 }
 
 bool hidden(const std::string& name, bool scale) {
-  constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST",      "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid",
-                                                   "_Netcdf4Coordinates", "_nc3_strict"};
+  constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
+                                                   "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
   if (std::find(internal.begin(), internal.end(), name) != internal.end()) return true;
   return scale && (name == "CLASS" || name == "NAME");  // elsewhere, as in PyTables files, they are the user's
 }
 
-// Bytes of memory that a value takes at most until it is written, for each byte of it: JSON as a tree and as text, and copies of both.
+// Bytes of memory that a value takes at most until it is written, for each byte of it: JSON as a tree and as text, and copies of
+// both.
 constexpr std::uint64_t json_of_a_number = 96, json_of_a_byte = 6;  // a control character is \u0001
 
 std::uint64_t json_factor(const type_tree& t) {
   std::uint64_t most = t.kind == type_class::text || t.kind == type_class::opaque ? json_of_a_byte : 0;
-  if (t.parts.empty() && most == 0) most = json_of_a_number / std::max<std::size_t>(t.kind == type_class::complex ? t.size / 2 : t.size, 1);
+  if (t.parts.empty() && most == 0)
+    most = json_of_a_number / std::max<std::size_t>(t.kind == type_class::complex ? t.size / 2 : t.size, 1);
   for (const type_tree& p : t.parts) most = std::max(most, json_factor(p));
   return std::max<std::uint64_t>(most, 1);
 }
@@ -57,7 +59,9 @@ std::uint64_t json_memory(const json& j) {
 struct attribute_room {
   std::uint64_t all, left;
   void take(std::uint64_t bytes) {
-    if (bytes > left) throw h5::failure("as JSON it would take more than what is left of " + human_bytes(all) + " for the attributes of an object; give more --memory");
+    if (bytes > left)
+      throw h5::failure("as JSON it would take more than what is left of " + human_bytes(all) +
+                        " for the attributes of an object; give more --memory");
     left -= bytes;
   }
 };
@@ -67,12 +71,14 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) { return product(std::vect
 // The values of an attribute in memory, with what HDF5 allocated for them.
 class attribute_values {
  public:
-  attribute_values(hid_t attribute, const type_tree& type, attribute_room& room) : type_(type), space_(H5Aget_space(attribute), "tell a dataspace") {
+  attribute_values(hid_t attribute, const type_tree& type, attribute_room& room)
+      : type_(type), space_(H5Aget_space(attribute), "tell a dataspace") {
     null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
     if (null_) return;
     dims_ = h5::extent(space_);
     const std::uint64_t n = product(dims_);
-    if (n > largest_attribute / std::max<std::size_t>(type.size, 1)) throw h5::failure("it is larger than " + human_bytes(largest_attribute));
+    if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
+      throw h5::failure("it is larger than " + human_bytes(largest_attribute));
     const std::uint64_t factor = json_factor(type);
     if (holds_variable(type) && n > 0) {
       // each string is somewhere in the file, so that few of them in a small one need not be counted
@@ -101,7 +107,8 @@ class attribute_values {
     return t.kind == type_class::array ? times(all, product(t.dims)) : all;
   }
   static bool single_level(const type_tree& t) {
-    return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& p) { return t.kind == type_class::sequence ? !holds_variable(p) : single_level(p); });
+    return std::all_of(t.parts.begin(), t.parts.end(),
+                       [&](const type_tree& p) { return t.kind == type_class::sequence ? !holds_variable(p) : single_level(p); });
   }
   const std::vector<hsize_t>& dims() const { return dims_; }
   std::size_t count() const { return bytes_.size() / type_.size; }
@@ -115,7 +122,8 @@ class attribute_values {
   bool null_ = false, filled_ = false;
 };
 
-json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at, reference_reader& references, attribute_room& room) {
+json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at,
+            reference_reader& references, attribute_room& room) {
   if (level == values.dims().size()) {
     json value = value_json(type, values.at(at++), references);
     if (holds_regions(type) || holds_variable(type)) room.take(json_memory(value));  // others are counted already
@@ -132,7 +140,8 @@ std::vector<std::byte> zero_element(const type_tree& t) { return std::vector<std
 json xarray_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const json& plain) {
   if (v.null() || v.count() != 1 || v.dims().size() > 1) return nullptr;
   const json& scalar = plain.is_array() && v.dims().size() == 1 ? plain[0] : plain;
-  const bool number = type.kind == type_class::integer || type.kind == type_class::floating || type.kind == type_class::enumeration;
+  const bool number =
+      type.kind == type_class::integer || type.kind == type_class::floating || type.kind == type_class::enumeration;
   if (array.kind == type_class::floating && type.kind == type_class::floating) return float64_base64(type, v.at(0));
   if (array.kind == type_class::floating && number) {
     const h5::handle memory(H5Tcopy(H5T_IEEE_F64LE), "copy a type");

@@ -15,15 +15,17 @@
 
 namespace zarrbits::conversion {
 
-// All attributes of an object as one JSON object. Each gets an entry in the report. Those that are HDF5's own business (dimension scales,
-// netCDF's bookkeeping) are left out. `array_type`: the element type, where the object becomes an array ("_FillValue" follows it).
+// All attributes of an object as one JSON object. Each gets an entry in the report. Those that are HDF5's own business (dimension
+// scales, netCDF's bookkeeping) are left out. `array_type`: the element type, where the object becomes an array ("_FillValue"
+// follows it).
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
                         std::uint64_t memory, std::vector<converted_object>& report);
 
 // The strings of an attribute; empty where it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);
 
-// True where values of `stored` type do not come back from `memory`; padding bits do not count. `values` holds `count` stored values.
+// True where values of `stored` type do not come back from `memory`; padding bits do not count. `values` holds `count` stored
+// values.
 bool conversion_loses(hid_t stored, hid_t memory, const std::vector<std::byte>& values, std::size_t count);
 
 }  // namespace zarrbits::conversion

@@ -103,8 +103,15 @@ namespace {
 // Shards `first` to `last` (not itself) of a grid, in C order, in boxes: what is not wanted of a box goes at once.
 class box_walk {
  public:
-  box_walk(const chunk_grid& shards, std::uint64_t first, std::uint64_t last, const box_test& wanted, const std::function<bool(const std::vector<hsize_t>&)>& visit)
-      : shards_(shards), first_(first), last_(last), wanted_(wanted), visit_(visit), at_(shards.rank(), 0), below_(shards.rank(), 1) {
+  box_walk(const chunk_grid& shards, std::uint64_t first, std::uint64_t last, const box_test& wanted,
+           const std::function<bool(const std::vector<hsize_t>&)>& visit)
+      : shards_(shards),
+        first_(first),
+        last_(last),
+        wanted_(wanted),
+        visit_(visit),
+        at_(shards.rank(), 0),
+        below_(shards.rank(), 1) {
     for (std::size_t d = shards.rank(); d-- > 1;) below_[d - 1] = below_[d] * shards.along(d);
   }
   // Along dimension d, from `low` to `high` (not itself), of which `before` shards come before. False: it is over.
@@ -141,7 +148,8 @@ class box_walk {
 };
 
 // The chunks of one shard, in C order. False: it is over.
-bool for_each_of_shard(const chunk_grid& shards, const std::vector<hsize_t>& shard, const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+bool for_each_of_shard(const chunk_grid& shards, const std::vector<hsize_t>& shard,
+                       const std::function<bool(const std::vector<hsize_t>&)>& visit) {
   const std::size_t rank = shards.rank();
   std::vector<hsize_t> begin(rank), end(rank), at(rank);
   for (std::size_t d = 0; d < rank; ++d) {
@@ -161,7 +169,8 @@ bool for_each_of_shard(const chunk_grid& shards, const std::vector<hsize_t>& sha
 
 }  // namespace
 
-void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
+                    const std::function<bool(const std::vector<hsize_t>&)>& visit) {
   if (count == 0) return;
   std::vector<hsize_t> shard = shards.at(first);
   for (std::uint64_t i = 0; i < count && for_each_of_shard(shards, shard, visit); ++i) shards.next(shard);

@@ -43,14 +43,16 @@ inline std::vector<std::uint64_t> key_numbers(std::span<const hsize_t> at) { ret
 // Product, or the largest number where it does not fit.
 std::uint64_t product(std::span<const hsize_t> numbers);
 
-// The shards of a grid of chunks are again a grid, over the chunks: its `shape` is how many chunks there are along each dimension, its `chunk`
-// how many of them a shard has. Without shards each chunk is one.
+// The shards of a grid of chunks are again a grid, over the chunks: its `shape` is how many chunks there are along each
+// dimension, its `chunk` how many of them a shard has. Without shards each chunk is one.
 chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_shard = {});
-// The number of chunks in `count` shards from number `first` in C order; and a call for each, shard by shard and in each in C order, until
-// `visit` returns false.
+// The number of chunks in `count` shards from number `first` in C order; and a call for each, shard by shard and in each in C
+// order, until `visit` returns false.
 std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
-void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const std::function<bool(const std::vector<hsize_t>& at)>& visit);
-// Those that are wanted alone: `wanted` tells whether there is any in a box of chunks, so that the others need not be walked one by one.
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
+                    const std::function<bool(const std::vector<hsize_t>& at)>& visit);
+// Those that are wanted alone: `wanted` tells whether there is any in a box of chunks, so that the others need not be walked one
+// by one.
 using box_test = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
 void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
                            const std::function<bool(const std::vector<hsize_t>&)>& visit);

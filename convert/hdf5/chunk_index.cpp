@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// H5Dget_chunk_info costs time that grows with the number of chunks *each call* (hours for 262,144 chunks), and libhdf5 1.10.8 has no
-// H5Dchunk_iter. H5Dget_chunk_storage_size looks one chunk up in the index: walking the whole grid with it is linear. It is also
-// right where the functions that list chunks are not: for extensible-array indexes whose unlimited dimension is not the first,
-// they report wrong coordinates. Only grids that are nearly empty and far too large to walk are listed.
+// H5Dget_chunk_info costs time that grows with the number of chunks *each call* (hours for 262,144 chunks), and libhdf5 1.10.8
+// has no H5Dchunk_iter. H5Dget_chunk_storage_size looks one chunk up in the index: walking the whole grid with it is linear. It
+// is also right where the functions that list chunks are not: for extensible-array indexes whose unlimited dimension is not the
+// first, they report wrong coordinates. Only grids that are nearly empty and far too large to walk are listed.
 //
 #include "convert/hdf5/chunk_index.hpp"
 
@@ -16,9 +16,9 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t saturated = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t walk_limit = 1 << 22;      // chunks; a walk of these takes seconds
-constexpr std::uint64_t walk_per_stored = 64;      // or so many for each that is stored
-constexpr std::uint64_t list_limit = 20000;        // listing is quadratic
+constexpr std::uint64_t walk_limit = 1 << 22;  // chunks; a walk of these takes seconds
+constexpr std::uint64_t walk_per_stored = 64;  // or so many for each that is stored
+constexpr std::uint64_t list_limit = 20000;    // listing is quadratic
 
 }  // namespace
 
@@ -40,7 +40,8 @@ hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
   return H5Dget_chunk_storage_size(dataset, first.data(), &size) < 0 ? 0 : size;
 }
 
-void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
+                        const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
   const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
   hsize_t stored = 0;
   h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
@@ -71,7 +72,8 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
     std::vector<hsize_t> shard = shards.chunk_of(at);
     all.push_back({std::move(shard), std::move(at), size});
   }
-  std::sort(all.begin(), all.end(), [](const listed& a, const listed& b) { return std::tie(a.shard, a.at) < std::tie(b.shard, b.at); });
+  std::sort(all.begin(), all.end(),
+            [](const listed& a, const listed& b) { return std::tie(a.shard, a.at) < std::tie(b.shard, b.at); });
   for (const listed& c : all) {
     if (!visit(c.at, c.size)) return;
   }
@@ -79,8 +81,8 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
 
 }  // namespace
 
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
-                           const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
+                           std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
   if (count == 0) return;
   // parts are asked for of grids that can be walked: to ask again for each would count all chunks each time
   if (count == shards.chunks() && !can_be_walked(grid, dataset)) {
@@ -94,7 +96,8 @@ void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_gr
   H5Eclear2(H5E_DEFAULT);
 }
 
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
+                           const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
   const chunk_grid shards = shards_of(grid);
   for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const std::vector<hsize_t>& at, hsize_t size) {
     visit(at, size);

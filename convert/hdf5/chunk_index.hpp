@@ -17,9 +17,11 @@ namespace zarrbits::conversion {
 // False where the dataset's chunks are few in a grid that is far too large to be walked: they are listed, not looked up.
 bool can_be_walked(const chunk_grid& grid, hid_t dataset);
 
-// for_each_chunk() for the chunks that are stored, with their stored size in bytes. Where the grid cannot be walked, all shards have to be asked for.
-// Throws h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds h5::lock, or is alone.
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
+// for_each_chunk() for the chunks that are stored, with their stored size in bytes. Where the grid cannot be walked, all shards
+// have to be asked for. Throws h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds
+// h5::lock, or is alone.
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
+                           std::uint64_t count,
                            const std::function<bool(const std::vector<hsize_t>& at, hsize_t stored_size)>& visit);
 
 // For all chunks, without shards.

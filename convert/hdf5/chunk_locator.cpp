@@ -54,7 +54,8 @@ struct chunk_locator::driver {
     H5FD_t base;  // libhdf5's; it comes first
     settings how;
     struct handle_type {
-      int descriptor;  // of the driver below, -1 for S3; first, for libhdf5 takes a handle for a pointer to one where it opens a symbolic link
+      int descriptor;  // of the driver below, -1 for S3; first, for libhdf5 takes a handle for a pointer to one where it opens a
+                       // symbolic link
       file* whole;
     } handle;
     H5FD_t* below;
@@ -64,8 +65,8 @@ struct chunk_locator::driver {
     file_state opened;
     std::string name;
   };
-  // libhdf5's functions for users, which drivers are handed on with, forget the errors that came before: a file that cannot be opened is closed by one
-  // of them, and why it could not be would be lost.
+  // libhdf5's functions for users, which drivers are handed on with, forget the errors that came before: a file that cannot be
+  // opened is closed by one of them, and why it could not be would be lost.
   struct kept_errors {
     hid_t stack = H5Eget_current_stack();
     ~kept_errors() {
@@ -125,7 +126,8 @@ struct chunk_locator::driver {
     *flags = 0;  // before a file is open
     if (!f) return 0;
     const herr_t status = H5FDquery(below(f), flags) < 0 ? -1 : 0;
-    // of both buffers libhdf5 notes before it reads that they hold what was asked for; after a failure they serve what nobody read
+    // of both buffers libhdf5 notes before it reads that they hold what was asked for; after a failure they serve what nobody
+    // read
     *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
     return status;
   }
@@ -163,8 +165,9 @@ struct chunk_locator::driver {
     return -1;
   }
   static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
-  // Nothing is written; a read-only or network mount that knows no locks must not stand in the way. The property for that does not go on to the files
-  // that libhdf5 opens for this one: it then refuses to open it a second time, as the source of a virtual dataset of its own.
+  // Nothing is written; a read-only or network mount that knows no locks must not stand in the way. The property for that does
+  // not go on to the files that libhdf5 opens for this one: it then refuses to open it a second time, as the source of a virtual
+  // dataset of its own.
   static herr_t lock(H5FD_t*, hbool_t) { return 0; }
   static herr_t unlock(H5FD_t*) { return 0; }
 
@@ -221,7 +224,8 @@ chunk_locator::chunk_locator(hid_t file) noexcept {
 
 int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
 
-std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element, unsigned& mask) const noexcept {
+std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element,
+                                                        unsigned& mask) const noexcept {
   if (!file_) return {};
   auto& f = *static_cast<driver::file*>(file_);
   f.locating = true;

@@ -2,12 +2,14 @@
 //
 // Where in the file the bytes of a chunk are, so that they can be read (or copied by the kernel) without libhdf5 and its lock.
 //
-// libhdf5's functions that tell a chunk's address take time that grows with the number of chunks each call, and are wrong for some indexes
-// (chunk_index.cpp). H5Dread_chunk is neither. So the file is opened with a driver of ours, which hands everything on to libhdf5's own (sec2); asked for
-// an address, it lets H5Dread_chunk look the chunk up, and notes what would have been read instead of reading it.
+// libhdf5's functions that tell a chunk's address take time that grows with the number of chunks each call, and are wrong for
+// some indexes (chunk_index.cpp). H5Dread_chunk is neither. So the file is opened with a driver of ours, which hands everything
+// on to libhdf5's own (sec2); asked for an address, it lets H5Dread_chunk look the chunk up, and notes what would have been read
+// instead of reading it.
 //
-// The driver reads by itself: sec2 makes zeros of what lies behind the end of a file, and libhdf5 goes on after a failure as if the file were damaged
-// there. What could not be read, though the file should have it, is noted, for nothing that was made since can be trusted.
+// The driver reads by itself: sec2 makes zeros of what lies behind the end of a file, and libhdf5 goes on after a failure as if
+// the file were damaged there. What could not be read, though the file should have it, is noted, for nothing that was made since
+// can be trusted.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_LOCATOR_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_LOCATOR_HPP
@@ -32,7 +34,8 @@ struct file_state {
 };
 file_state state_of(int descriptor) noexcept;
 
-// Of all local files that libhdf5 read in this process: how often one failed, or had changed when it was closed, and the last time's sentence.
+// Of all local files that libhdf5 read in this process: how often one failed, or had changed when it was closed, and the last
+// time's sentence.
 struct read_trouble {
   std::uint64_t count = 0;
   std::string last = {};
@@ -41,8 +44,8 @@ read_trouble known_trouble();
 
 class chunk_locator {
  public:
-  // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it if the gate lets
-  // it in. Throws h5::failure where libhdf5 does not take the driver: nothing would be asked then.
+  // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it
+  // if the gate lets it in. Throws h5::failure where libhdf5 does not take the driver: nothing would be asked then.
   static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {});
 
   chunk_locator() = default;
@@ -51,8 +54,9 @@ class chunk_locator {
   // That libhdf5 reads from; negative where the file was not opened so.
   int descriptor() const noexcept;
 
-  // Where in the file the bytes of a chunk are, and its filter mask. Nothing where that is not known: H5Dread_chunk is to be asked. Of chunks without filters,
-  // libhdf5 tells one size and reads another, where a file is damaged: this is what is read. The caller holds h5::lock, or is alone.
+  // Where in the file the bytes of a chunk are, and its filter mask. Nothing where that is not known: H5Dread_chunk is to be
+  // asked. Of chunks without filters, libhdf5 tells one size and reads another, where a file is damaged: this is what is read.
+  // The caller holds h5::lock, or is alone.
   struct range {
     std::uint64_t offset, size;
   };

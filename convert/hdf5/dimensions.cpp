@@ -55,7 +55,8 @@ bool is_dimension_scale(hid_t object) {
   return text.size() == 1 && text[0] == "DIMENSION_SCALE";
 }
 
-std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape, std::size_t rank) {
+std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
+                                                std::size_t rank) {
   std::vector<std::string> names(shape.size());
   try {
     take_scales(source_, dataset, rank, names);

@@ -21,8 +21,8 @@ class dimension_namer {
  public:
   explicit dimension_namer(const source_file& source) : source_(source) {}
 
-  // One name for each extent of `shape`, all different. The first `rank` are the dataset's own dimensions; others (array types, opaque
-  // bytes) were added. A dimension with scales has the name of one; else its label; else "phony_dim_<n>", the same for all
+  // One name for each extent of `shape`, all different. The first `rank` are the dataset's own dimensions; others (array types,
+  // opaque bytes) were added. A dimension with scales has the name of one; else its label; else "phony_dim_<n>", the same for all
   // dimensions of that length in the group, so that xarray opens the group as a dataset.
   std::vector<std::string> names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape, std::size_t rank);
 

@@ -20,9 +20,7 @@ bool undoable(const filter& f, const type_tree& stored) {
 
 }  // namespace
 
-bool pipeline::compresses() const {
-  return std::any_of(filters.begin(), filters.end(), is_compression);
-}
+bool pipeline::compresses() const { return std::any_of(filters.begin(), filters.end(), is_compression); }
 
 bool pipeline::checks_only() const {
   return std::all_of(filters.begin(), filters.end(), [](const filter& f) { return f.id == H5Z_FILTER_FLETCHER32; });
@@ -30,7 +28,8 @@ bool pipeline::checks_only() const {
 
 bool pipeline::undoable(const type_tree& stored) const {
   const h5::lock one_thread;
-  return std::all_of(filters.begin(), filters.end(), [&](const filter& f) { return conversion::undoable(f, stored) || foreign_filter(f.id); });
+  return std::all_of(filters.begin(), filters.end(),
+                     [&](const filter& f) { return conversion::undoable(f, stored) || foreign_filter(f.id); });
 }
 
 std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
@@ -61,7 +60,8 @@ int pipeline::shuffles() const {
 
 int pipeline::gzip_level() const {
   for (const filter& f : filters) {
-    if (f.id == H5Z_FILTER_DEFLATE && !f.values.empty() && f.values[0] >= 1 && f.values[0] <= 9) return static_cast<int>(f.values[0]);
+    if (f.id == H5Z_FILTER_DEFLATE && !f.values.empty() && f.values[0] >= 1 && f.values[0] <= 9)
+      return static_cast<int>(f.values[0]);
   }
   return 6;  // zlib's own choice
 }
@@ -103,8 +103,8 @@ pipeline read_pipeline(hid_t dcpl) {
 
 namespace {
 
-// Bytes of a chunk of `size` when it came to filter `i`: checksums and our packbits change the length, and tell how. Where a compression comes
-// before, only that one knows: then so many at most.
+// Bytes of a chunk of `size` when it came to filter `i`: checksums and our packbits change the length, and tell how. Where a
+// compression comes before, only that one knows: then so many at most.
 size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
   size_before here{size, true};
   for (std::size_t j = 0; j < i; ++j) {
@@ -134,7 +134,8 @@ buffer undo_as_masked(const pipeline& p, unsigned mask, buffer chunk, std::size_
     const size_before here = size_at(p, i, mask, size, type);
     chunk = undo_one(p.filters[i], std::move(chunk), here, size, type);
     if (here.exact ? chunk.size() != here.bytes && is_compression(p.filters[i]) : chunk.size() > here.bytes) {
-      throw damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(here.bytes));
+      throw damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + counted(chunk.size(), "byte") + " instead of " +
+                          std::to_string(here.bytes));
     }
   }
   if (chunk.size() != size) {

@@ -32,24 +32,26 @@ constexpr H5Z_filter_t bitshuffle_filter = 32008;
 constexpr H5Z_filter_t zstd_filter = 32015;
 
 struct pipeline {
-  std::vector<filter> filters;  // in the order in which they were applied
+  std::vector<filter> filters;      // in the order in which they were applied
   bool partial_unfiltered = false;  // chunks over the edge are stored without filters
 
   bool empty() const { return filters.empty(); }
-  bool compresses() const;      // something in it makes chunks smaller
-  bool checks_only() const;     // nothing but checksums
+  bool compresses() const;   // something in it makes chunks smaller
+  bool checks_only() const;  // nothing but checksums
   // True where undo() can do it for values of this type.
   bool undoable(const type_tree& stored) const;
-  // Names of the filters that neither we nor libhdf5 have; empty: all there. `mask`: of a chunk, the filters that it was stored without.
+  // Names of the filters that neither we nor libhdf5 have; empty: all there. `mask`: of a chunk, the filters that it was stored
+  // without.
   std::string missing(const type_tree& stored, unsigned mask = 0) const;
-  std::string text() const;     // "shuffle, deflate"
-  int shuffles() const;         // 0; 1: bytes; 2: bits
-  int gzip_level() const;       // for what is compressed again: as the source, where it says so
+  std::string text() const;  // "shuffle, deflate"
+  int shuffles() const;      // 0; 1: bytes; 2: bits
+  int gzip_level() const;    // for what is compressed again: as the source, where it says so
 };
 
 pipeline read_pipeline(hid_t creation_properties);
 
-// Bit i of `mask`: filter i was not applied. `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws damaged_chunk.
+// Bit i of `mask`: filter i was not applied. `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws
+// damaged_chunk.
 buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
 
 }  // namespace zarrbits::conversion

@@ -64,7 +64,8 @@ buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t 
   if (in.empty()) throw damaged_chunk("filter " + std::to_string(f.id) + ": it is empty");
   if (f.id == H5Z_FILTER_SZIP) {  // libhdf5 allocates what is announced
     std::size_t announced = 0;
-    for (std::size_t i = std::min<std::size_t>(4, in.size()); i-- > 0;) announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
+    for (std::size_t i = std::min<std::size_t>(4, in.size()); i-- > 0;)
+      announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
     if (announced > most) throw damaged_chunk("szip: it announces more than the chunk");
   }
   // Zeros behind the end, for decoders that read a little too far.
@@ -79,7 +80,8 @@ buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t 
   const std::size_t made = c->filter(H5Z_FLAG_REVERSE, f.values.size(), f.values.data(), in.size(), &room, &held.memory);
   if (made == 0 || made > room || !held.memory) {
     const std::string why = h5::last_error();
-    throw damaged_chunk("filter " + std::to_string(f.id) + (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " + why);
+    throw damaged_chunk("filter " + std::to_string(f.id) + (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " +
+                        why);
   }
   if (made > most) throw damaged_chunk("filter " + std::to_string(f.id) + ": it makes more than the chunk");
   const auto* out = static_cast<const std::byte*>(held.memory);

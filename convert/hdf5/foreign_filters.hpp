@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Filters that are not ours: szip, and the user's plugins. libhdf5 has the code, but H5Dread does not look at how many bytes a filter
-// returned: what is missing would be memory of this process. So the filter's own function is called, with nothing around it.
+// Filters that are not ours: szip, and the user's plugins. libhdf5 has the code, but H5Dread does not look at how many bytes a
+// filter returned: what is missing would be memory of this process. So the filter's own function is called, with nothing around
+// it.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FOREIGN_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_FOREIGN_FILTERS_HPP

@@ -28,8 +28,8 @@ std::string last_error();
 
 [[noreturn]] void fail(const char* wanted);
 
-// libhdf5 is for one thread at a time. Whoever calls it while others may holds this, for as long as it takes to call and to look at
-// the error; never while bytes are packed, inflated or written. Handles take it when they close.
+// libhdf5 is for one thread at a time. Whoever calls it while others may holds this, for as long as it takes to call and to look
+// at the error; never while bytes are packed, inflated or written. Handles take it when they close.
 class lock {
  public:
   lock() {

@@ -28,7 +28,8 @@ std::size_t room_for(const known_filter& known, const filter& f, std::span<const
 
 // libhdf5 tells a filter nothing of itself: there is a function for each row of the table.
 template <std::size_t Row>
-std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::size_t nbytes, std::size_t* buf_size, void** buf) noexcept {
+std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::size_t nbytes, std::size_t* buf_size,
+                   void** buf) noexcept {
   if (!(flags & H5Z_FLAG_REVERSE)) return 0;  // decoders only
   try {
     const auto* bytes = static_cast<const std::byte*>(*buf);
@@ -76,7 +77,8 @@ void register_decoders(hid_t creation_properties) {
   for (const H5Z_class2_t& c : classes()) {
     unsigned flags = 0;
     std::size_t no_values = 0;
-    const bool wanted = all || H5Pget_filter_by_id2(creation_properties, c.id, &flags, &no_values, nullptr, 0, nullptr, nullptr) >= 0;
+    const bool wanted =
+        all || H5Pget_filter_by_id2(creation_properties, c.id, &flags, &no_values, nullptr, 0, nullptr, nullptr) >= 0;
     if (wanted && H5Zfilter_avail(c.id) <= 0) H5Zregister(&c);  // a plugin of the user's goes first
   }
   H5Eclear2(H5E_DEFAULT);

@@ -49,7 +49,8 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
     struct stat info {};
     const auto real = real_path(folder);
     if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-      throw convert_error("--external is \"" + shown(folder) + "\", which is no folder; give a folder whose files may be read, or all");
+      throw convert_error("--external is \"" + shown(folder) +
+                          "\", which is no folder; give a folder whose files may be read, or all");
     }
     allowed_.push_back(*real);
   }
@@ -87,7 +88,8 @@ file_gate::answer file_gate::ask(const std::string& name) {
   std::string why;
   if (!S_ISREG(info.st_mode)) {
     why = "is no regular file";
-  } else if (!all_ && std::none_of(allowed_.begin(), allowed_.end(), [&](const std::string& folder) { return lies_in(folder, *real); })) {
+  } else if (!all_ &&
+             std::none_of(allowed_.begin(), allowed_.end(), [&](const std::string& folder) { return lies_in(folder, *real); })) {
     why = "lies outside of the source's folder (--external FOLDER allows another one, --external all any file)";
   }
   if (why.empty()) return answer::allowed;
@@ -157,7 +159,9 @@ std::string with_origin(const std::string& prefix, const std::string& folder) {
   return prefix.starts_with("${ORIGIN}") ? folder + prefix.substr(9) : prefix;
 }
 
-std::string below_folder(const std::string& folder, const std::string& name) { return folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name; }
+std::string below_folder(const std::string& folder, const std::string& name) {
+  return folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name;
+}
 
 class looker {
  public:
@@ -176,20 +180,24 @@ class looker {
     const place here{where.st_dev, where.st_ino, info.addr};
     if (std::find(path_.begin(), path_.end(), here) != path_.end()) return endless("it is a virtual dataset of itself");
     if (!seen_.insert(here).second) return;
-    if (depth > deepest_virtual) return endless("it is a virtual dataset of virtual datasets, more than " + std::to_string(deepest_virtual) + " levels deep");
+    if (depth > deepest_virtual)
+      return endless("it is a virtual dataset of virtual datasets, more than " + std::to_string(deepest_virtual) +
+                     " levels deep");
     path_.push_back(here);
     std::size_t n = 0;
     h5::check(H5Pget_virtual_count(dcpl, &n), "count the sources of a virtual dataset");
     if (depth == 0) out_.found.assign(n, false);
     for (std::size_t i = 0; i < n && out_.obstacle.empty(); ++i) {
       gate_.forget_refusal();
-      const numbered_name file(text_of_source(H5Pget_virtual_filename, dcpl, i)), name(text_of_source(H5Pget_virtual_dsetname, dcpl, i));
+      const numbered_name file(text_of_source(H5Pget_virtual_filename, dcpl, i)),
+          name(text_of_source(H5Pget_virtual_dsetname, dcpl, i));
       const bool found = look_at_source(dataset, file, name, depth);
       if (!found && !gate_.refusal().empty()) {
         gate_.note_refusal();
         ++out_.refused;
         if (out_.why_refused.empty()) out_.why_refused = gate_.refusal();
-      } else if (!found && !file.numbered() && !name.numbered()) {  // of numbered ones there are as many as there are: the extent follows
+      } else if (!found && !file.numbered() &&
+                 !name.numbered()) {  // of numbered ones there are as many as there are: the extent follows
         ++out_.missing;
       }
       if (depth == 0) out_.found[i] = found;
@@ -222,7 +230,8 @@ class looker {
       const auto answer = gate_.ask(full);
       if (answer == file_gate::answer::refused) {
         gate_.note_refusal();
-        out_.obstacle = (depth == 0 ? "its external file " : "an external file of one of its sources is not to be read: ") + gate_.refusal();
+        out_.obstacle =
+            (depth == 0 ? "its external file " : "an external file of one of its sources is not to be read: ") + gate_.refusal();
         return;
       }
       if (answer == file_gate::answer::missing) continue;
@@ -239,7 +248,8 @@ class looker {
     return block > 0;
   }
 
-  // All that libhdf5 may try, in its order. The first file that can be opened is the one; that the others are looked into as well is for safety.
+  // All that libhdf5 may try, in its order. The first file that can be opened is the one; that the others are looked into as well
+  // is for safety.
   std::vector<std::string> candidates(hid_t dataset, const std::string& file) const {
     const std::vector<std::string> folders = gate_.folders_of(name_of_file(dataset));
     std::vector<std::string> all;
@@ -313,7 +323,8 @@ void list_other_files(const file_gate& gate, std::vector<std::string>& read, std
   for (const auto& [file, reason] : gate.refused()) refused.push_back({shown(file), reason});
 }
 
-void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read, const std::vector<convert_result::refused_file>& refused) {
+void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
+                     const std::vector<convert_result::refused_file>& refused) {
   if (!read.empty()) report["other_files"] = read;
   if (refused.empty()) return;
   auto& list = report["refused_files"] = nlohmann::ordered_json::array();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets of external links.
-// A stranger's file may name any: /etc/passwd, a pipe on which the reader waits for ever. Two checks stand before that, with one rule:
-// HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before each is opened; raw files libhdf5 opens past every driver, so that
-// look_beside() finds them, through virtual datasets of virtual datasets, before any value is read.
+// Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
+// of external links. A stranger's file may name any: /etc/passwd, a pipe on which the reader waits for ever. Two checks stand
+// before that, with one rule: HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before each is opened;
+// raw files libhdf5 opens past every driver, so that look_beside() finds them, through virtual datasets of virtual datasets,
+// before any value is read.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
 #define ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
@@ -24,7 +25,8 @@
 
 namespace zarrbits::conversion {
 
-// Regular files in the source's folder and below, symbolic links resolved, may be read, and those that `allowed` adds: folders, or "all".
+// Regular files in the source's folder and below, symbolic links resolved, may be read, and those that `allowed` adds: folders,
+// or "all".
 class file_gate {
  public:
   // `name`: as libhdf5 is given it. Throws convert_error where an allowed folder is none.
@@ -67,18 +69,19 @@ class file_gate {
 
 // What the values of a dataset need beside the file that it is in.
 struct beside {
-  std::vector<bool> found;  // of each source of a virtual dataset: it is there, and may be read
+  std::vector<bool> found;                 // of each source of a virtual dataset: it is there, and may be read
   std::uint64_t missing = 0, refused = 0;  // of those that are not
-  std::string why_refused;  // the first of them
-  std::string obstacle;     // why no value may be read at all; else empty
-  bool endless = false;     // not even the extent: a virtual dataset of itself
-  std::uint64_t raw_bytes = 0;  // in external files
+  std::string why_refused;                 // the first of them
+  std::string obstacle;                    // why no value may be read at all; else empty
+  bool endless = false;                    // not even the extent: a virtual dataset of itself
+  std::uint64_t raw_bytes = 0;             // in external files
 };
 beside look_beside(hid_t dataset, file_gate& gate);
 
 // For reports.
 void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
-void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read, const std::vector<convert_result::refused_file>& refused);
+void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
+                     const std::vector<convert_result::refused_file>& refused);
 
 }  // namespace zarrbits::conversion
 

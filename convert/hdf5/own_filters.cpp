@@ -42,7 +42,8 @@ std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& num
   if (f.values.size() < 4 || !is_number(number) || number.bit_offset != 0) return {};
   const unsigned bits = f.values[0], options = f.values[1], first = f.values[2];
   const auto width = static_cast<unsigned>(number.kind == type_class::boolean ? 1 : 8 * component_size(number));
-  if (bits == 0 || bits > width || first > width - bits || (options & 3) == 3 || f.values[3] != 0 || (options & ~0x1FU)) return {};
+  if (bits == 0 || bits > width || first > width - bits || (options & 3) == 3 || f.values[3] != 0 || (options & ~0x1FU))
+    return {};
   if (!number.as_stored && (number.kind != type_class::integer || number.stored_size != number.size)) return {};
   return packbits_layout{first, bits, options & 3, (options & 16) != 0};
 }
@@ -54,7 +55,9 @@ std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stor
   return packed_size(*layout, size, number);
 }
 
-bool knows_packbits(const filter& f, const type_tree& stored) { return is_number(number_of(stored)) && packbits_of(f, number_of(stored)).has_value(); }
+bool knows_packbits(const filter& f, const type_tree& stored) {
+  return is_number(number_of(stored)) && packbits_of(f, number_of(stored)).has_value();
+}
 
 bool knows_bytes(const type_tree& stored) { return is_number(number_of(stored)) && stored.as_stored; }
 
@@ -62,7 +65,8 @@ buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tr
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
   if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
-  // Values as they are under a mask that does not say so: parallel HDF5 stores chunks that did not fit this way. The filter reads them alike.
+  // Values as they are under a mask that does not say so: parallel HDF5 stores chunks that did not fit this way. The filter reads
+  // them alike.
   const bool cuts = (f.values[1] >> 2 & 3) == 1;
   if (in.size() == size && packed_size(*layout, size, number) != size && !cuts) return in;
   if (layout->msb_first) {
@@ -76,7 +80,8 @@ buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tr
     }
   }
   const data_type type = packed_type(number);
-  const codec c = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding), .first_bit = layout->first_bit,
+  const codec c = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
+                                  .first_bit = layout->first_bit,
                                   .last_bit = layout->first_bit + layout->bits - 1});
   buffer out(size);
   if (const auto r = decode_chunk(c, in, out); !r) throw damaged_chunk(c.explain(r.failure));

@@ -21,7 +21,8 @@ namespace {
 
 template <std::size_t N>
 void copy(char (&to)[N], std::string_view from, const char* what) {
-  if (from.size() >= N) throw convert_error(std::string(what) + " of S3 is longer than libhdf5 takes; copy the file to a local disk first");
+  if (from.size() >= N)
+    throw convert_error(std::string(what) + " of S3 is longer than libhdf5 takes; copy the file to a local disk first");
   std::memcpy(to, from.data(), from.size());  // the rest is zeros
 }
 
@@ -33,7 +34,9 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   const std::string key = settings.prefix;
   if (key.empty()) throw convert_error("\"" + name + "\" names a bucket; give the name of an HDF5 file in it");
   if (!settings.session_token.empty()) {
-    throw convert_error("libhdf5 cannot read \"" + name + "\" with a session token (AWS_SESSION_TOKEN); give a key that needs none, or copy the file to a local disk first");
+    throw convert_error(
+        "libhdf5 cannot read \"" + name +
+        "\" with a session token (AWS_SESSION_TOKEN); give a key that needs none, or copy the file to a local disk first");
   }
   H5FD_ros3_fapl_t driver{};
   driver.version = H5FD_CURR_ROS3_FAPL_T_VERSION;
@@ -44,7 +47,9 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   const std::string url = settings.url + "/" + s3_client::percent_encoded(key, true);
   // libhdf5 does not tell what is wrong; this does
   const auto there = s3_client(std::move(settings)).send({.method = "HEAD", .key = key});
-  if (there.status == 404) throw convert_error("cannot open \"" + name + "\": there is no such object; give the name of an HDF5 file, and check --endpoint");
+  if (there.status == 404)
+    throw convert_error("cannot open \"" + name +
+                        "\": there is no such object; give the name of an HDF5 file, and check --endpoint");
   const herr_t set = H5Pset_fapl_ros3(access, &driver);
   wipe(driver.secret_key, sizeof driver.secret_key);
   h5::check(set, "set the driver for S3");
@@ -54,7 +59,8 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
 #else
 
 s3_source find_in_s3(const std::string& name, const std::string&, hid_t) {
-  throw convert_error("this zarrbits, or its libhdf5, was built without what reads from S3, and cannot open \"" + name + "\"; copy the file to a local disk first");
+  throw convert_error("this zarrbits, or its libhdf5, was built without what reads from S3, and cannot open \"" + name +
+                      "\"; copy the file to a local disk first");
 }
 
 #endif

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
 
-// Bytes of an element in the file. Of what is of variable length libhdf5 tells the size in memory; in the file it is a length, an address and an index.
+// Bytes of an element in the file. Of what is of variable length libhdf5 tells the size in memory; in the file it is a length, an
+// address and an index.
 std::int64_t size_in_file(hid_t type, std::size_t address) {
   const H5T_class_t c = H5Tget_class(type);
   const auto size = static_cast<std::int64_t>(H5Tget_size(type));
@@ -44,7 +45,8 @@ std::int64_t size_in_file(hid_t type, std::size_t address) {
 }  // namespace
 
 skip_dataset missing_filter(const std::string& names) {
-  return skip_dataset("it needs HDF5 filter " + names + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+  return skip_dataset("it needs HDF5 filter " + names +
+                      ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
 }
 
 std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
@@ -93,7 +95,8 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
     max_dims = h5::maximum_extent(space);
   }
   stored_chunk_.resize(layout == H5D_CHUNKED ? dims.size() : 0);
-  if (!stored_chunk_.empty() && H5Pget_chunk(dcpl, static_cast<int>(dims.size()), stored_chunk_.data()) != static_cast<int>(dims.size())) {
+  if (!stored_chunk_.empty() &&
+      H5Pget_chunk(dcpl, static_cast<int>(dims.size()), stored_chunk_.data()) != static_cast<int>(dims.size())) {
     stored_chunk_.clear();
   }
   if (!unsupported_reason(type).empty()) return;
@@ -119,8 +122,9 @@ const type_tree& source_dataset::leaf() const {
   return *t;
 }
 
-void source_dataset::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                             const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const {
+void source_dataset::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
+                                const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
+                                variable_memory* strings) const {
   if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
   require_whole_chunks(first, count);
   const h5::lock one_thread;
@@ -144,14 +148,16 @@ void source_dataset::count_variable(std::uint64_t bytes) const {
   const h5::lock one_thread;
   hsize_t size = 0;
   if (H5Fget_filesize(file.file(), &size) >= 0 && all / most_times <= size) return;
-  throw skip_dataset("its strings or sequences are more than " + human_bytes(all) + ", more than 1,000 times as much as the file, and more than --memory allows; give "
+  throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
+                     ", more than 1,000 times as much as the file, and more than --memory allows; give "
                      "--allow-expansion if the file can be trusted");
 }
 
 source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
   if (const auto found = file.chunks().find(dataset, first.data(), chunk.mask)) {
-    if (found->size != size) throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
+    if (found->size != size)
+      throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
     chunk.offset = found->offset;
     return chunk;
   }
@@ -162,7 +168,8 @@ source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_
   const auto end = std::as_writable_bytes(std::span(chunk.bytes).last(n));
   std::memcpy(end.data(), untouched.data(), n);
   h5::check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
-  if (n == untouched.size() && std::memcmp(end.data(), untouched.data(), n) == 0) throw damaged_chunk("it holds fewer bytes than " + std::to_string(size));
+  if (n == untouched.size() && std::memcmp(end.data(), untouched.data(), n) == 0)
+    throw damaged_chunk("it holds fewer bytes than " + std::to_string(size));
   return chunk;
 }
 
@@ -170,8 +177,9 @@ void source_dataset::require_sensible(std::uint64_t stored) const {
   constexpr std::uint64_t most_times = 1000;
   const std::uint64_t plain = product(std::vector<hsize_t>{product(stored_chunk_), element_in_file_});
   if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
-  throw damaged_chunk(human_bytes(stored) + " would become " + human_bytes(plain) +
-                      ", more than 1,000 times as much, and more than --memory allows; give --allow-expansion if the file can be trusted");
+  throw damaged_chunk(
+      human_bytes(stored) + " would become " + human_bytes(plain) +
+      ", more than 1,000 times as much, and more than --memory allows; give --allow-expansion if the file can be trusted");
 }
 
 void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
@@ -246,7 +254,8 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   const haddr_t address = H5Dget_offset(dataset);
   const std::uint64_t elements = product(dims);
   H5Eclear2(H5E_DEFAULT);
-  if (address == HADDR_UNDEF || elements == 0 || stored_bytes / element_size < elements || address > largest_file - stored_bytes) return {};
+  if (address == HADDR_UNDEF || elements == 0 || stored_bytes / element_size < elements || address > largest_file - stored_bytes)
+    return {};
   for (const bool last : {false, true}) {
     std::vector<hsize_t> at(dims.size(), 0);
     const std::vector<hsize_t> one(dims.size(), 1);
@@ -258,7 +267,8 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
       return {};
     }
     const std::uint64_t offset = address + (last ? (elements - 1) * element_size : 0);
-    if (::pread(file.descriptor(), there.data(), there.size(), static_cast<off_t>(offset)) != static_cast<ssize_t>(there.size())) return {};
+    if (::pread(file.descriptor(), there.data(), there.size(), static_cast<off_t>(offset)) != static_cast<ssize_t>(there.size()))
+      return {};
     if (read != there) return {};
   }
   return address;
@@ -308,7 +318,8 @@ std::optional<std::vector<comb>> combs_of(hid_t selection, const std::vector<hsi
     if (H5Sget_regular_hyperslab(selection, start.data(), stride.data(), count.data(), block.data()) < 0) return {};
     for (std::size_t d = 0; d < rank; ++d) {
       // without an end: up to that of the dataset
-      all[d] = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d], block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
+      all[d] = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d],
+                block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
     }
     return all;
   }

@@ -65,12 +65,12 @@ struct source_dataset {
   // Where the values begin in the file of file.descriptor(), where they are one range of it that needs no libhdf5 to be read.
   std::optional<std::uint64_t> contiguous_address() const;
 
-  // Reads a block of the dataset, with strings and sequences in `strings`, `size` bytes of the type `memory` for each element, into the corner of an
-  // array of extent `room`. Throws h5::failure, damaged_chunk, skip_dataset.
+  // Reads a block of the dataset, with strings and sequences in `strings`, `size` bytes of the type `memory` for each element,
+  // into the corner of an array of extent `room`. Throws h5::failure, damaged_chunk, skip_dataset.
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr) const;
-  // The stored bytes of a chunk, `size` of them, or where they are in the file of file.descriptor(); and its filter mask. Throws h5::failure,
-  // damaged_chunk. The caller holds h5::lock, or is alone.
+  // The stored bytes of a chunk, `size` of them, or where they are in the file of file.descriptor(); and its filter mask. Throws
+  // h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
   struct stored_chunk {
     std::optional<std::uint64_t> offset = {};
     buffer bytes = {};
@@ -80,19 +80,21 @@ struct source_dataset {
 
   // For a chunk of this stored size: throws damaged_chunk where to decode it would take memory out of all proportion.
   void require_sensible(std::uint64_t stored) const;
-  // Counts the bytes of strings and sequences that were read. Throws skip_dataset where they are out of all proportion to the file.
+  // Counts the bytes of strings and sequences that were read. Throws skip_dataset where they are out of all proportion to the
+  // file.
   void count_variable(std::uint64_t bytes) const;
   // True where values of this chunk do not come back from the type that they have in memory.
   bool chunk_loses(const std::vector<hsize_t>& at) const;
 
-  // For virtual datasets: whether a block can hold mapped values at all. Of a virtual dataset of terabytes with few sources, only mapped blocks are
-  // read. Without a test any block may be mapped.
+  // For virtual datasets: whether a block can hold mapped values at all. Of a virtual dataset of terabytes with few sources, only
+  // mapped blocks are read. Without a test any block may be mapped.
   using mapping = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
   const mapping& virtual_mapping() const;
 
  private:
   mapping find_mapping() const;
-  // Decodes the stored chunks of a block, each once, for H5Dread does not look at how long they become. Throws damaged_chunk, unreadable_range.
+  // Decodes the stored chunks of a block, each once, for H5Dread does not look at how long they become. Throws damaged_chunk,
+  // unreadable_range.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
 

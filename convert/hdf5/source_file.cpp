@@ -51,13 +51,16 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
   h5::check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "look at a link");
   if (info.u.val_size > longest_link_value) throw h5::failure("a link's value of " + human_bytes(info.u.val_size));
   std::vector<char> value(info.u.val_size + 1, '\0');
-  if (info.u.val_size > 0) h5::check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
+  if (info.u.val_size > 0)
+    h5::check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
   return value;
 }
 
 }  // namespace
 
-source_file::source_file(const std::string& path, std::uint64_t chunk_cache, const std::string& endpoint, const std::vector<std::string>& external) : path_(path) {
+source_file::source_file(const std::string& path, std::uint64_t chunk_cache, const std::string& endpoint,
+                         const std::vector<std::string>& external)
+    : path_(path) {
   if (!is_s3(path)) {
     if (const std::string why = why_no_file(path); !why.empty()) throw convert_error(why);
   }
@@ -80,10 +83,12 @@ source_file::source_file(const std::string& path, std::uint64_t chunk_cache, con
   }
   file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
   gate_->source_is_open();
-  if (!file_) throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
+  if (!file_)
+    throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
   if (is_s3(path)) return;
   chunks_ = chunk_locator(file_);
-  descriptor_ = chunks_.descriptor() >= 0 ? ::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ =
+      chunks_.descriptor() >= 0 ? ::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) return;
   opened_ = state_of(descriptor_);
 }
@@ -98,7 +103,8 @@ void source_file::require_range(std::uint64_t offset, std::uint64_t size) const 
 
 void source_file::require_unchanged() const {
   const read_trouble now = known_trouble();
-  if (now.count != trouble_before_) throw convert_error("the source " + now.last + "; check the disk or the connection, and convert again");
+  if (now.count != trouble_before_)
+    throw convert_error("the source " + now.last + "; check the disk or the connection, and convert again");
   if (descriptor_ >= 0 && state_of(descriptor_) != opened_) {
     throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
   }
@@ -194,7 +200,8 @@ void source_file::select(selection& wanted) {
   wanted.require_all_matched();
   keep[0] = true;
   for (std::size_t i = objects_.size(); --i > 0;) {  // the groups above what is kept: parents come first in the list
-    if (std::any_of(objects_[i].links.begin(), objects_[i].links.end(), [](const extra_link& l) { return l.selected; })) keep[i] = true;
+    if (std::any_of(objects_[i].links.begin(), objects_[i].links.end(), [](const extra_link& l) { return l.selected; }))
+      keep[i] = true;
     if (keep[i]) keep[objects_[i].parent] = true;
   }
   keep_only(keep);
@@ -230,7 +237,8 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
   h5::handle group;
   try {
     group = open(objects_[index]);
-    if (const h5::handle properties(H5Gget_create_plist(group)); properties) register_decoders(properties);  // its links may be compressed
+    if (const h5::handle properties(H5Gget_create_plist(group)); properties)
+      register_decoders(properties);  // its links may be compressed
     hsize_t position = 0;
     h5::check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &found), "list the group");
   } catch (const h5::failure& e) {
@@ -346,7 +354,8 @@ json source_file::region(const void* reference) {
   const auto lists = [&](const std::vector<hsize_t>& numbers, std::size_t per) {
     json all = json::array();
     for (std::size_t i = 0; i + per <= numbers.size(); i += per) {
-      all.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i), numbers.begin() + static_cast<std::ptrdiff_t>(i + per)));
+      all.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i),
+                                         numbers.begin() + static_cast<std::ptrdiff_t>(i + per)));
     }
     return all;
   };

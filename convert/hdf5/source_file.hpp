@@ -30,13 +30,13 @@ constexpr std::size_t no_object = static_cast<std::size_t>(-1);
 
 // A link that is not the one under which its object is stored.
 struct extra_link {
-  std::string name;    // as in the file
-  std::string kind;    // hard, soft, external, user, broken
+  std::string name;                // as in the file
+  std::string kind;                // hard, soft, external, user, broken
   std::size_t object = no_object;  // hard: where it stood when the link was found
-  std::string target;  // hard, soft, external: path, shown
-  std::string file;    // external: file, shown
-  std::string detail;  // user: value in base64; broken: why
-  bool left_out = false;  // broken: the object is there, but cannot be stored
+  std::string target;              // hard, soft, external: path, shown
+  std::string file;                // external: file, shown
+  std::string detail;              // user: value in base64; broken: why
+  bool left_out = false;           // broken: the object is there, but cannot be stored
   bool selected = true;
 };
 
@@ -54,21 +54,23 @@ struct source_object {
 
 class source_file final : public reference_reader {
  public:
-  // A file, or "s3://bucket/key" at `endpoint` (or where the environment says). `chunk_cache`: bytes of decoded chunks that libhdf5 keeps of
-  // a dataset; 0: as many as it likes. `external`: folders whose files may be read for it, too, or "all". Throws convert_error where the file cannot
-  // be opened.
-  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0, const std::string& endpoint = {}, const std::vector<std::string>& external = {});
+  // A file, or "s3://bucket/key" at `endpoint` (or where the environment says). `chunk_cache`: bytes of decoded chunks that
+  // libhdf5 keeps of a dataset; 0: as many as it likes. `external`: folders whose files may be read for it, too, or "all". Throws
+  // convert_error where the file cannot be opened.
+  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0, const std::string& endpoint = {},
+                       const std::vector<std::string>& external = {});
   ~source_file() override;
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
 
-  // Finds all objects, or those that `top` names ("/a/b"): that is then the root of the store. `tells_case_apart`: whether two names may
-  // differ in case alone. `at` hears of each group before it is listed. Throws convert_error.
+  // Finds all objects, or those that `top` names ("/a/b"): that is then the root of the store. `tells_case_apart`: whether two
+  // names may differ in case alone. `at` hears of each group before it is listed. Throws convert_error.
   void walk(bool tells_case_apart, const std::string& top = "", const std::function<void(const std::string& group)>& at = {});
-  // Before walk(): objects whose path in the store is longer are left out. Chunk keys follow after it, and file systems end at 4,096 bytes.
+  // Before walk(): objects whose path in the store is longer are left out. Chunk keys follow after it, and file systems end at
+  // 4,096 bytes.
   void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }
-  // After walk(): keeps what is wanted and the groups above it. An object goes by the path that walk() found it under; further hard links may
-  // add it, and are left out alone. Throws convert_error.
+  // After walk(): keeps what is wanted and the groups above it. An object goes by the path that walk() found it under; further
+  // hard links may add it, and are left out alone. Throws convert_error.
   void select(selection& wanted);
 
   h5::handle open(const source_object& o) const;
@@ -86,8 +88,8 @@ class source_file final : public reference_reader {
   int descriptor() const { return descriptor_; }
   // Throws unreadable_range where the file had fewer bytes when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
-  // Throws convert_error where something could not be read that should have been there, or somebody wrote to the file since it was opened: what was
-  // made of it is not to be trusted, however it looks.
+  // Throws convert_error where something could not be read that should have been there, or somebody wrote to the file since it
+  // was opened: what was made of it is not to be trusted, however it looks.
   void require_unchanged() const;
   // A chunk that becomes larger than this, and more than 1,000 times larger than it is stored, is refused.
   void limit_expansion(std::uint64_t bytes) { largest_expansion_ = bytes; }

@@ -48,7 +48,9 @@ json type_description(const type_tree& t) {
   switch (t.kind) {
     case type_class::boolean: return "bool";
     case type_class::enumeration:
-      return {{"class", "enum"}, {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)}, {"members", enumeration_members(t)}};
+      return {{"class", "enum"},
+              {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
+              {"members", enumeration_members(t)}};
     case type_class::integer:
     case type_class::floating:
     case type_class::complex: {

@@ -13,7 +13,8 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t largest_number = 16;  // bytes; damaged files announce numbers of 64 KiB in chunks of 4-byte ones, on which libhdf5 crashes
+constexpr std::size_t largest_number =
+    16;  // bytes; damaged files announce numbers of 64 KiB in chunks of 4-byte ones, on which libhdf5 crashes
 constexpr unsigned deepest_type = 32;  // types are nested by hand; a file that goes deeper is hostile
 
 struct float_layout {
@@ -90,8 +91,9 @@ void describe_float(type_tree& t, hid_t type) {
   const H5T_order_t order = H5Tget_order(type);
   const bool ieee = (order == H5T_ORDER_LE || order == H5T_ORDER_BE) && H5Tget_norm(type) == H5T_NORM_IMPLIED &&
                     H5Tget_precision(type) == 8 * size && H5Tget_offset(type) == 0;
-  if (ieee && ((size == 2 && l == float_layout{15, 10, 5, 0, 10, 15}) || (size == 4 && l == float_layout{31, 23, 8, 0, 23, 127}) ||
-               (size == 8 && l == float_layout{63, 52, 11, 0, 52, 1023}))) {
+  if (ieee &&
+      ((size == 2 && l == float_layout{15, 10, 5, 0, 10, 15}) || (size == 4 && l == float_layout{31, 23, 8, 0, 23, 127}) ||
+       (size == 8 && l == float_layout{63, 52, 11, 0, 52, 1023}))) {
     t.memory = h5::handle(H5Tcopy(type), "copy a float type");
     t.size = size;
     t.big_endian = order == H5T_ORDER_BE;

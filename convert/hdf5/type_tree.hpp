@@ -6,8 +6,9 @@
 //   H5Dread(dataset, t.memory, ...);          // t.size bytes an element
 //   zarr_data_type(t);                        // type_json.hpp: its JSON, where Zarr has a counterpart
 //
-// Values are read as they are stored wherever that is possible (byte order, padding bits, NaN payloads and all), so that libhdf5's
-// conversions are asked only for what has no counterpart: odd floats, integers of 12 bits or 3 bytes, gaps in compounds.
+// Values are read as they are stored wherever that is possible (byte order, padding bits, NaN payloads and all), so that
+// libhdf5's conversions are asked only for what has no counterpart: odd floats, integers of 12 bits or 3 bytes, gaps in
+// compounds.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP
 #define ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP
@@ -26,28 +27,28 @@
 namespace zarrbits::conversion {
 
 enum class type_class {
-  boolean,           // h5py's: an enumeration FALSE = 0, TRUE = 1 in one byte
-  integer,           // also bitfields and times
-  enumeration,       // an integer with names
+  boolean,      // h5py's: an enumeration FALSE = 0, TRUE = 1 in one byte
+  integer,      // also bitfields and times
+  enumeration,  // an integer with names
   floating,
-  complex,           // real part first
-  text,              // fixed or variable length
+  complex,  // real part first
+  text,     // fixed or variable length
   opaque,
   compound,
   array,
-  sequence,          // variable length
+  sequence,  // variable length
   object_reference,
   region_reference,
-  unsupported,       // `why` says what it is
+  unsupported,  // `why` says what it is
 };
 
 struct type_tree {
   type_class kind = type_class::unsupported;
-  h5::handle memory;          // HDF5 type of a value in memory
-  std::size_t size = 0;       // of that
+  h5::handle memory;     // HDF5 type of a value in memory
+  std::size_t size = 0;  // of that
   std::size_t stored_size = 0;
-  std::size_t offset = 0;     // in the compound that this is a member of
-  std::string name;           // of the member
+  std::size_t offset = 0;  // in the compound that this is a member of
+  std::string name;        // of the member
   bool is_signed = false;
   bool big_endian = false;    // in memory
   bool as_stored = true;      // the bytes in memory are the stored ones
@@ -57,9 +58,9 @@ struct type_tree {
   bool maybe_lossy = false;   // float of more bits than Zarr's
   unsigned precision = 0;     // of stored integers, where less than their size; else 0
   unsigned bit_offset = 0;
-  std::string stored;         // of odd numbers: what they are in the file, for people; of opaque types: the tag
-  std::string why;            // unsupported: what it is
-  std::vector<hsize_t> dims;  // array
+  std::string stored;            // of odd numbers: what they are in the file, for people; of opaque types: the tag
+  std::string why;               // unsupported: what it is
+  std::vector<hsize_t> dims;     // array
   std::vector<type_tree> parts;  // array, sequence: the element type; compound: the members
   std::vector<std::pair<std::string, json>> names;  // enumeration: names and values, in the order of the file
 
@@ -69,7 +70,8 @@ struct type_tree {
 // Never throws for what a file may hold: what is not supported says so. Throws h5::failure where libhdf5 does.
 type_tree describe_type(hid_t stored_type, unsigned depth = 0);
 
-// True where values hold pointers or addresses in memory (text of variable length, sequences, references): they are not bytes that can be copied.
+// True where values hold pointers or addresses in memory (text of variable length, sequences, references): they are not bytes
+// that can be copied.
 bool holds_references(const type_tree& t);
 // The first `why` in the tree, or "".
 std::string unsupported_reason(const type_tree& t);

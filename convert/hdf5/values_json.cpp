@@ -75,7 +75,8 @@ json array_json(const type_tree& t, std::size_t level, const std::byte*& p, refe
 // The decimal digits of an integer of any length.
 std::string digits(std::span<const std::byte> bytes, bool big_endian, bool is_signed) {
   std::vector<unsigned> magnitude;  // the most significant first
-  for (std::size_t i = 0; i < bytes.size(); ++i) magnitude.push_back(std::to_integer<unsigned>(bytes[big_endian ? i : bytes.size() - 1 - i]));
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    magnitude.push_back(std::to_integer<unsigned>(bytes[big_endian ? i : bytes.size() - 1 - i]));
   const bool negative = is_signed && magnitude.front() >= 128;
   if (negative) {
     unsigned carry = 1;
@@ -105,7 +106,9 @@ json bytes_json(std::span<const std::byte> bytes) { return {{"base64", base64(by
 
 }  // namespace
 
-json text_or_base64(std::string_view s) { return is_utf8(s) ? json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size()))); }
+json text_or_base64(std::string_view s) {
+  return is_utf8(s) ? json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size())));
+}
 
 json number_json(const type_tree& t, const std::byte* p) {
   switch (t.kind) {
@@ -143,7 +146,8 @@ json value_json(const type_tree& t, const std::byte* p, reference_reader& refere
       const std::string_view s = text_of(t, p);
       return text_or_base64(s);
     }
-    case type_class::opaque: return t.wide_integer ? json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
+    case type_class::opaque:
+      return t.wide_integer ? json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
     case type_class::compound: {
       json object = json::object();
       for (const type_tree& m : t.parts) object[shown(m.name)] = value_json(m, p + m.offset, references);
@@ -158,7 +162,8 @@ json value_json(const type_tree& t, const std::byte* p, reference_reader& refere
       std::memcpy(&v, p, sizeof v);
       json list = json::array();
       const auto* item = static_cast<const std::byte*>(v.p);
-      for (std::size_t i = 0; item && i < v.len; ++i) list.push_back(value_json(t.element(), item + i * t.element().size, references));
+      for (std::size_t i = 0; item && i < v.len; ++i)
+        list.push_back(value_json(t.element(), item + i * t.element().size, references));
       return list;
     }
     case type_class::object_reference: return references.object(p);

@@ -18,7 +18,8 @@ struct alignas(std::max_align_t) variable_memory::block {
   std::size_t size;
 };
 
-variable_memory::variable_memory(std::uint64_t most) : most_(most), transfer_(H5Pcreate(H5P_DATASET_XFER), "make a property list") {
+variable_memory::variable_memory(std::uint64_t most)
+    : most_(most), transfer_(H5Pcreate(H5P_DATASET_XFER), "make a property list") {
   h5::check(H5Pset_vlen_mem_manager(transfer_, allocate, this, give_back, this), "set how memory is allocated");
 }
 
@@ -56,7 +57,8 @@ void variable_memory::give_back(void* memory, void* self) {
 
 namespace {
 
-// H5Aread takes no property list, but conversions of our own: from variable length to opaque bytes of the same length, which counts what comes by.
+// H5Aread takes no property list, but conversions of our own: from variable length to opaque bytes of the same length, which
+// counts what comes by.
 struct counting {
   std::uint64_t most, total = 0;
   bool exceeded = false;
@@ -64,7 +66,8 @@ struct counting {
 };
 thread_local counting* current = nullptr;
 
-herr_t count_values(hid_t from, hid_t to, H5T_cdata_t* state, std::size_t n, std::size_t stride, std::size_t, void* values, void*, hid_t) {
+herr_t count_values(hid_t from, hid_t to, H5T_cdata_t* state, std::size_t n, std::size_t stride, std::size_t, void* values, void*,
+                    hid_t) {
   if (state->command == H5T_CONV_INIT) state->need_bkg = H5T_BKG_NO;
   if (state->command != H5T_CONV_CONV) return 0;
   if (!current) return -1;
@@ -130,7 +133,8 @@ h5::handle counted_type(const type_tree& type, std::size_t& size, counting& all)
 }  // namespace
 
 bool holds_variable(const type_tree& t) {
-  return t.kind == type_class::sequence || (t.kind == type_class::text && t.variable) || std::any_of(t.parts.begin(), t.parts.end(), holds_variable);
+  return t.kind == type_class::sequence || (t.kind == type_class::text && t.variable) ||
+         std::any_of(t.parts.begin(), t.parts.end(), holds_variable);
 }
 
 std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Strings and sequences of variable length, for which libhdf5 allocates memory while it reads them: a file of a megabyte can make it gigabytes, for any
-// number of values may be one and the same piece of the file.
+// Strings and sequences of variable length, for which libhdf5 allocates memory while it reads them: a file of a megabyte can make
+// it gigabytes, for any number of values may be one and the same piece of the file.
 //
 //   variable_memory strings(64 << 20);
-//   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says whether it was that
+//   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says
+//   whether it was that
 //
 #ifndef ZARRBITS_CONVERT_HDF5_VARIABLE_MEMORY_HPP
 #define ZARRBITS_CONVERT_HDF5_VARIABLE_MEMORY_HPP
@@ -44,7 +45,8 @@ class variable_memory {
 // True where values have strings or sequences of variable length in them.
 bool holds_variable(const type_tree& t);
 
-// The bytes that H5Aread would allocate for an attribute: it cannot be told how many it may. Throws h5::failure where that is more than `most`.
+// The bytes that H5Aread would allocate for an attribute: it cannot be told how many it may. Throws h5::failure where that is
+// more than `most`.
 std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most);
 
 }  // namespace zarrbits::conversion

@@ -28,10 +28,15 @@ void fail_file(const std::string& what, const std::string& path, int error, cons
 
 std::string why_no_file(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return "cannot open \"" + path + "\": " + reason(errno) + "; give the name of an HDF5 file";
+  if (::stat(path.c_str(), &info) != 0)
+    return "cannot open \"" + path + "\": " + reason(errno) + "; give the name of an HDF5 file";
   if (S_ISREG(info.st_mode)) return "";
-  return "\"" + path + "\" is " + (S_ISDIR(info.st_mode) ? "a directory" : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe" : "a device") +
-         " and no regular file; give the name of an HDF5 file" + (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved");
+  return "\"" + path + "\" is " +
+         (S_ISDIR(info.st_mode)                              ? "a directory"
+          : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
+                                                             : "a device") +
+         " and no regular file; give the name of an HDF5 file" +
+         (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved");
 }
 
 std::string unique_token() {
@@ -74,7 +79,8 @@ std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::s
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
   if (!S_ISREG(info.st_mode)) throw convert_error("\"" + shown + "\" is no file; remove it");
-  if (static_cast<std::uint64_t>(info.st_size) > largest_read_back) throw convert_error("\"" + shown + "\" is larger than any that zarrbits writes; remove it");
+  if (static_cast<std::uint64_t>(info.st_size) > largest_read_back)
+    throw convert_error("\"" + shown + "\" is larger than any that zarrbits writes; remove it");
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   try {
     read_range(fd.get(), 0, bytes);
@@ -92,9 +98,10 @@ lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
     state = lock_state::unknown;
     break;
   }
-  struct stat ours {}, there {};
-  const bool same = ::fstat(fd, &ours) == 0 && ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_dev == there.st_dev &&
-                    ours.st_ino == there.st_ino;
+  struct stat ours {
+  }, there{};
+  const bool same = ::fstat(fd, &ours) == 0 && ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
   return same ? state : lock_state::gone;
 }
 
@@ -121,7 +128,8 @@ int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
 #ifdef __linux__
   while (size > small) {
     auto at = static_cast<off_t>(offset);
-    const ssize_t n = ::copy_file_range(from, &at, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
+    const ssize_t n =
+        ::copy_file_range(from, &at, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) return errno;
     if (n <= 0) break;  // two file systems, one that does not know the call, or the end of the file: pread() tells which

@@ -54,8 +54,8 @@ class file_descriptor {
 // 0, or errno. A disk that takes nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 
-// A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is no regular file (a symbolic link, too), or larger
-// than largest_read_back, throws convert_error, which calls it `shown`.
+// A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is no regular file (a symbolic link,
+// too), or larger than largest_read_back, throws convert_error, which calls it `shown`.
 std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
 
 // The lock of an open file, which the kernel lets go where the process ends.
@@ -71,8 +71,8 @@ lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
 void require_range(int fd, std::uint64_t offset, std::uint64_t size);
 void read_range(int fd, std::uint64_t offset, std::span<std::byte> to);
 
-// Appends bytes of a file to another at its position, in the kernel where that can be. 0, or errno of writing; what cannot be read
-// throws unreadable_range.
+// Appends bytes of a file to another at its position, in the kernel where that can be. 0, or errno of writing; what cannot be
+// read throws unreadable_range.
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
 
 // Writes a file so that it appears whole or not at all. Throws convert_error.

@@ -67,7 +67,8 @@ std::size_t take_body(char* data, std::size_t, std::size_t n, void* to) {
 
 // The value, where a header's line has this name.
 std::optional<std::string> header_value(std::string_view line, std::string_view name) {
-  if (line.size() <= name.size() || line[name.size()] != ':' || ::strncasecmp(line.data(), name.data(), name.size()) != 0) return std::nullopt;
+  if (line.size() <= name.size() || line[name.size()] != ':' || ::strncasecmp(line.data(), name.data(), name.size()) != 0)
+    return std::nullopt;
   line.remove_prefix(name.size() + 1);
   while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
@@ -89,7 +90,8 @@ std::size_t take_header(char* data, std::size_t, std::size_t n, void* to) {
   } else if (auto date = header_value(line, "date")) {
     in.answer.date = *date;
   } else {
-    // the ETag of what is encrypted with a key of its own is not its MD5: "x-amz-server-side-encryption: aws:kms", "ibm-sse-kp-enabled: true"
+    // the ETag of what is encrypted with a key of its own is not its MD5: "x-amz-server-side-encryption: aws:kms",
+    // "ibm-sse-kp-enabled: true"
     std::string name(line.substr(0, line.find(':')));
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (name.find("server-side-encryption") == std::string::npos && name.find("-sse-") == std::string::npos) return n;
@@ -118,14 +120,18 @@ std::string digest_of(std::span<const std::byte> bytes, const EVP_MD* kind) {
 
 std::string sha256(std::string_view text) { return digest_of(std::as_bytes(std::span(text.data(), text.size())), EVP_sha256()); }
 
-bool looks_like_md5(std::string_view etag) { return etag.size() == 32 && etag.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos; }
+bool looks_like_md5(std::string_view etag) {
+  return etag.size() == 32 && etag.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
 
 // Waits longer from try to try, and not as long as the other threads that failed at the same time.
 void pause_before(unsigned attempt) {
   thread_local std::minstd_rand random{std::random_device{}()};
-  const std::chrono::milliseconds longest(static_cast<long>(std::min(static_cast<double>(longest_pause.count()), s3_patience() * 1000 / 6)));
+  const std::chrono::milliseconds longest(
+      static_cast<long>(std::min(static_cast<double>(longest_pause.count()), s3_patience() * 1000 / 6)));
   const auto most = std::min(longest, first_pause * (1 << std::min(attempt, 10U)));
-  std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<long>(most.count() / 4, most.count())(random)));
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(std::uniform_int_distribution<long>(most.count() / 4, most.count())(random)));
 }
 
 // What an <Error> says, for the sentence.
@@ -154,7 +160,8 @@ double s3_patience() {
 std::string s3_client::percent_encoded(const std::string& text, bool keep_slashes) {
   std::string out;
   for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                       c == '_' || c == '~';
     if (plain || (c == '/' && keep_slashes)) {
       out += c;
     } else {
@@ -198,7 +205,8 @@ void s3_client::give_back(void* handle) {
   idle_.push_back(handle);
 }
 
-s3_client::response s3_client::attempt(const request& r, const std::string& path, const std::string& query, void* handle, int& transport_error, std::string& transport_reason) const {
+s3_client::response s3_client::attempt(const request& r, const std::string& path, const std::string& query, void* handle,
+                                       int& transport_error, std::string& transport_reason) const {
   struct list_deleter {
     void operator()(curl_slist* l) const { curl_slist_free_all(l); }
   };
@@ -240,7 +248,8 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
   } else if (method != "GET") {
     curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, r.method);
   }
-  const std::unique_ptr<curl_slist, list_deleter> lines(static_cast<curl_slist*>(signed_headers(r, path, query, std::move(headers))));
+  const std::unique_ptr<curl_slist, list_deleter> lines(
+      static_cast<curl_slist*>(signed_headers(r, path, query, std::move(headers))));
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines.get());
   transport_error = curl_easy_perform(handle);
   if (transport_error != CURLE_OK) transport_reason = *why ? why : curl_easy_strerror(static_cast<CURLcode>(transport_error));
@@ -255,13 +264,15 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
 }
 
 // AWS Signature Version 4. Not curl's: it copies the secret key into the heap, and leaves it there.
-void* s3_client::signed_headers(const request& r, const std::string& path, const std::string& query, std::map<std::string, std::string> headers) const {
+void* s3_client::signed_headers(const request& r, const std::string& path, const std::string& query,
+                                std::map<std::string, std::string> headers) const {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   char stamp[24];
   ::gmtime_r(&now, &utc);
   std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
-  const std::string day(stamp, 8), scope = day + "/" + settings_.region + "/s3/aws4_request", hash = digest_of(r.body, EVP_sha256());
+  const std::string day(stamp, 8), scope = day + "/" + settings_.region + "/s3/aws4_request",
+                                   hash = digest_of(r.body, EVP_sha256());
   if (hash.empty()) throw convert_error("OpenSSL has no SHA-256, which S3 needs; choose a directory");
   headers["host"] = host_;
   headers["x-amz-content-sha256"] = hash;
@@ -273,8 +284,9 @@ void* s3_client::signed_headers(const request& r, const std::string& path, const
     names += (names.empty() ? "" : ";") + name;
   }
   const std::string question = std::string(r.method) + "\n" + path + "\n" + query + "\n" + lines + "\n" + names + "\n" + hash;
-  headers["authorization"] = "AWS4-HMAC-SHA256 Credential=" + settings_.access_key + "/" + scope + ", SignedHeaders=" + names + ", Signature=" +
-                             settings_.keys->signature(day, "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256(question));
+  headers["authorization"] =
+      "AWS4-HMAC-SHA256 Credential=" + settings_.access_key + "/" + scope + ", SignedHeaders=" + names + ", Signature=" +
+      settings_.keys->signature(day, "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256(question));
   curl_slist* list = nullptr;
   for (const auto& [name, value] : headers) {
     curl_slist* longer = curl_slist_append(list, (name + ": " + value).c_str());
@@ -295,7 +307,8 @@ std::string s3_client::why_unreached(const request& r, int transport_error, cons
 
 s3_client::response s3_client::send(const request& r) {
   std::string query;
-  for (const auto& [name, value] : r.query) query += (query.empty() ? "" : "&") + percent_encoded(name, false) + "=" + percent_encoded(value, false);
+  for (const auto& [name, value] : r.query)
+    query += (query.empty() ? "" : "&") + percent_encoded(name, false) + "=" + percent_encoded(value, false);
   const std::string path = path_ + "/" + percent_encoded(r.key, true);
   struct loan {
     s3_client& client;
@@ -319,7 +332,8 @@ s3_client::response s3_client::send(const request& r) {
       understood = false;
       again = answer.xml.name == "Error" ? is_passing_error(answer.xml) : ++misunderstood < most_misunderstandings;
     }
-    const bool condition = !r.only_if.empty() && (answer.status == 400 || answer.status == 409 || answer.status == 412 || answer.status == 501);
+    const bool condition =
+        !r.only_if.empty() && (answer.status == 400 || answer.status == 409 || answer.status == 412 || answer.status == 501);
     if (error == CURLE_OK && !again && understood && (good || answer.status == 404 || condition)) return answer;
     const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     if (again && n < most_attempts && spent < 10 * s3_patience()) {
@@ -330,12 +344,14 @@ s3_client::response s3_client::send(const request& r) {
     if (error != CURLE_OK) throw convert_error(why_unreached(r, error, tries + ": " + why));
     const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"" + tries;
     if (!understood && answer.xml.name != "Error") {
-      throw convert_error("the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " + std::to_string(answer.status) +
-                          ", but not with what that means; check --endpoint");
+      throw convert_error("the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " +
+                          std::to_string(answer.status) + ", but not with what that means; check --endpoint");
     }
     const bool forbidden = answer.status == 401 || answer.status == 403;
-    throw convert_error("the S3 server refuses " + std::string(r.method) + " of " + object + ": " + std::to_string(answer.status) + said(answer.xml) +
-                        (forbidden ? "; check the access key, the secret and what they may do" : "; check the bucket, the region and --endpoint"));
+    throw convert_error("the S3 server refuses " + std::string(r.method) + " of " + object + ": " +
+                        std::to_string(answer.status) + said(answer.xml) +
+                        (forbidden ? "; check the access key, the secret and what they may do"
+                                   : "; check the bucket, the region and --endpoint"));
   }
 }
 
@@ -344,12 +360,14 @@ s3_client::response s3_client::store(const request& r) {
   if (answer.status < 200 || answer.status >= 300) return answer;
   const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
   if (answer.etag.empty()) {
-    throw convert_error("the S3 server says that it has " + object + ", but not with which ETag, so nothing shows that it has; check --endpoint");
+    throw convert_error("the S3 server says that it has " + object +
+                        ", but not with which ETag, so nothing shows that it has; check --endpoint");
   }
   if (answer.etag_is_md5 && looks_like_md5(answer.etag)) {
     const std::string md5 = digest_of(r.body, EVP_md5());
     if (!md5.empty() && ::strcasecmp(md5.c_str(), answer.etag.c_str()) != 0) {
-      throw convert_error("the S3 server has other bytes of " + object + " than were sent (ETag " + answer.etag + ", not " + md5 + "); convert again");
+      throw convert_error("the S3 server has other bytes of " + object + " than were sent (ETag " + answer.etag + ", not " + md5 +
+                          "); convert again");
     }
   }
   return answer;

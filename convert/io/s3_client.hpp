@@ -33,22 +33,23 @@ class s3_client {
 
   struct request {
     const char* method = "GET";
-    std::string key = {};                            // whole, with the prefix; "" is the bucket
-    std::map<std::string, std::string> query = {};   // sorted by name, as the signature wants it
+    std::string key = {};                           // whole, with the prefix; "" is the bucket
+    std::map<std::string, std::string> query = {};  // sorted by name, as the signature wants it
     std::span<const std::byte> body = {};
-    std::string range = {};                          // "0-99": of a GET, these bytes alone
-    const char* answer = "";                         // the name of the XML that a 200 has to come with
-    std::map<std::string, std::string> only_if = {};  // "if-none-match": "*"; then answers of 400, 409, 412 and 501 are returned, too
-    std::size_t longest = 16 << 20;                  // bytes of an answer; a longer one is an error
+    std::string range = {};   // "0-99": of a GET, these bytes alone
+    const char* answer = "";  // the name of the XML that a 200 has to come with
+    std::map<std::string, std::string> only_if =
+        {};                          // "if-none-match": "*"; then answers of 400, 409, 412 and 501 are returned, too
+    std::size_t longest = 16 << 20;  // bytes of an answer; a longer one is an error
   };
   struct response {
     long status = 0;
     std::string body;
-    xml_element xml;        // where an `answer` was asked for
-    std::string etag;       // without quotes
+    xml_element xml;          // where an `answer` was asked for
+    std::string etag;         // without quotes
     bool etag_is_md5 = true;  // as far as the other headers tell
-    std::string date;       // the server's clock
-    long long length = -1;  // what a HEAD says
+    std::string date;         // the server's clock
+    long long length = -1;    // what a HEAD says
     unsigned attempts = 1;
   };
   // Returns answers of 2xx, and of 404, whose meaning depends on the question. Everything else is a convert_error.
@@ -60,8 +61,10 @@ class s3_client {
   static std::string percent_encoded(const std::string& text, bool keep_slashes);
 
  private:
-  response attempt(const request& r, const std::string& path, const std::string& query, void* handle, int& transport_error, std::string& transport_reason) const;
-  void* signed_headers(const request& r, const std::string& path, const std::string& query, std::map<std::string, std::string> headers) const;
+  response attempt(const request& r, const std::string& path, const std::string& query, void* handle, int& transport_error,
+                   std::string& transport_reason) const;
+  void* signed_headers(const request& r, const std::string& path, const std::string& query,
+                       std::map<std::string, std::string> headers) const;
   std::string why_unreached(const request& r, int transport_error, const std::string& reason) const;
   void* take_handle();
   void give_back(void* handle);

@@ -18,12 +18,14 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::size_t digest_size = 32;
-constexpr const char *access_name = "AWS_ACCESS_KEY_ID", *secret_name = "AWS_SECRET_ACCESS_KEY", *token_name = "AWS_SESSION_TOKEN";
+constexpr const char *access_name = "AWS_ACCESS_KEY_ID", *secret_name = "AWS_SECRET_ACCESS_KEY",
+                     *token_name = "AWS_SESSION_TOKEN";
 
 void hmac(const void* key, std::size_t key_size, std::string_view text, char* out) {
   unsigned size = 0;
   if (!HMAC(EVP_sha256(), key, static_cast<int>(key_size), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-            reinterpret_cast<unsigned char*>(out), &size) || size != digest_size) {
+            reinterpret_cast<unsigned char*>(out), &size) ||
+      size != digest_size) {
     throw convert_error("OpenSSL has no HMAC with SHA-256, which S3 needs; choose a directory");
   }
 }
@@ -69,7 +71,8 @@ signing_keys::signing_keys(std::string_view secret_key, const std::string& regio
 std::string signing_keys::signature(std::string_view day, std::string_view text) const {
   const auto found = at_.find(day);
   if (found == at_.end()) {
-    throw convert_error("the keys for S3 were made for " + std::to_string(days - 2) + " days, which are over; convert again with --resume");
+    throw convert_error("the keys for S3 were made for " + std::to_string(days - 2) +
+                        " days, which are over; convert again with --resume");
   }
   char digest[digest_size];
   hmac(keys_.data() + found->second, digest_size, text, digest);
@@ -117,7 +120,9 @@ std::shared_ptr<const signing_keys> environment_keys::signing(const std::string&
   if (!taken_) return std::make_shared<const signing_keys>(of_environment(secret_name), region);
   auto& keys = signing_[region];
   if (!keys) {
-    if (forgotten_) throw convert_error("this process gave its secret key for S3 away before it knew the region \"" + region + "\"; convert in one region at a time");
+    if (forgotten_)
+      throw convert_error("this process gave its secret key for S3 away before it knew the region \"" + region +
+                          "\"; convert in one region at a time");
     keys = std::make_shared<const signing_keys>(secret_.view(), region);
   }
   return keys;
@@ -137,13 +142,15 @@ void environment_keys::forget_secret_key() {
 
 void take_s3_keys() { environment_keys::instance().take(); }
 
-void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint, const std::function<void(const std::string&)>& warning) {
+void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
+                const std::function<void(const std::string&)>& warning) {
   for (const std::string& name : {source, store}) {
     if (!is_s3(name)) continue;
     const s3_settings settings = read_s3_settings(name, endpoint);
     if (warning && settings.is_open()) {
       warning("\"" + settings.url + "\" is plain http: what goes there and comes from there can be read and changed on the way" +
-              (settings.session_token.empty() ? "" : ", and the session token be taken") + "; use https, with AWS_CA_BUNDLE where the server's certificate is your own");
+              (settings.session_token.empty() ? "" : ", and the session token be taken") +
+              "; use https, with AWS_CA_BUNDLE where the server's certificate is your own");
     }
   }
   // libhdf5 signs for itself, and keeps the key in the heap

@@ -43,13 +43,15 @@ std::uint64_t size_of(const xml_element& object) {
   const std::string text = object.text_of("Size");
   std::uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) throw convert_error("the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check --endpoint");
+  if (text.empty() || error != std::errc() || end != text.data() + text.size())
+    throw convert_error("the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check --endpoint");
   return size;
 }
 
 }  // namespace
 
-void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most, const std::function<bool(s3_entry&&)>& each) {
+void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
+                     const std::function<bool(s3_entry&&)>& each) {
   std::map<std::string, std::string> query = {{"encoding-type", "url"}, {"list-type", "2"}, {"prefix", start}};
   if (folders) query["delimiter"] = "/";
   if (most < 1000) query["max-keys"] = std::to_string(most);
@@ -58,7 +60,8 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
   for (std::size_t pages = 0, empty = 0;; ++pages) {
     const auto answer = client.send({.query = query, .answer = "ListBucketResult"});
     if (answer.status == 404) {
-      throw convert_error("there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url + "; make it, or check --endpoint");
+      throw convert_error("there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
+                          "; make it, or check --endpoint");
     }
     const bool encoded = answer.xml.text_of("EncodingType") == "url";
     std::string first_key;
@@ -77,9 +80,11 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     if (answer.xml.text_of("IsTruncated") != "true") return;
     empty = any ? 0 : empty + 1;
     // it must go on: with another token, and not with the same objects
-    const bool again = next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
+    const bool again =
+        next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
     if (again || empty > most_empty_pages || pages > most_pages) {
-      throw convert_error("the S3 server's list of \"s3://" + client.settings().bucket + "/" + start + "\" does not end; check the server, or choose another target");
+      throw convert_error("the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
+                          "\" does not end; check the server, or choose another target");
     }
     last_key = first_key;
     query["continuation-token"] = next;
@@ -92,7 +97,8 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
   for_each_object(client, start, folders, most, [&](s3_entry&& e) {
     held += sizeof(s3_entry) + e.key.size() + e.modified.size();
     if (held > most_held) {
-      throw convert_error("\"s3://" + client.settings().bucket + "/" + start + "\" has more than " + std::to_string(entries.size()) +
+      throw convert_error("\"s3://" + client.settings().bucket + "/" + start + "\" has more than " +
+                          std::to_string(entries.size()) +
                           " objects, more than can be held; remove them with the server's own tools, or choose another target");
     }
     entries.push_back(std::move(e));

@@ -22,10 +22,11 @@ struct s3_entry {
 
 constexpr std::size_t all_of_them = ~std::size_t{0};
 
-// Calls `each` with the objects whose whole keys begin with `start`, and go on after it as keys of stores do: no empty part, no "." and "..".
-// Others are not ours. With `folders`, those in deeper folders stand as one that ends in "/". Ends early where `each` returns false. Throws
-// convert_error where a list does not end.
-void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most, const std::function<bool(s3_entry&&)>& each);
+// Calls `each` with the objects whose whole keys begin with `start`, and go on after it as keys of stores do: no empty part, no
+// "." and "..". Others are not ours. With `folders`, those in deeper folders stand as one that ends in "/". Ends early where
+// `each` returns false. Throws convert_error where a list does not end.
+void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
+                     const std::function<bool(s3_entry&&)>& each);
 
 // The same in memory. At least `most`, where there are so many.
 std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most);

@@ -37,8 +37,8 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
 }
 
-// One section of a file of "[section]" and "name = value" lines. There are secret keys in it: it is held apart, and nothing of it goes
-// through the heap.
+// One section of a file of "[section]" and "name = value" lines. There are secret keys in it: it is held apart, and nothing of it
+// goes through the heap.
 class profile_section {
  public:
   profile_section(const std::string& path, std::initializer_list<std::string> names) {
@@ -90,12 +90,14 @@ std::string_view host_of(std::string_view url) {
 std::string checked_server(std::string server) {
   while (!server.empty() && server.back() == '/') server.pop_back();
   if (server.find('@') != std::string::npos) {
-    throw convert_error("the URL of the S3 server has a user name or a password in it, which S3 does not know; leave them out, and give the keys "
-                        "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
+    throw convert_error(
+        "the URL of the S3 server has a user name or a password in it, which S3 does not know; leave them out, and give the keys "
+        "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
   }
   const bool web = server.starts_with("http://") || server.starts_with("https://");
   for (const char c : server) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '\\') throw convert_error("the URL of the S3 server has characters that no such URL has; check --endpoint and AWS_ENDPOINT_URL");
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '\\')
+      throw convert_error("the URL of the S3 server has characters that no such URL has; check --endpoint and AWS_ENDPOINT_URL");
   }
   if (!server.empty() && (!web || host_of(server).empty())) {
     throw convert_error("the S3 server \"" + server + "\" is no URL; begin it with https:// or http://");
@@ -118,7 +120,8 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   s.bucket = place.substr(0, place.find('/'));
   s.prefix = s.bucket.size() < place.size() ? place.substr(s.bucket.size() + 1) : "";
   while (!s.prefix.empty() && s.prefix.back() == '/') s.prefix.pop_back();
-  if (s.bucket.empty() || s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
+  if (s.bucket.empty() ||
+      s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
     throw convert_error("\"" + target + "\" names no S3 bucket; write it as \"s3://bucket/prefix\"");
   }
   if (("/" + s.prefix + "/").find("//") != (s.prefix.empty() ? 0 : std::string::npos)) {
@@ -153,16 +156,19 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
     if (secret_key) *secret_key = given.secret_key();
   }
   if (!s.keys) {
-    throw convert_error("nothing says who may use \"" + target + "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" +
-                        profile + "\" in ~/.aws/credentials");
+    throw convert_error("nothing says who may use \"" + target +
+                        "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" + profile +
+                        "\" in ~/.aws/credentials");
   }
-  const std::string server = checked_server(first_of({endpoint, environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"), ours("endpoint_url")}));
+  const std::string server = checked_server(
+      first_of({endpoint, environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"), ours("endpoint_url")}));
   if (!server.empty()) {
     s.url = server + "/" + s.bucket;  // such servers have no names for their buckets
   } else {
     const std::string domain = ".amazonaws.com" + std::string(s.region.starts_with("cn-") ? ".cn" : "");
     // a certificate is good for one label before the domain
-    s.url = s.bucket.find('.') == std::string::npos ? "https://" + s.bucket + ".s3." + s.region + domain : "https://s3." + s.region + domain + "/" + s.bucket;
+    s.url = s.bucket.find('.') == std::string::npos ? "https://" + s.bucket + ".s3." + s.region + domain
+                                                    : "https://s3." + s.region + domain + "/" + s.bucket;
   }
   return s;
 }

@@ -24,8 +24,8 @@ struct s3_settings {
   bool is_open() const;
 };
 
-// Throws convert_error where the target is no "s3://bucket/prefix" or nothing says who we are. `endpoint` goes before the environment's.
-// `secret_key`: where the secret key is copied to, for who signs without us.
+// Throws convert_error where the target is no "s3://bucket/prefix" or nothing says who we are. `endpoint` goes before the
+// environment's. `secret_key`: where the secret key is copied to, for who signs without us.
 s3_settings read_s3_settings(const std::string& target, const std::string& endpoint, secret_bytes* secret_key = nullptr);
 
 }  // namespace zarrbits::conversion

@@ -100,7 +100,8 @@ std::optional<xml_element> parse_xml(std::string_view xml) {
     if (xml.front() != '<') {
       const std::string_view text = xml.substr(0, xml.find('<'));
       xml.remove_prefix(text.size());
-      if (open.size() > 1 ? !append_text(open.back().text, text) : text.find_first_not_of(blanks) != std::string_view::npos) return std::nullopt;
+      if (open.size() > 1 ? !append_text(open.back().text, text) : text.find_first_not_of(blanks) != std::string_view::npos)
+        return std::nullopt;
     } else if (takes("<?", "?>") || takes("<!--", "-->")) {
       if (cut) return std::nullopt;
     } else if (takes("<![CDATA[", "]]>")) {
@@ -116,7 +117,8 @@ std::optional<xml_element> parse_xml(std::string_view xml) {
       if (end == std::string_view::npos || xml.starts_with("<!")) return std::nullopt;
       const std::string_view tag = xml.substr(1, end - 1), name = local_name(tag);
       xml.remove_prefix(end + 1);
-      if (name.empty() || ++count > most_xml_elements || open.size() > deepest_xml || (open.size() == 1 && count > 1)) return std::nullopt;
+      if (name.empty() || ++count > most_xml_elements || open.size() > deepest_xml || (open.size() == 1 && count > 1))
+        return std::nullopt;
       if (tag.ends_with('/')) {
         open.back().elements.push_back({std::string(name), {}});
       } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The small XML of a server's answers. What is read is hostile: no document types, no entities but the five and numbers, and bounds for
-// depth and number.
+// The small XML of a server's answers. What is read is hostile: no document types, no entities but the five and numbers, and
+// bounds for depth and number.
 //
 #ifndef ZARRBITS_CONVERT_IO_XML_HPP
 #define ZARRBITS_CONVERT_IO_XML_HPP

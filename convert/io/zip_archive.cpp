@@ -21,7 +21,8 @@ constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // in a field of 32 bits: the val
 constexpr std::uint64_t limit16 = 0xFFFF;
 constexpr std::uint64_t most_list = 1u << 30;
 constexpr std::size_t end_size = 22, locator_size = 20, end64_size = 56, entry_size = 46, header_size = 30;
-constexpr std::uint32_t end_mark = 0x06054b50, locator_mark = 0x07064b50, end64_mark = 0x06064b50, entry_mark = 0x02014b50, header_mark = 0x04034b50;
+constexpr std::uint32_t end_mark = 0x06054b50, locator_mark = 0x07064b50, end64_mark = 0x06064b50, entry_mark = 0x02014b50,
+                        header_mark = 0x04034b50;
 
 // Little-endian numbers, one after the other; the caller has seen that they are there.
 class fields {
@@ -49,7 +50,8 @@ class fields {
 bool is_zip_file(const std::string& path) {
   const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   char start[4] = {};
-  return fd && ::pread(fd.get(), start, 4, 0) == 4 && (std::memcmp(start, "PK\3\4", 4) == 0 || std::memcmp(start, "PK\5\6", 4) == 0);
+  return fd && ::pread(fd.get(), start, 4, 0) == 4 &&
+         (std::memcmp(start, "PK\3\4", 4) == 0 || std::memcmp(start, "PK\5\6", 4) == 0);
 }
 
 zip_archive::zip_archive(const std::string& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
@@ -65,7 +67,9 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
   const auto found = members_.find(key);
   if (found == members_.end()) return {};
   const member& m = found->second;
-  if (!m.plain) throw zip_not_supported("the member " + key + " of " + path_ + ", which is compressed or encrypted; Zarr's .zip stores hold their objects as they are (zip -0)");
+  if (!m.plain)
+    throw zip_not_supported("the member " + key + " of " + path_ +
+                            ", which is compressed or encrypted; Zarr's .zip stores hold their objects as they are (zip -0)");
   const std::vector<std::byte> header = bytes(m.header, header_size);
   fields f(header.data());
   if (f.u32() != header_mark) broken("has no member " + key + " where its list says");
@@ -84,7 +88,9 @@ void zip_archive::read(const place& of, std::uint64_t offset, std::span<std::byt
   }
 }
 
-void zip_archive::broken(const std::string& what) const { throw zip_error("the .zip file " + path_ + " " + what + "; it is damaged or was cut off"); }
+void zip_archive::broken(const std::string& what) const {
+  throw zip_error("the .zip file " + path_ + " " + what + "; it is damaged or was cut off");
+}
 
 void zip_archive::read_file(std::uint64_t offset, std::span<std::byte> out) const {
   try {
@@ -170,7 +176,8 @@ std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::siz
   if (m.plain && stored != m.size) broken("has two sizes for its member " + name);
   if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside of the file");
   // a name that is there twice: the last is the newest. Folders may have entries of their own; no key has an empty part.
-  if (!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == std::string::npos) members_.insert_or_assign(name, m);
+  if (!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == std::string::npos)
+    members_.insert_or_assign(name, m);
   return whole;
 }
 

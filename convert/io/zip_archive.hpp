@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The members of a .zip file, as they are stored. Its list of members at the end is read once; nothing in it is believed before it was held
-// against the file's size. Of a store, keys are the members' names.
+// The members of a .zip file, as they are stored. Its list of members at the end is read once; nothing in it is believed before
+// it was held against the file's size. Of a store, keys are the members' names.
 //
 //   const zip_archive zip("out.zip");
 //   if (const auto found = zip.find("a/zarr.json")) zip.read(*found, 0, bytes);
@@ -39,7 +39,7 @@ class zip_archive {
     std::uint64_t header = 0;  // where it begins
     std::uint64_t size = 0;
     std::uint32_t crc = 0;
-    bool plain = true;         // neither compressed nor encrypted
+    bool plain = true;  // neither compressed nor encrypted
   };
   // Where the bytes of a member are.
   struct place {

@@ -17,7 +17,7 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t largest_chunk = std::uint64_t{2} << 30;  // bytes in memory; a chunk of HDF5 has less than 4 GiB
-constexpr unsigned blosc_snappy = 3;  // Zarr readers are built without it
+constexpr unsigned blosc_snappy = 3;                             // Zarr readers are built without it
 
 bool is_packable(const type_tree& t) {
   return t.kind == type_class::boolean || t.kind == type_class::integer || t.kind == type_class::enumeration;
@@ -155,7 +155,8 @@ void array_plan::choose_compression(const convert_options& options) {
   if (way == strategy::packed) return;
   if (options.effective_profile() == "recode" && !options.compress.empty()) {
     after = parse_compression(options.compress);
-    if (way == strategy::copy && after.kind != compression::none) way = data.keeps_chunks() && p.undoable(data.type) ? strategy::decode : strategy::read;
+    if (way == strategy::copy && after.kind != compression::none)
+      way = data.keeps_chunks() && p.undoable(data.type) ? strategy::decode : strategy::read;
     if (typesize == 1 && after.shuffle == 1) after.shuffle = 0;
   } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
     after = compression_of(p.filters[0]);
@@ -163,7 +164,8 @@ void array_plan::choose_compression(const convert_options& options) {
     after = {compression::gzip, p.gzip_level(), {}, 0};
     // Zarr's core has no shuffle but Blosc's: gzip alone would make the store far larger than the source
     const bool decoded = way == strategy::decode || way == strategy::read;
-    if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && shuffle != 0) after = {compression::blosc, 5, "zstd", shuffle};
+    if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && shuffle != 0)
+      after = {compression::blosc, 5, "zstd", shuffle};
   }
   const std::uint64_t bytes = data.grid.chunk_elements() * view.size;
   if (!text && !fits(after, bytes)) after = {compression::zstd, 3, {}, 0};
@@ -178,7 +180,8 @@ void array_plan::choose_packbits(const convert_options& options) {
     const auto layout = packbits_of(p.filters[0], leaf);
     const bool asked_otherwise = options.bits && leaf.kind != type_class::boolean && layout && *options.bits != layout->bits;
     if (layout && !layout->msb_first && !asked_otherwise) {
-      packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding), .first_bit = layout->first_bit,
+      packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
+                               .first_bit = layout->first_bit,
                                .last_bit = layout->first_bit + layout->bits - 1});
       packed_in_source = true;
       way = data.keeps_chunks() ? strategy::packed : strategy::read;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How one array is made from a dataset, found before its first chunk is: data type, codecs, fill value, and the cheapest way that is
-// right for its chunks. Nothing is read but metadata, and nothing is written.
+// How one array is made from a dataset, found before its first chunk is: data type, codecs, fill value, and the cheapest way that
+// is right for its chunks. Nothing is read but metadata, and nothing is written.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
@@ -30,8 +30,8 @@ struct value_view {
   std::uint64_t per_element() const { return product(extra); }
 };
 
-// What is taken for granted of the data until a chunk proves it wrong. Then the array is planned and made again, without it: all its
-// chunks are written over, under the same keys.
+// What is taken for granted of the data until a chunk proves it wrong. Then the array is planned and made again, without it: all
+// its chunks are written over, under the same keys.
 struct assumptions {
   bool text_is_utf8 = true;
   bool bools_are_0_or_1 = true;
@@ -51,14 +51,14 @@ struct array_plan {
 
   // How the chunks are made; single chunks may need a costlier way.
   enum class strategy {
-    copy,        // stored bytes are the Zarr chunk
-    copy_zstd,   // so are these, under the codec zstd
-    copy_blosc,  // or blosc
-    copy_native, // or the codecs that numcodecs has for the filters
-    rewrap,      // deflate becomes gzip, checksums are dropped
-    packed,      // chunks of our packbits filter are copied
-    decode,      // filters are undone here
-    read,        // through H5Dread
+    copy,         // stored bytes are the Zarr chunk
+    copy_zstd,    // so are these, under the codec zstd
+    copy_blosc,   // or blosc
+    copy_native,  // or the codecs that numcodecs has for the filters
+    rewrap,       // deflate becomes gzip, checksums are dropped
+    packed,       // chunks of our packbits filter are copied
+    decode,       // filters are undone here
+    read,         // through H5Dread
   };
 
   const source_dataset& data;
@@ -69,16 +69,16 @@ struct array_plan {
   strategy way = strategy::read;
   bool text = false, opaque = false;
   bool big_endian = false;
-  bool materialize = false;   // the fill value is none that Zarr can say: chunks never written are written
-  compression after;          // of what is encoded anew
-  pipeline native;            // copy_native: the filters whose codecs the chunks have
-  bool checksum = false;      // each chunk ends with its crc32c
-  std::size_t typesize = 1;   // for that: bytes of one number
-  std::size_t trailing = 0;   // dimensions after the dataset's own
-  buffer fill;                // of one dataset element, in memory
+  bool materialize = false;  // the fill value is none that Zarr can say: chunks never written are written
+  compression after;         // of what is encoded anew
+  pipeline native;           // copy_native: the filters whose codecs the chunks have
+  bool checksum = false;     // each chunk ends with its crc32c
+  std::size_t typesize = 1;  // for that: bytes of one number
+  std::size_t trailing = 0;  // dimensions after the dataset's own
+  buffer fill;               // of one dataset element, in memory
   std::optional<codec> packed;
   bool packed_in_source = false;  // its parameters are those of the source's filter, and not asked for
-  std::string loss;           // of the plan itself: why the fill value is not the source's
+  std::string loss;               // of the plan itself: why the fill value is not the source's
 
   // As they are written: with shards, where there are any.
   array_metadata stored_metadata() const;

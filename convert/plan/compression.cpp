@@ -12,24 +12,29 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr const char* blosc_names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};  // in the order of the filter's numbers
+constexpr const char* blosc_names[] = {"blosclz", "lz4",  "lz4hc",
+                                       "snappy",  "zlib", "zstd"};  // in the order of the filter's numbers
 constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
 
 [[noreturn]] void refuse(const std::string& text) {
-  throw convert_error("\"" + text + "\" is no compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
+  throw convert_error("\"" + text +
+                      "\" is no compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
                       "blosc:NAME:LEVEL:SHUFFLE with lz4, lz4hc, zlib or zstd, 1-9, and noshuffle, shuffle or bitshuffle");
 }
 
 }  // namespace
 
-int bzip2_level(const filter& f) { return f.values.empty() || f.values[0] < 1 || f.values[0] > 9 ? 9 : static_cast<int>(f.values[0]); }
+int bzip2_level(const filter& f) {
+  return f.values.empty() || f.values[0] < 1 || f.values[0] > 9 ? 9 : static_cast<int>(f.values[0]);
+}
 
 int deflate_level(const filter& f) { return f.values.empty() ? 6 : static_cast<int>(std::min(f.values[0], 9U)); }
 
 compression compression_of(const filter& f) {
   const auto at = [&](std::size_t i, unsigned other) { return i < f.values.size() ? f.values[i] : other; };
   if (f.id == zstd_filter) return {compression::zstd, at(0, 3) > 22 ? 3 : static_cast<int>(at(0, 3)), {}, 0};
-  return {compression::blosc, static_cast<int>(std::min(at(4, 5), 9U)), blosc_names[at(6, 0) < 6 ? at(6, 0) : 0], static_cast<int>(std::min(at(5, 1), 2U))};
+  return {compression::blosc, static_cast<int>(std::min(at(4, 5), 9U)), blosc_names[at(6, 0) < 6 ? at(6, 0) : 0],
+          static_cast<int>(std::min(at(5, 1), 2U))};
 }
 
 compression parse_compression(const std::string& text) {
@@ -69,7 +74,9 @@ void append_codec(json& codecs, const compression& c, std::size_t typesize) {
   switch (c.kind) {
     case compression::none: break;
     case compression::gzip: codecs.push_back({{"name", "gzip"}, {"configuration", {{"level", c.level}}}}); break;
-    case compression::zstd: codecs.push_back({{"name", "zstd"}, {"configuration", {{"level", c.level}, {"checksum", false}}}}); break;
+    case compression::zstd:
+      codecs.push_back({{"name", "zstd"}, {"configuration", {{"level", c.level}, {"checksum", false}}}});
+      break;
     case compression::blosc:
       codecs.push_back({{"name", "blosc"},
                         {"configuration",
@@ -86,7 +93,9 @@ std::optional<json> native_codecs(const pipeline& p) {
   json codecs = json::array();
   for (const filter& f : p.filters) {
     switch (f.id) {
-      case H5Z_FILTER_DEFLATE: codecs.push_back({{"name", "numcodecs.zlib"}, {"configuration", {{"level", deflate_level(f)}}}}); break;
+      case H5Z_FILTER_DEFLATE:
+        codecs.push_back({{"name", "numcodecs.zlib"}, {"configuration", {{"level", deflate_level(f)}}}});
+        break;
       case H5Z_FILTER_SHUFFLE:
         if (f.values.size() != 1 || f.values[0] == 0) return {};
         codecs.push_back({{"name", "numcodecs.shuffle"}, {"configuration", {{"elementsize", f.values[0]}}}});
@@ -99,7 +108,8 @@ std::optional<json> native_codecs(const pipeline& p) {
         break;
       case zstd_filter: append_codec(codecs, compression_of(f), 1); break;
       case blosc_filter:
-        if (f.values.size() < 4 || (f.values.size() > 6 && f.values[6] == 3)) return {};  // snappy: Zarr readers are built without it
+        if (f.values.size() < 4 || (f.values.size() > 6 && f.values[6] == 3))
+          return {};  // snappy: Zarr readers are built without it
         append_codec(codecs, compression_of(f), f.values[2]);
         break;
       default: return {};

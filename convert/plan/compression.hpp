@@ -36,7 +36,8 @@ compression compression_of(const filter& f);
 // Of the filters deflate and bzip2: the level that they were applied with.
 int deflate_level(const filter& f);
 int bzip2_level(const filter& f);
-// The codecs that a pipeline's chunks have as they are, or with another frame, by the names of numcodecs; nothing where a filter has none.
+// The codecs that a pipeline's chunks have as they are, or with another frame, by the names of numcodecs; nothing where a filter
+// has none.
 std::optional<json> native_codecs(const pipeline& p);
 
 }  // namespace zarrbits::conversion

@@ -64,15 +64,18 @@ value_view dataset_plan::make_view(const type_tree& type, std::vector<step> step
 json dataset_plan::own_attributes() const {
   json own = json::object();
   const type_tree* t = &data.leaf();
-  const bool plain = (t->kind == type_class::integer || t->kind == type_class::floating || t->kind == type_class::complex) && t->stored.empty();
+  const bool plain =
+      (t->kind == type_class::integer || t->kind == type_class::floating || t->kind == type_class::complex) && t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
-  if (!plain && t->kind != type_class::boolean && t->kind != type_class::enumeration && !(t->kind == type_class::text && t->variable)) {
+  if (!plain && t->kind != type_class::boolean && t->kind != type_class::enumeration &&
+      !(t->kind == type_class::text && t->variable)) {
     own["hdf5_type"] = type_description(*t);
   }
   // such a scale is a dimension of netCDF without values; xarray would take its zeros for coordinates
   if (H5Aexists(data.dataset, "NAME") > 0 && is_dimension_scale(data.dataset)) {
     const std::vector<std::string> text = text_attribute(data.dataset, "NAME");
-    if (text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable")) own["dimension_without_variable"] = true;
+    if (text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable"))
+      own["dimension_without_variable"] = true;
   }
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
@@ -85,7 +88,8 @@ json dataset_plan::own_attributes() const {
 }
 
 void dataset_plan::prepare() {
-  if (const std::string why = unsupported_reason(data.type); !why.empty()) throw skip_dataset("its datatype is not supported: " + why);
+  if (const std::string why = unsupported_reason(data.type); !why.empty())
+    throw skip_dataset("its datatype is not supported: " + why);
   if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
   if (data.null) return;
   choose_grid(data, parse_grid_request("--chunk", options.chunk), parse_grid_request("--shard", options.shard));
@@ -93,7 +97,8 @@ void dataset_plan::prepare() {
   choose_units();
 }
 
-void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path, json attributes) {
+void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path,
+                             json attributes) {
   value_view view = make_view(type, steps);
   const type_tree& leaf = *view.leaf;
   using kind = dataset_part::kind_type;
@@ -131,7 +136,8 @@ void dataset_plan::choose_units() {
   const array_plan plan(data, parts_[0].view, options, {});
   if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !can_be_walked(data.grid, data.dataset)) return;
   divisible_ = true;
-  const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(), std::max<std::size_t>(1, parts_[0].view.size)});
+  const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
+                                                           std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
   if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be nothing
@@ -140,7 +146,9 @@ void dataset_plan::choose_units() {
 
 chunk_range dataset_plan::unit(std::uint64_t number) const {
   const std::uint64_t all = data.shards.chunks(), first = number * per_unit_, count = std::min(per_unit_, all - first);
-  return {first, count, static_cast<std::uint64_t>(static_cast<double>(data.stored_bytes) * (static_cast<double>(count) / static_cast<double>(all)))};
+  return {first, count,
+          static_cast<std::uint64_t>(static_cast<double>(data.stored_bytes) *
+                                     (static_cast<double>(count) / static_cast<double>(all)))};
 }
 
 std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {

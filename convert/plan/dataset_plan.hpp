@@ -23,7 +23,7 @@ namespace zarrbits::conversion {
 struct dataset_part {
   enum class kind_type { array, sequences, group } kind = kind_type::array;
   std::string store_path;
-  value_view view = {};      // array, sequences
+  value_view view = {};              // array, sequences
   json attributes = json::object();  // of a member
 };
 
@@ -46,7 +46,8 @@ class dataset_plan {
   source_dataset data;
   const convert_options& options;
 
-  // After prepare(): the nodes, in the order in which they are written; the last is at the dataset's own path. None for a null dataspace.
+  // After prepare(): the nodes, in the order in which they are written; the last is at the dataset's own path. None for a null
+  // dataspace.
   const std::vector<dataset_part>& parts() const { return parts_; }
   std::uint64_t units() const { return units_; }
   // False where the dataset is one unit: what is found in one chunk may change how all are made.
@@ -60,7 +61,7 @@ class dataset_plan {
 
  private:
   struct step {
-    const type_tree* array = nullptr;   // one of the two
+    const type_tree* array = nullptr;  // one of the two
     const type_tree* member = nullptr;
   };
   value_view make_view(const type_tree& type, std::vector<step> steps) const;

@@ -21,9 +21,11 @@ std::uint64_t parse_number(const std::string& option, std::string_view digits, c
   std::uint64_t n = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
   if (digits.empty() || error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
-    throw convert_error(option + " is \"" + shown(text) + "\", in which \"" + shown(std::string(digits)) + "\" is no number; give decimal digits, such as 1000");
+    throw convert_error(option + " is \"" + shown(text) + "\", in which \"" + shown(std::string(digits)) +
+                        "\" is no number; give decimal digits, such as 1000");
   }
-  if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62) throw convert_error(option + " is \"" + shown(text) + "\", which is more than there can be");
+  if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62)
+    throw convert_error(option + " is \"" + shown(text) + "\", which is more than there can be");
   return n;
 }
 
@@ -41,7 +43,8 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
     }
   }
   const std::uint64_t n = parse_number(option, digits, text);
-  if (n > (std::uint64_t{1} << 62) >> shift) throw convert_error(option + " is \"" + text + "\", which is more than there can be");
+  if (n > (std::uint64_t{1} << 62) >> shift)
+    throw convert_error(option + " is \"" + text + "\", which is more than there can be");
   return n << shift;
 }
 
@@ -59,7 +62,8 @@ grid_request parse_grid_request(const std::string& option, const std::string& te
     if (wanted.shape.back() == 0) throw convert_error(option + " is \"" + text + "\"; extents are at least 1");
     rest.remove_prefix(std::min(rest.size(), extent.size() + 1));
   }
-  if (wanted.shape.size() > H5S_MAX_RANK) throw convert_error(option + " has more than " + std::to_string(H5S_MAX_RANK) + " dimensions, which no dataset has");
+  if (wanted.shape.size() > H5S_MAX_RANK)
+    throw convert_error(option + " has more than " + std::to_string(H5S_MAX_RANK) + " dimensions, which no dataset has");
   return wanted;
 }
 
@@ -76,8 +80,8 @@ std::vector<hsize_t> chunks_per_shard(const grid_request& wanted, const chunk_gr
   if (wanted.shape.size() != grid.rank()) return n;
   for (std::size_t d = 0; d < n.size(); ++d) n[d] = wanted.shape[d] / grid.chunk[d] + (wanted.shape[d] % grid.chunk[d] != 0);
   if (product(n) > most_per_shard) {
-    throw convert_error("a shard would have " + std::to_string(product(n)) + " chunks, whose index alone has " + human_bytes(product(n) * 16) +
-                        "; give --shard a smaller shape, or a size such as 64M");
+    throw convert_error("a shard would have " + std::to_string(product(n)) + " chunks, whose index alone has " +
+                        human_bytes(product(n) * 16) + "; give --shard a smaller shape, or a size such as 64M");
   }
   return n;
 }
@@ -95,7 +99,8 @@ void choose_grid(source_dataset& data, const grid_request& chunk, const grid_req
       if (c == 0) throw skip_dataset("a chunk length is 0");
     }
   } else {
-    const std::size_t element = holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
+    const std::size_t element =
+        holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
     grid.chunk = chunk_shape_for(dims, element);
   }
   if (!dims.empty() && chunk.shape.size() == dims.size()) {

@@ -71,7 +71,8 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     const array_plan a(data, part.view, options, {});
     const std::uint64_t chunks = chunks_to_write(data, a.materialize);
     way w = way_of(a);
-    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter)) w.expected = std::max(w.expected, outcome::rewrapped);
+    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter))
+      w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
     const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), part.view.size});
     p.store_bytes += w.expected == outcome::recoded ? plain : data.stored_bytes;
@@ -82,7 +83,8 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       p.codecs = json_text(a.stored_metadata().codecs);
     }
   }
-  if (dataset.parts().size() > 1) p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";
+  if (dataset.parts().size() > 1)
+    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";
   else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
 }
 
@@ -94,8 +96,13 @@ std::string convert_plan::json() const {
   for (const planned_dataset& d : datasets) {
     json units = json::array();
     for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
-    json j = {{"path", d.path}, {"outcome", to_string(d.outcome)}, {d.outcome == outcome::skipped ? "reason" : "how", utf8_text(d.how)},
-              {"objects", d.objects}, {"source_bytes", d.source_bytes}, {"store_bytes", d.store_bytes}, {"units", std::move(units)}};
+    json j = {{"path", d.path},
+              {"outcome", to_string(d.outcome)},
+              {d.outcome == outcome::skipped ? "reason" : "how", utf8_text(d.how)},
+              {"objects", d.objects},
+              {"source_bytes", d.source_bytes},
+              {"store_bytes", d.store_bytes},
+              {"units", std::move(units)}};
     if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }

@@ -13,7 +13,8 @@
 
 namespace zarrbits::conversion {
 
-// A chunk while it is made. Its functions return true where the chunk is done; else `why` says what is wrong with it, if something is.
+// A chunk while it is made. Its functions return true where the chunk is done; else `why` says what is wrong with it, if
+// something is.
 struct batch_worker::one_chunk {
   chunk_input& chunk;
   const array_plan& plan;
@@ -93,7 +94,8 @@ bool batch_worker::from_range(one_chunk& c) {
     const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.data.grid.chunk_elements()) * element;
     buffer bytes(plain);
     read_range(source_.descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
-    for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += element) std::memcpy(bytes.data() + i, c.plan.fill.data(), element);
+    for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += element)
+      std::memcpy(bytes.data() + i, c.plan.fill.data(), element);
     c.put(std::move(*c.maker.from_stored(std::move(bytes), 0, chunk.at)));
     return true;
   } catch (const unreadable_range& e) {
@@ -142,7 +144,8 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     made_chunk made = c.maker.from_values(std::move(values), c.chunk.at);
     strings.memory.reset();
     strings = {};  // before the shard is waited for
-    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed) made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
+    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed)
+      made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
     c.put(std::move(made));
     return true;
   } catch (const h5::failure& e) {
@@ -164,7 +167,8 @@ void batch_worker::lose(one_chunk& c) {
   c.result.lost[{c.chunk.at.begin(), c.chunk.at.end()}] = c.why;
 }
 
-buffer batch_worker::read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings) {
+buffer batch_worker::read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at,
+                                 held_strings& strings) {
   if (!maker.has_strings()) return maker.read_values(at, nullptr);
   const std::uint64_t most = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;
   const unsigned threads = std::max(8U, options_.threads ? options_.threads : usable_processors());

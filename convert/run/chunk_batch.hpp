@@ -44,7 +44,7 @@ struct chunk_batch {
   std::size_t part = 0;
   std::shared_ptr<const array_plan> plan = {};
   std::vector<chunk_input> chunks = {};
-  std::uint64_t cost = 0;  // bytes of memory, about
+  std::uint64_t cost = 0;                        // bytes of memory, about
   std::shared_ptr<concurrent_shard> shard = {};  // that all of them go to; null where there are no shards
   std::vector<hsize_t> shard_at = {};
   std::uint64_t turn = 0;

@@ -40,7 +40,8 @@ std::uint64_t chunk_destination::finish(bool whole) {
       try {
         shard.add_range(first.at, source_.descriptor(), first.offset, sizes);
       } catch (const unreadable_range& e) {  // it was there when the file was opened
-        throw convert_error("the source \"" + source_.path() + "\" cannot be read: " + e.what() + "; is it still there, and whole?");
+        throw convert_error("the source \"" + source_.path() + "\" cannot be read: " + e.what() +
+                            "; is it still there, and whole?");
       }
       i += sizes.size();
     }
@@ -59,7 +60,9 @@ std::vector<std::uint64_t> chunk_destination::run_from(std::size_t i) const {
   return sizes;
 }
 
-std::string chunk_destination::key(const std::vector<hsize_t>& at) const { return chunk_key(node_, key_numbers(at), plan_.trailing); }
+std::string chunk_destination::key(const std::vector<hsize_t>& at) const {
+  return chunk_key(node_, key_numbers(at), plan_.trailing);
+}
 
 std::size_t chunk_destination::number_in_shard(const std::vector<hsize_t>& at) const {
   return static_cast<std::size_t>(plan_.data.shards.number_in_chunk(at));

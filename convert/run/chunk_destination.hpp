@@ -26,14 +26,14 @@ namespace zarrbits::conversion {
 // For one thread. `node` is the array's path in the store. Of a shard, the batch has one turn.
 class chunk_destination {
  public:
-  chunk_destination(sink& out, const source_file& source, const std::string& node, const array_plan& plan, std::shared_ptr<concurrent_shard> shard,
-                    std::uint64_t turn);
+  chunk_destination(sink& out, const source_file& source, const std::string& node, const array_plan& plan,
+                    std::shared_ptr<concurrent_shard> shard, std::uint64_t turn);
 
   void put(const std::vector<hsize_t>& at, buffer bytes);
   // Throws unreadable_range; then there is no such chunk.
   void put_range(const std::vector<hsize_t>& at, std::uint64_t offset, std::uint64_t size);
-  // Once, when all chunks of the batch are through, or it is given up: then nothing is left of its shard. Returns the shard's overhead, if this
-  // was the last of it, and 0 otherwise.
+  // Once, when all chunks of the batch are through, or it is given up: then nothing is left of its shard. Returns the shard's
+  // overhead, if this was the last of it, and 0 otherwise.
   std::uint64_t finish(bool whole);
 
  private:

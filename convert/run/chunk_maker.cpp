@@ -46,7 +46,8 @@ std::string place(const std::vector<hsize_t>& at) {
 }
 
 void chunk_maker::expect_size(const buffer& stored, std::size_t size) const {
-  if (stored.size() != size) throw damaged_chunk("it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(size));
+  if (stored.size() != size)
+    throw damaged_chunk("it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(size));
 }
 
 std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
@@ -63,9 +64,11 @@ bool chunk_maker::needs_no_look(std::uint64_t stored, unsigned mask) const {
   switch (plan_.way) {
     case strategy::packed: return applied(mask, 0) && stored == plan_.packed->encoded_size(elements * plan_.view.per_element());
     case strategy::copy:
-      return (data_.filters.empty() || applied(mask, 0)) && stored == elements * data_.element_size && plan_.leaf.kind != type_class::boolean;
+      return (data_.filters.empty() || applied(mask, 0)) && stored == elements * data_.element_size &&
+             plan_.leaf.kind != type_class::boolean;
     case strategy::copy_native:
-      return mask == 0 && data_.filters.filters.back().id != H5Z_FILTER_FLETCHER32 && data_.filters.filters.back().id != lz4_filter;
+      return mask == 0 && data_.filters.filters.back().id != H5Z_FILTER_FLETCHER32 &&
+             data_.filters.filters.back().id != lz4_filter;
     default: return false;
   }
 }
@@ -172,7 +175,8 @@ buffer chunk_maker::to_memory(buffer stored) const {
   stored.resize(n * std::max(from, plan_.view.size));
   buffer background(stored.size());
   const h5::lock one_thread;
-  h5::check(H5Tconvert(data_.stored_type, plan_.view.memory, n, stored.data(), background.data(), H5P_DEFAULT), "convert the values");
+  h5::check(H5Tconvert(data_.stored_type, plan_.view.memory, n, stored.data(), background.data(), H5P_DEFAULT),
+            "convert the values");
   stored.resize(n * plan_.view.size);
   return stored;
 }
@@ -190,7 +194,9 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
 }
 
 // Of the whole chunk in memory.
-std::uint64_t chunk_maker::plain_bytes() const { return product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)}); }
+std::uint64_t chunk_maker::plain_bytes() const {
+  return product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)});
+}
 
 std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
   switch (plan_.way) {
@@ -198,7 +204,8 @@ std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
     case strategy::packed:
     case strategy::copy_blosc:
     case strategy::copy_native: {
-      const bool checksum = plan_.checksum || (!data_.filters.empty() && data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32);
+      const bool checksum =
+          plan_.checksum || (!data_.filters.empty() && data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32);
       return checksum ? 2 * stored : stored;  // it may have to move when the checksum comes to it
     }
     case strategy::copy_zstd: return stored + plain_bytes();
@@ -213,7 +220,8 @@ std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
 std::uint64_t chunk_maker::memory_from_read() const { return 2 * plain_bytes() + plain_bytes() / 2; }
 
 std::uint64_t chunk_maker::memory() const {
-  if (data_.keeps_chunks() && plan_.way != strategy::read && !plan_.materialize) return memory_from_stored(std::min(data_.stored_bytes, plain_bytes()));
+  if (data_.keeps_chunks() && plan_.way != strategy::read && !plan_.materialize)
+    return memory_from_stored(std::min(data_.stored_bytes, plain_bytes()));
   return data_.layout == H5D_CONTIGUOUS && plan_.way == strategy::copy ? 0 : memory_from_read();  // 0: copied by the kernel
 }
 
@@ -258,7 +266,8 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
     const json target = leaf.kind == type_class::object_reference ? data_.file.object(p) : data_.file.region(p);
     if (target.is_null()) chunk.dangling = true;
     const std::string text = target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target);
-    if ((regions += text.size()) > most_text) throw skip_dataset("the regions of a chunk take more than " + human_bytes(most_text) + " as text");
+    if ((regions += text.size()) > most_text)
+      throw skip_dataset("the regions of a chunk take more than " + human_bytes(most_text) + " as text");
     strings.add(text);
   }
   chunk.bytes = strings.take();
@@ -267,7 +276,8 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
 void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) const {
   const data_type& type = plan_.packed->type();
   if (plan_.leaf.big_endian && type.component_size() > 1)
-    (void)decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values, values);  // whole numbers, of which bytes refuses none
+    (void)decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values,
+                       values);  // whole numbers, of which bytes refuses none
   buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
   if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
     if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};

@@ -20,7 +20,8 @@ using strategy = array_plan::strategy;
 constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
 constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without being stored one by one in the source
 
-// Where a chunk's values are one range of all values, and the beginning of the chunk: how many come before it, and how many it has.
+// Where a chunk's values are one range of all values, and the beginning of the chunk: how many come before it, and how many it
+// has.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
   const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
   std::size_t d = 0;
@@ -55,8 +56,9 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
   if (next.shard && shard == next.shard_at) return;
   submit_(next);
   leave_shard(next);
-  next.shard = std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
-                                                  static_cast<std::size_t>(data.shards.chunk_elements()));
+  next.shard =
+      std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
+                                         static_cast<std::size_t>(data.shards.chunk_elements()));
   next.shard_at = std::move(shard);
 }
 
@@ -76,7 +78,8 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
-  for_each_stored_chunk(data.dataset, data.grid, data.shards, range.first, range.count, [&](const std::vector<hsize_t>& at, hsize_t size) {
+  for_each_stored_chunk(data.dataset, data.grid, data.shards, range.first, range.count,
+                        [&](const std::vector<hsize_t>& at, hsize_t size) {
     if (next.stopped()) return false;
     enter_shard(next, at);
     if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
@@ -145,7 +148,8 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     if (data.nothing_stored() && !plan.materialize) {
       absent = chunks;
     } else {
-      if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : ""; !missing.empty() && !data.nothing_stored()) {
+      if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : "";
+          !missing.empty() && !data.nothing_stored()) {
         throw missing_filter(missing);
       }
       mapping = data.virtual_mapping();
@@ -154,7 +158,8 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     }
   }
   const chunk_maker maker(plan);
-  const std::uint64_t read_cost = maker.memory_from_read(), plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
+  const std::uint64_t read_cost = maker.memory_from_read(),
+                      plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
   std::uint64_t visited = 0;
   const auto visit = [&](const std::vector<hsize_t>& at) {
     if (next.stopped()) return false;

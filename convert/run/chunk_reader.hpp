@@ -17,9 +17,11 @@ namespace zarrbits::conversion {
 class chunk_reader {
  public:
   // `submit` takes the chunks out of a batch.
-  chunk_reader(sink& out, work_queue& queue, std::function<void(chunk_batch&)> submit) : out_(out), queue_(queue), submit_(std::move(submit)) {}
+  chunk_reader(sink& out, work_queue& queue, std::function<void(chunk_batch&)> submit)
+      : out_(out), queue_(queue), submit_(std::move(submit)) {}
 
-  // All chunks of a range, which are of one part of a unit, and what `next` begins with. Throws skip_dataset, h5::failure, damaged_chunk.
+  // All chunks of a range, which are of one part of a unit, and what `next` begins with. Throws skip_dataset, h5::failure,
+  // damaged_chunk.
   void read(chunk_batch& next, const chunk_range& range);
 
  private:

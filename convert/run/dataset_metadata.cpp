@@ -12,7 +12,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-std::string rounding(const type_tree& leaf) { return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64"; }
+std::string rounding(const type_tree& leaf) {
+  return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64";
+}
 
 // The group that holds a node: "/a" of "/a/b".
 std::string group_of(const std::string& store_path) { return store_path.substr(0, store_path.rfind('/')); }
@@ -35,8 +37,8 @@ void write_null(const dataset_plan& dataset, sink& out, dimension_namer& dimensi
   out.put(metadata_key(data.object.store_path), array_text(m));
 }
 
-void write_array(const dataset_plan& dataset, const dataset_part& part, sink& out, dimension_namer& dimensions, json attributes, const array_result& result,
-                 converted_object& entry) {
+void write_array(const dataset_plan& dataset, const dataset_part& part, sink& out, dimension_namer& dimensions, json attributes,
+                 const array_result& result, converted_object& entry) {
   const source_dataset& data = dataset.data;
   const array_plan plan(data, part.view, dataset.options, result.assumed);
   array_metadata meta = plan.stored_metadata();
@@ -54,7 +56,8 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, sink& ou
     lossy(counted(missing, "source") + " of the virtual dataset cannot be found; what they hold reads as the fill value");
   }
   if (const auto refused = data.beside->refused; refused > 0) {
-    lossy(counted(refused, "source") + " of the virtual dataset must not be read, so that what is there reads as the fill value: " + data.beside->why_refused);
+    lossy(counted(refused, "source") +
+          " of the virtual dataset must not be read, so that what is there reads as the fill value: " + data.beside->why_refused);
   }
   if (result.rounded) lossy(rounding(plan.leaf));
   if (result.dangling) lossy("a reference that points nowhere");
@@ -63,8 +66,10 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, sink& ou
     for (const auto& lost : result.lost) entry.lost_chunks.push_back(lost.first);
   }
   H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
-  if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 && entry.reason.empty()) {
-    entry.reason = "HDF5 leaves the elements undefined that were never written (fill time \"never\"); here they read as the fill value";
+  if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 &&
+      entry.reason.empty()) {
+    entry.reason =
+        "HDF5 leaves the elements undefined that were never written (fill time \"never\"); here they read as the fill value";
   }
   if (!plan.assumed.bools_are_0_or_1) {
     entry.reason = "booleans other than 0 and 1: stored as integers";
@@ -84,8 +89,8 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, sink& ou
 
 }  // namespace
 
-void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes, const unit_result& result,
-                            converted_object& entry) {
+void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes,
+                            const unit_result& result, converted_object& entry) {
   const source_dataset& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
   using kind = dataset_part::kind_type;
@@ -111,8 +116,8 @@ void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_na
       for (; made < result.made.size(); ++made) {
         const made_array& m = result.made[made];
         if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
-          throw convert_error("the journal of the unfinished store tells of \"" + utf8_text(m.store_path.substr(0, 200)) + "\" in the place of dataset \"" +
-                              data.object.path + "\"; begin anew with --overwrite");
+          throw convert_error("the journal of the unfinished store tells of \"" + utf8_text(m.store_path.substr(0, 200)) +
+                              "\" in the place of dataset \"" + data.object.path + "\"; begin anew with --overwrite");
         }
         if (m.store_path == part.store_path) {
           ++made;

@@ -17,8 +17,8 @@
 namespace zarrbits::conversion {
 
 // After all units: writes zarr.json of each node, and fills in the dataset's entry.
-void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes, const unit_result& result,
-                            converted_object& entry);
+void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes,
+                            const unit_result& result, converted_object& entry);
 
 }  // namespace zarrbits::conversion
 

@@ -35,7 +35,8 @@ job::job(const convert_options& options, mode how) : options_(options) {
   selection wanted(options.include, options.exclude);
   const auto listed = [&](bool tells_case_apart) {
     // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
-    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint, options.external);
+    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint,
+                                              options.external);
     file->limit_paths(room_for_paths(options.store));
     file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
@@ -48,13 +49,20 @@ job::job(const convert_options& options, mode how) : options_(options) {
   if (how == mode::look) return;
   using existing = sink_options::existing;
   const bool join = how != mode::all;
-  out_ = make_sink(options.store, {.target = join ? existing::join : options.overwrite ? existing::replace : existing::refuse, .shared = how == mode::join,
-                                   .run = options.run, .source = name.file, .sync = options.sync, .warning = options.warning,
+  out_ = make_sink(options.store, {.target = join                ? existing::join
+                                             : options.overwrite ? existing::replace
+                                                                 : existing::refuse,
+                                   .shared = how == mode::join,
+                                   .run = options.run,
+                                   .source = name.file,
+                                   .sync = options.sync,
+                                   .warning = options.warning,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
   if (options.consolidate) out_ = consolidating(std::move(out_));
   if (!out_->tells_case_apart()) source_ = listed(false);
   if (!out_->keeps_unfinished()) {
-    if (join) throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");
+    if (join)
+      throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");
     return;
   }
   journal_ = std::make_unique<journal>(*out_, options, *source_, join);
@@ -80,7 +88,8 @@ void job::doubt_journal(mode how) {
   }
   for (const std::size_t index : wrong) {
     const source_object& o = source_->objects()[index];
-    const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store + "\", or have another size than its journal says";
+    const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
+                             "\", or have another size than its journal says";
     if (how == mode::join) throw convert_error(what + "; make them again with convert --resume");
     if (options_.warning) options_.warning(what + "; the dataset is made anew");
     if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
@@ -109,7 +118,8 @@ bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std:
     });
   });
   H5Eclear2(H5E_DEFAULT);
-  return !why && divisible && std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return found[unit.first] == unit.second; });
+  return !why && divisible &&
+         std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return found[unit.first] == unit.second; });
 }
 
 namespace {
@@ -134,13 +144,14 @@ void job::prepare_queue() {
   unsigned threads = options_.threads ? options_.threads : usable_processors();
   if (!out_->any_order()) threads = 1;
   queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2);
-  runner_ = std::make_unique<unit_runner>(*source_, *out_, options_, *queue_,
-                                          unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
-                                                             [this](std::uint64_t n) {
-                                                               const std::lock_guard held(mutex_);
-                                                               bytes_done_ += n;
-                                                               tell();
-                                                             }});
+  runner_ = std::make_unique<unit_runner>(
+      *source_, *out_, options_, *queue_,
+      unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
+                         [this](std::uint64_t n) {
+    const std::lock_guard held(mutex_);
+    bytes_done_ += n;
+    tell();
+                         }});
   look_ahead();
 }
 
@@ -170,9 +181,10 @@ void job::warn_of_chunks(const source_object& o) {
     }
   });
   if (need <= bound_of(options_)) return;
-  options_.warning("dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) + ", each of which may take " +
-                   human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
-                   " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
+  options_.warning(
+      "dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) +
+      ", each of which may take " + human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
+      " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
 }
 
 void job::tell() {
@@ -301,7 +313,8 @@ convert_plan job::plan() {
     const auto why = reason_to_skip([&] {
       dataset_plan dataset(*source_, o, options_);
       p.source_bytes = dataset.data.stored_bytes;
-      if (const std::string reason = unsupported_reason(dataset.data.type); !reason.empty()) throw skip_dataset("its datatype is not supported: " + reason);
+      if (const std::string reason = unsupported_reason(dataset.data.type); !reason.empty())
+        throw skip_dataset("its datatype is not supported: " + reason);
       dataset.prepare();
       const std::string missing = dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.missing(dataset.data.type) : "";
       if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A conversion in its three steps: find the units, make their chunks (here or on many machines, in any order), write the metadata.
+// A conversion in its three steps: find the units, make their chunks (here or on many machines, in any order), write the
+// metadata.
 //
 #ifndef ZARRBITS_CONVERT_RUN_JOB_HPP
 #define ZARRBITS_CONVERT_RUN_JOB_HPP
@@ -81,7 +82,7 @@ class job {
   std::mutex mutex_;
   std::string at_hand_;
   std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
-  std::unique_ptr<work_queue> queue_;    // its threads end before what they use
+  std::unique_ptr<work_queue> queue_;  // its threads end before what they use
   std::unique_ptr<unit_runner> runner_;
 };
 

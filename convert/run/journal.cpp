@@ -24,21 +24,31 @@ std::string key_of(const char* name) { return std::string(unfinished_folder) + "
 
 // All options that a byte of the store may depend on.
 json choices(const convert_options& o) {
-  json j = {{"profile", o.effective_profile()}, {"compress", o.compress}, {"chunk", o.chunk}, {"shard", o.shard}, {"checksum", o.checksum}, {"codec", o.codec}, {"include", o.include}, {"exclude", o.exclude}, {"keep_going", o.keep_going}, {"allow_expansion", o.allow_expansion}};
+  json j = {{"profile", o.effective_profile()},
+            {"compress", o.compress},
+            {"chunk", o.chunk},
+            {"shard", o.shard},
+            {"checksum", o.checksum},
+            {"codec", o.codec},
+            {"include", o.include},
+            {"exclude", o.exclude},
+            {"keep_going", o.keep_going},
+            {"allow_expansion", o.allow_expansion}};
   if (o.bits) j["bits"] = *o.bits;
   return j;
 }
 
-// So much that another file of the same name, size and time is found, and so little that it costs nothing beside the conversion: what
-// the listing said, the beginning of each object's header (type, shape, filters, where its chunks are), and the whole of a small file or
-// samples of a large one. Those in S3 have an ETag.
+// So much that another file of the same name, size and time is found, and so little that it costs nothing beside the conversion:
+// what the listing said, the beginning of each object's header (type, shape, filters, where its chunks are), and the whole of a
+// small file or samples of a large one. Those in S3 have an ETag.
 std::string checksum_of(const source_file& file) {
   constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
   sha256 sum;
   std::vector<std::byte> room(static_cast<std::size_t>(small));
   const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
     for (std::uint64_t done = 0; done < size;) {
-      const ssize_t n = ::pread(file.descriptor(), room.data(), static_cast<std::size_t>(size - done), static_cast<off_t>(offset + done));
+      const ssize_t n =
+          ::pread(file.descriptor(), room.data(), static_cast<std::size_t>(size - done), static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
       if (n == 0) break;
@@ -58,7 +68,8 @@ std::string checksum_of(const source_file& file) {
     if (local && o.address < std::uint64_t{1} << 62) add_bytes(o.address, header);
   }
   struct stat info {};
-  if (local && ::fstat(file.descriptor(), &info) != 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+  if (local && ::fstat(file.descriptor(), &info) != 0)
+    fail_file("cannot read the source", file.path(), errno, "is it still there?");
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (local && size <= small) add_bytes(0, size);
   for (std::uint64_t i = 0; local && size > small && i < samples; ++i) add_bytes((size - sample) / (samples - 1) * i, sample);
@@ -78,21 +89,26 @@ json plan_of(const convert_options& options, const source_file& file) {
           {"options", choices(options)}};
 }
 
-std::string_view as_text(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view as_text(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 [[noreturn]] void differs(const convert_options& options, const std::string& what) {
-  throw convert_error("the unfinished store \"" + options.store + "\" " + what + "; convert as before, or begin anew with --overwrite");
+  throw convert_error("the unfinished store \"" + options.store + "\" " + what +
+                      "; convert as before, or begin anew with --overwrite");
 }
 
 }  // namespace
 
-journal::journal(sink& out, const convert_options& options, const source_file& file, bool join) : out_(out), key_(key_of("journal")) {
+journal::journal(sink& out, const convert_options& options, const source_file& file, bool join)
+    : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
   const json plan = plan_of(options, file);
   const std::string text = json_text(plan, 1) + "\n";
   if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto there = out.get(key_of("plan"));
-  if (!join || !there) throw convert_error("another conversion writes to \"" + options.store + "\"; wait for it or choose another name");
+  if (!join || !there)
+    throw convert_error("another conversion writes to \"" + options.store + "\"; wait for it or choose another name");
   const json other = parse_foreign_json(as_text(*there));
   if (!other.is_object() || !other.contains("options")) differs(options, "has a plan that cannot be read");
   const json ours = parse_json(text);

@@ -28,7 +28,9 @@ void append(std::vector<converted_object>& to, std::vector<converted_object>& fr
 converted_object entry_for(const source_object& o) {
   converted_object e;
   e.path = o.path;
-  e.kind = o.kind == source_object::kind_type::group ? "group" : o.kind == source_object::kind_type::dataset ? "dataset" : "datatype";
+  e.kind = o.kind == source_object::kind_type::group     ? "group"
+           : o.kind == source_object::kind_type::dataset ? "dataset"
+                                                         : "datatype";
   if (o.store_path != o.path) e.zarr_path = o.store_path;
   return e;
 }
@@ -44,7 +46,12 @@ converted_object not_selected(converted_object e) {
 class metadata_writer {
  public:
   explicit metadata_writer(job& all)
-      : all_(all), options_(all.options()), source_(all.source()), out_(all.out()), dimensions_(source_), skipped_(source_.objects().size()) {}
+      : all_(all),
+        options_(all.options()),
+        source_(all.source()),
+        out_(all.out()),
+        dimensions_(source_),
+        skipped_(source_.objects().size()) {}
 
   std::vector<converted_object> run() {
     for (std::size_t i = 0; i < source_.objects().size(); ++i) {
@@ -89,8 +96,10 @@ class metadata_writer {
     append(report_, attributes);
   }
 
-  // What was written of it goes again. Its attributes go to those of the group above: an array without its values would read as fill value.
-  void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, json user, const std::string& reason) {
+  // What was written of it goes again. Its attributes go to those of the group above: an array without its values would read as
+  // fill value.
+  void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, json user,
+            const std::string& reason) {
     if (index == 0) {  // nothing would be left
       throw convert_error("dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason);
     }
@@ -109,7 +118,8 @@ class metadata_writer {
       a.outcome = outcome::skipped;
       a.lossy = false;
       a.zarr_name.clear();
-      a.reason = kept ? "its dataset is skipped; it is kept in the group above, under zarrbits.skipped" : "its dataset is skipped";
+      a.reason =
+          kept ? "its dataset is skipped; it is kept in the group above, under zarrbits.skipped" : "its dataset is skipped";
     }
   }
 
@@ -226,7 +236,7 @@ class metadata_writer {
   sink& out_;
   dimension_namer dimensions_;
   std::vector<converted_object> report_;
-  std::map<std::size_t, object_builder> named_types_;  // by the group that they are in
+  std::map<std::size_t, object_builder> named_types_;       // by the group that they are in
   std::map<std::size_t, object_builder> skipped_datasets_;  // by the group above: reason and attributes of each
   std::vector<bool> skipped_;
 };

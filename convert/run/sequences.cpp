@@ -135,7 +135,8 @@ class text_appender final : public array_appender {
 
   void hold(std::string text) {
     held_ += text.size() + sizeof text;
-    if (held_ > context_.memory / 2) throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of --memory");
+    if (held_ > context_.memory / 2)
+      throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of --memory");
     all_.push_back(std::move(text));
   }
   void add(const std::byte* p) {
@@ -161,7 +162,8 @@ class sequence_appender final : public value_appender {
  public:
   // `level`: how many sequences this one is inside of, in the same group.
   sequence_appender(const appending& context, const type_tree& type, std::string store_path, unsigned level = 0)
-      : context_(context), store_path_(std::move(store_path)),
+      : context_(context),
+        store_path_(std::move(store_path)),
         offset_type_(describe_type(H5T_STD_I64LE)),
         offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level))) {
     if (type.element().kind == type_class::sequence) {
@@ -233,7 +235,8 @@ class members_appender final : public value_appender {
 
 }  // namespace
 
-std::unique_ptr<value_appender> value_appender::make(const appending& context, const type_tree& type, const std::string& store_path) {
+std::unique_ptr<value_appender> value_appender::make(const appending& context, const type_tree& type,
+                                                     const std::string& store_path) {
   const type_tree* leaf = &type;
   while (leaf->kind == type_class::array) leaf = &leaf->element();
   const bool array = leaf != &type;
@@ -260,8 +263,8 @@ std::unique_ptr<value_appender> value_appender::make(const appending& context, c
 namespace {
 
 // Rows in C order. Where libhdf5 would allocate too much for all of them, in halves.
-void append_rows(const source_dataset& data, const value_view& view, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const appending& context,
-                 sequence_appender& to) {
+void append_rows(const source_dataset& data, const value_view& view, const std::vector<hsize_t>& first,
+                 const std::vector<hsize_t>& count, const appending& context, sequence_appender& to) {
   const std::uint64_t most = context.memory / 4;
   {
     variable_memory strings(most);
@@ -279,7 +282,8 @@ void append_rows(const source_dataset& data, const value_view& view, const std::
     }
   }
   const auto longer = std::find_if(count.begin(), count.end(), [](hsize_t n) { return n > 1; });
-  if (longer == count.end()) throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of --memory");
+  if (longer == count.end())
+    throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of --memory");
   const auto d = static_cast<std::size_t>(longer - count.begin());
   std::vector<hsize_t> half = count, second = first;
   half[d] = count[d] / 2;
@@ -291,7 +295,8 @@ void append_rows(const source_dataset& data, const value_view& view, const std::
 
 }  // namespace
 
-void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path, const appending& context) {
+void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path,
+                     const appending& context) {
   sequence_appender sequences(context, *view.leaf, store_path);
 
   // rows in C order: blocks that are whole runs of the dataset

@@ -20,7 +20,7 @@ struct appending {
   sink& out;
   array_result& result;
   std::vector<made_array>& made;
-  bool checksum = false;  // chunks end with their crc32c
+  bool checksum = false;     // chunks end with their crc32c
   std::uint64_t memory = 0;  // bytes
 };
 

@@ -14,9 +14,15 @@ namespace {
 json to_json(const array_result& r) {
   json lost = json::array();
   for (const auto& [at, why] : r.lost) lost.push_back({at, utf8_text(why)});
-  return {{"utf8", r.assumed.text_is_utf8}, {"bool", r.assumed.bools_are_0_or_1}, {"packed", r.assumed.raw_packing_fits},
+  return {{"utf8", r.assumed.text_is_utf8},
+          {"bool", r.assumed.bools_are_0_or_1},
+          {"packed", r.assumed.raw_packing_fits},
           {"counts", {r.counts.raw, r.counts.rewrapped, r.counts.recoded, r.counts.absent, r.counts.lost}},
-          {"worst", static_cast<int>(r.worst)}, {"bytes", r.store_bytes}, {"rounded", r.rounded}, {"dangling", r.dangling}, {"lost", lost}};
+          {"worst", static_cast<int>(r.worst)},
+          {"bytes", r.store_bytes},
+          {"rounded", r.rounded},
+          {"dangling", r.dangling},
+          {"lost", lost}};
 }
 
 // A journal may say anything; json itself would make a number of -1 and of 1e99.

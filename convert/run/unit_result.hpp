@@ -29,8 +29,8 @@ struct array_result {
   chunk_counts counts;
   outcome worst = outcome::raw;
   std::uint64_t store_bytes = 0;
-  bool rounded = false;   // values do not come back from Zarr's type
-  bool dangling = false;  // a reference points nowhere
+  bool rounded = false;                                    // values do not come back from Zarr's type
+  bool dangling = false;                                   // a reference points nowhere
   std::map<std::vector<std::uint64_t>, std::string> lost;  // chunks that cannot be read, and why
 
   void add(const array_result& other);

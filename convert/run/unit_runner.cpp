@@ -64,7 +64,8 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
   if (node.kind == part_kind::sequences) {
     const h5::lock one_thread;
     const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
-    write_sequences(data, node.view, node.store_path, {source_, out_, unit->result_of(part), unit->made(), !options_.checksum.empty(), memory});
+    write_sequences(data, node.view, node.store_path,
+                    {source_, out_, unit->result_of(part), unit->made(), !options_.checksum.empty(), memory});
     return calls_.advance(data.stored_bytes);
   }
   chunk_batch next{unit, part};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); what comes then is the work of all threads (batch_worker.hpp).
-// Here it is said what is made when: the parts of a unit, those again of which something was assumed that is wrong, and that a unit is done.
+// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); what comes then is the work of all threads
+// (batch_worker.hpp). Here it is said what is made when: the parts of a unit, those again of which something was assumed that is
+// wrong, and that a unit is done.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
@@ -23,7 +24,8 @@ namespace zarrbits::conversion {
 
 class unit_runner {
  public:
-  // `done` is called for each unit that is finished, from any thread, one at a time; `advance` so for bytes of the source that are done.
+  // `done` is called for each unit that is finished, from any thread, one at a time; `advance` so for bytes of the source that
+  // are done.
   struct calls {
     std::function<void(const unit_id&, unit_result&&)> done;
     std::function<void(std::uint64_t)> advance;

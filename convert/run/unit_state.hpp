@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A unit while its chunks are made: what has come of them, and what was found wrong of its plan. Several threads call it, in any order.
+// A unit while its chunks are made: what has come of them, and what was found wrong of its plan. Several threads call it, in any
+// order.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
@@ -57,7 +58,7 @@ class unit_state {
   unit_result result_;
   std::vector<assumptions> assumed_;  // for each part
   std::vector<bool> to_do_;
-  std::vector<char> wrong_;           // parts whose assumptions are wrong
+  std::vector<char> wrong_;  // parts whose assumptions are wrong
   std::optional<std::pair<position, std::string>> skipped_;
   std::atomic<bool> stop_ = false;
   std::atomic<std::uint64_t> open_ = 0;

@@ -79,7 +79,9 @@ void work_queue::throw_failure() {
 
 // Too much is waiting: this thread takes its share, too.
 void work_queue::wait_for_room(std::uint64_t cost, std::unique_lock<std::mutex>& held) {
-  const auto room = [&] { return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < 4 * threads_.size() + 4); };
+  const auto room = [&] {
+    return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < 4 * threads_.size() + 4);
+  };
   while (!room()) lend_a_hand(held);
 }
 

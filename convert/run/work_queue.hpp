@@ -29,8 +29,8 @@ class work_queue {
   work_queue(const work_queue&) = delete;
   work_queue& operator=(const work_queue&) = delete;
 
-  // Runs the task, now or later, when the memory of what is under way, and this task's `cost`, is within bounds (or nothing else is under
-  // way). Throws what a task threw before; of several, the first that was submitted.
+  // Runs the task, now or later, when the memory of what is under way, and this task's `cost`, is within bounds (or nothing else
+  // is under way). Throws what a task threw before; of several, the first that was submitted.
   void submit(std::uint64_t cost, std::function<void()> task);
   // Waits until a task of this cost may run: for who allocates a good part of that before submit().
   void make_room(std::uint64_t cost);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A shard that several threads fill: chunks may be made in any order, but are written in theirs, so that its bytes are the same each time.
+// A shard that several threads fill: chunks may be made in any order, but are written in theirs, so that its bytes are the same
+// each time.
 //
 #ifndef ZARRBITS_CONVERT_STORE_CONCURRENT_SHARD_HPP
 #define ZARRBITS_CONVERT_STORE_CONCURRENT_SHARD_HPP
@@ -15,8 +16,8 @@
 
 namespace zarrbits::conversion {
 
-// One thread hands out turns and closes the shard; each turn is taken by some thread. A turn waits for those before it, so they have to be
-// begun in order (work_queue does).
+// One thread hands out turns and closes the shard; each turn is taken by some thread. A turn waits for those before it, so they
+// have to be begun in order (work_queue does).
 class concurrent_shard {
  public:
   concurrent_shard(sink& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}

@@ -29,16 +29,21 @@ class consolidating_sink final : public sink {
     if (key.ends_with(metadata)) {
       const std::string path(key.substr(0, key.size() - metadata.size()));
       const std::lock_guard lock(mutex_);
-      nodes_.insert_or_assign({std::count(path.begin(), path.end(), '/'), path}, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      nodes_.insert_or_assign({std::count(path.begin(), path.end(), '/'), path},
+                              std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     }
     out_->put(key, bytes);
   }
-  void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override { out_->put_range(key, fd, offset, size); }
+  void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override {
+    out_->put_range(key, fd, offset, size);
+  }
   std::unique_ptr<object_writer> begin(std::string_view key) override { return out_->begin(key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override { return out_->put_new(key, bytes); }
   std::optional<std::vector<std::byte>> get(std::string_view key) override { return out_->get(key); }
   std::vector<std::string> list(std::string_view folder) override { return out_->list(folder); }
-  void each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) override { out_->each(folder, found); }
+  void each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) override {
+    out_->each(folder, found);
+  }
   void append(std::string_view key, std::string_view text) override { out_->append(key, text); }
   void remove(std::string_view folder) override {
     {

@@ -41,8 +41,12 @@ void sync_path(const std::string& path) {
 }  // namespace
 
 directory_sink::directory_sink(std::string path, const sink_options& options)
-    : root_(without_slashes(std::move(path))), target_(root_, options), sync_(options.sync), joined_(options.target == sink_options::existing::join),
-      is_alone_(!joined_), token_(unique_token()) {
+    : root_(without_slashes(std::move(path))),
+      target_(root_, options),
+      sync_(options.sync),
+      joined_(options.target == sink_options::existing::join),
+      is_alone_(!joined_),
+      token_(unique_token()) {
   if (sync_) {
     if (target_.created_root()) remember(upper_folder(fs::absolute(root_).native()));
     remember(root_);
@@ -74,7 +78,8 @@ file_descriptor directory_sink::folder_of(std::string_view key, missing folders)
     at = file_descriptor(::openat(at.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (at) continue;
     if (errno == ELOOP || errno == ENOTDIR) {
-      throw convert_error("\"" + path_of(key.substr(0, end)) + "\" is a symbolic link, or no folder, in a store that others may write to; begin anew with "
+      throw convert_error("\"" + path_of(key.substr(0, end)) +
+                          "\" is a symbolic link, or no folder, in a store that others may write to; begin anew with "
                           "--overwrite, or choose another name");
     }
     break;
@@ -95,10 +100,12 @@ directory_sink::place directory_sink::place_of(std::string_view key, missing fol
 // Becomes the file `path` with commit(); else it goes.
 class directory_sink::new_file {
  public:
-  // A rename costs as much as copying tens of KiB: what nobody looks at before the store is whole may have its name from the beginning.
+  // A rename costs as much as copying tens of KiB: what nobody looks at before the store is whole may have its name from the
+  // beginning.
   enum class named { with_commit, at_once };
 
-  new_file(directory_sink& sink, std::string_view key, named when) : sink_(sink), key_(key), place_(sink.place_of(key, missing::is_made)) {
+  new_file(directory_sink& sink, std::string_view key, named when)
+      : sink_(sink), key_(key), place_(sink.place_of(key, missing::is_made)) {
     if (when == named::at_once) {
       written_ = place_.name;
       open();
@@ -124,7 +131,8 @@ class directory_sink::new_file {
   void write(int from, std::uint64_t offset, std::uint64_t size) { check(copy_range(from, offset, size, fd())); }
   void commit() {
     close();
-    if (written_ != place_.name && ::renameat(place_.at, written_.c_str(), place_.at, place_.name.c_str()) != 0) remove_and_fail(errno);
+    if (written_ != place_.name && ::renameat(place_.at, written_.c_str(), place_.at, place_.name.c_str()) != 0)
+      remove_and_fail(errno);
     done();
   }
   // False, and nothing is left of it, where there is a file of this name.
@@ -134,7 +142,8 @@ class directory_sink::new_file {
       const int error = ::linkat(place_.at, written_.c_str(), place_.at, place_.name.c_str(), 0) == 0 ? 0 : errno;
       if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK) {  // no links here: almost as good
         struct stat info {};
-        if (::fstatat(place_.at, place_.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return ::unlinkat(place_.at, written_.c_str(), 0), false;
+        if (::fstatat(place_.at, place_.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+          return ::unlinkat(place_.at, written_.c_str(), 0), false;
         if (::renameat(place_.at, written_.c_str(), place_.at, place_.name.c_str()) != 0) remove_and_fail(errno);
       } else {
         ::unlinkat(place_.at, written_.c_str(), 0);
@@ -254,9 +263,11 @@ std::vector<std::string> directory_sink::list(std::string_view folder) {
   std::error_code e;
   for (fs::directory_iterator i(path_of(folder), e), end; !e && i != end; i.increment(e)) {
     const std::string name = i->path().filename().native();
-    if (!is_temporary(name) && (name != lock_name || folder != unfinished_folder)) keys.push_back(folder.empty() ? name : std::string(folder) + "/" + name);
+    if (!is_temporary(name) && (name != lock_name || folder != unfinished_folder))
+      keys.push_back(folder.empty() ? name : std::string(folder) + "/" + name);
   }
-  if (e && e != std::errc::no_such_file_or_directory) fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
+  if (e && e != std::errc::no_such_file_or_directory)
+    fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
   std::sort(keys.begin(), keys.end());
   return keys;
 }
@@ -273,7 +284,8 @@ void directory_sink::each(std::string_view folder, const std::function<void(std:
     if (is_temporary(i->path().filename().native()) || ::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     found(std::string_view(path).substr(above.size()), static_cast<std::uint64_t>(info.st_size));
   }
-  if (e && e != std::errc::no_such_file_or_directory) fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
+  if (e && e != std::errc::no_such_file_or_directory)
+    fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
 }
 
 void directory_sink::append(std::string_view key, std::string_view text) {
@@ -285,14 +297,17 @@ void directory_sink::append(std::string_view key, std::string_view text) {
     const std::lock_guard lock(append_mutex_);
     if (appended_.insert(path).second) {
       const auto before = get(key);
-      if (before && !before->empty() && before->back() != std::byte{'\n'}) line.insert(0, "\n");  // a killed run tore its last line
+      if (before && !before->empty() && before->back() != std::byte{'\n'})
+        line.insert(0, "\n");  // a killed run tore its last line
     }
   }
   file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
-  if (!fd && (errno == ENOENT || errno == EBADF)) throw convert_error("the store \"" + root_ + "\" was finished, or removed, by another process meanwhile");
+  if (!fd && (errno == ENOENT || errno == EBADF))
+    throw convert_error("the store \"" + root_ + "\" was finished, or removed, by another process meanwhile");
   struct stat info {};
   int error = fd && ::fstat(fd.get(), &info) == 0 ? 0 : errno;
-  if (!error && (!S_ISREG(info.st_mode) || info.st_nlink > 1)) throw convert_error("\"" + path + "\" is no file of this store; begin anew with --overwrite");
+  if (!error && (!S_ISREG(info.st_mode) || info.st_nlink > 1))
+    throw convert_error("\"" + path + "\" is no file of this store; begin anew with --overwrite");
   if (!error) error = write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size())));
   if (!error && sync_ && ::fsync(fd.get()) != 0) error = errno;
   if (const int closing = fd.close(); !error) error = closing;
@@ -332,11 +347,13 @@ void directory_sink::make_folders(const std::string& path) {
   if (!sync_ && ::mkdir(path.c_str(), 0777) == 0) return;
   std::error_code e;
   if (sync_) {  // each new folder is an entry of the one above it
-    for (fs::path p = path; p.native().size() > root_.size() && !fs::exists(p, e); p = p.parent_path()) remember(p.parent_path().native());
+    for (fs::path p = path; p.native().size() > root_.size() && !fs::exists(p, e); p = p.parent_path())
+      remember(p.parent_path().native());
   }
   fs::create_directories(path, e);
   if (e == std::errc::filename_too_long) {  // libstdc++ refuses more than 1,000 at once
-    for (std::size_t end = root_.size(); (end = path.find('/', end + 1)) != std::string::npos;) ::mkdir(path.substr(0, end).c_str(), 0777);
+    for (std::size_t end = root_.size(); (end = path.find('/', end + 1)) != std::string::npos;)
+      ::mkdir(path.substr(0, end).c_str(), 0777);
     fs::create_directories(path, e);
   }
   if (e) fail_file("cannot create the folder", path, e.value());

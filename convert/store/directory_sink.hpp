@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; but for the chunks of a store that this process
-// alone began. No reader finds these before their zarr.json, and no later run takes one for whole that is not in the journal.
+// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; but for the chunks of a store that
+// this process alone began. No reader finds these before their zarr.json, and no later run takes one for whole that is not in the
+// journal.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
@@ -40,8 +41,8 @@ class directory_sink final : public sink {
   class new_file;
   class writer;
 
-  // Where a key is. In a store that this process alone began that is its path; else a name in a folder that was reached without a symbolic
-  // link, which somebody else may have laid there.
+  // Where a key is. In a store that this process alone began that is its path; else a name in a folder that was reached without a
+  // symbolic link, which somebody else may have laid there.
   struct place {
     file_descriptor folder;
     int at;
@@ -58,8 +59,8 @@ class directory_sink final : public sink {
   std::string root_;
   directory_target target_;
   bool sync_ = false;
-  bool joined_ = false;        // stays without finish()
-  bool is_alone_ = false;      // nobody else writes to this store, or has written to it
+  bool joined_ = false;    // stays without finish()
+  bool is_alone_ = false;  // nobody else writes to this store, or has written to it
   bool finished_ = false, root_written_ = false;
   bool tells_case_apart_ = true;
   const std::string token_;

@@ -78,7 +78,8 @@ struct directory_target::content {
     for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != unfinished_folder;
     const file_descriptor mark_fd(::openat(t.root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!mark_fd && errno == ENOENT) return;
-    if (!mark_fd) fail_file("cannot use the folder", t.path_ + "/" + unfinished_folder, errno, "remove it or choose another target");
+    if (!mark_fd)
+      fail_file("cannot use the folder", t.path_ + "/" + unfinished_folder, errno, "remove it or choose another target");
     mark = true;
     for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / unfinished_folder)) {
       const std::string name = entry.path().filename().native();
@@ -95,15 +96,19 @@ directory_target::directory_target(const std::string& path) : path_(path) {}
 
 directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
   const bool shared = options.target == existing::join && options.shared;
-  const auto busy = [&] { return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name"); };
+  const auto busy = [&] {
+    return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+  };
   for (int tries = 0;; ++tries) {  // another process may remove at any moment what this one has just seen
     if (tries == 200) throw busy();
     if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     created_root_ = false;
     if (::mkdir(path_.c_str(), 0777) == 0) created_root_ = true;
-    else if (errno != EEXIST) fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    else if (errno != EEXIST)
+      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!root_ && errno == ENOTDIR) throw convert_error("the target \"" + path_ + "\" exists and is no directory; choose another name or remove it");
+    if (!root_ && errno == ENOTDIR)
+      throw convert_error("the target \"" + path_ + "\" exists and is no directory; choose another name or remove it");
     if (!root_ && errno == ENOENT) continue;
     if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
     try {
@@ -111,7 +116,8 @@ directory_target::directory_target(const std::string& path, const sink_options& 
       if (!open_mark()) continue;
       const lock_state state = take_lock(lock_.get(), mark_.get(), lock_name, shared);
       if (state == lock_state::gone) continue;
-      if (state == lock_state::busy || (state == lock_state::unknown && options.target == existing::refuse && !made_mark_)) throw busy();
+      if (state == lock_state::busy || (state == lock_state::unknown && options.target == existing::refuse && !made_mark_))
+        throw busy();
     } catch (const fs::filesystem_error& e) {
       if (e.code() == std::errc::no_such_file_or_directory) continue;
       fail_file("cannot list the target", path_, e.code().value(), "choose another place");
@@ -121,7 +127,9 @@ directory_target::directory_target(const std::string& path, const sink_options& 
   try {
     const bool replaced = look(options, true);
     if (!shared) {
-      const int error = ::ftruncate(lock_.get(), 0) != 0 ? errno : write_all(lock_.get(), std::as_bytes(std::span(options.run.data(), options.run.size())));
+      const int error = ::ftruncate(lock_.get(), 0) != 0
+                            ? errno
+                            : write_all(lock_.get(), std::as_bytes(std::span(options.run.data(), options.run.size())));
       if (error) fail_file("cannot write to the store", path_, error);
     }
     if (replaced) replace(options);
@@ -139,13 +147,16 @@ bool directory_target::look(const sink_options& options, bool locked) {
   const content there(*this);
   const std::string target = "the target \"" + path_ + "\"";
   if (there.empty()) return false;
-  if (options.target == existing::refuse) throw convert_error(target + " exists; choose another name, or replace it with --overwrite");
+  if (options.target == existing::refuse)
+    throw convert_error(target + " exists; choose another name, or replace it with --overwrite");
   const bool node = is_node(root());
   if (options.target == existing::replace) {
     if (node || there.plan || there.half_removed) return true;
-    throw convert_error(target + " exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
+    throw convert_error(
+        target + " exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
   }
-  if (there.half_removed) throw convert_error(target + " is an old store that was not wholly removed; replace it with --overwrite");
+  if (there.half_removed)
+    throw convert_error(target + " is an old store that was not wholly removed; replace it with --overwrite");
   if (!there.plan) {
     throw convert_error(target + " exists and is no unfinished store that can be resumed; choose another name" +
                         (node ? ", or replace it with --overwrite" : ""));
@@ -175,7 +186,8 @@ bool directory_target::open_mark() {
     undo();
     fail_file("cannot write to the store", name + "/" + lock_name, error);
   }
-  if (!S_ISREG(info.st_mode) || info.st_nlink > 1) throw convert_error("\"" + name + "/" + lock_name + "\" is no file of this store; choose another target");
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
+    throw convert_error("\"" + name + "/" + lock_name + "\" is no file of this store; choose another target");
   return true;
 }
 
@@ -238,7 +250,8 @@ void directory_target::finish() {
   try {
     remove_mark();
   } catch (const fs::filesystem_error& e) {
-    if (e.code() != std::errc::no_such_file_or_directory) fail_file("cannot finish the store", path_, e.code().value(), "convert again");
+    if (e.code() != std::errc::no_such_file_or_directory)
+      fail_file("cannot finish the store", path_, e.code().value(), "convert again");
   }
 }
 
@@ -247,12 +260,15 @@ bool directory_target::remove_unfinished(const std::string& path, const sink_opt
   t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!t.root_) return false;
   const content there(t);
-  if (!there.mark && !options.run.empty()) ::rmdir(path.c_str());  // ended before it made more than the folder; what is not empty stays
-  if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark()) return false;
+  if (!there.mark && !options.run.empty())
+    ::rmdir(path.c_str());  // ended before it made more than the folder; what is not empty stays
+  if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark())
+    return false;
   if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) != lock_state::taken) return false;
   if (!options.run.empty()) {
     const auto run = read_regular_file(t.mark_.get(), lock_name, lock_name);
-    if (run && run->empty() && !content(t).more_in_mark) {  // the run was ended before it touched anything, or even said whose this is
+    if (run && run->empty() &&
+        !content(t).more_in_mark) {  // the run was ended before it touched anything, or even said whose this is
       t.remove_mark();
       ::rmdir(path.c_str());
       return false;

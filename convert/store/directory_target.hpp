@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The folder that becomes a store: what may be done with what is there, and that one process alone does it, or several that share a plan.
+// The folder that becomes a store: what may be done with what is there, and that one process alone does it, or several that share
+// a plan.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
@@ -17,8 +18,8 @@ namespace zarrbits::conversion {
 inline constexpr std::string_view temporary_prefix = ".zarrbits-", temporary_suffix = ".tmp";
 inline bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
 
-// Holds the lock of the folder (.zarrbits-unfinished/lock) as long as it lives; the kernel lets it go where the process is killed. Where the
-// file system knows no locks, only that the folder of the unfinished is new tells runs apart.
+// Holds the lock of the folder (.zarrbits-unfinished/lock) as long as it lives; the kernel lets it go where the process is
+// killed. Where the file system knows no locks, only that the folder of the unfinished is new tells runs apart.
 class directory_target {
  public:
   // Makes the folder, or removes what may be removed, or takes what may be resumed. Throws convert_error.
@@ -51,8 +52,8 @@ class directory_target {
   bool created_root_ = false, made_mark_ = false, found_unfinished_ = false;
 };
 
-// Removes everything in the folder but what the converter keeps to itself, every zarr.json first, the outermost before the others.
-// Symbolic links are removed, not followed.
+// Removes everything in the folder but what the converter keeps to itself, every zarr.json first, the outermost before the
+// others. Symbolic links are removed, not followed.
 void remove_content(const std::string& root);
 
 }  // namespace zarrbits::conversion

@@ -50,7 +50,8 @@ json text_codecs(bool utf8) { return json::array({{{"name", utf8 ? "vlen-utf8" :
 void append_crc32c_codec(json& codecs) { codecs.push_back({{"name", "crc32c"}}); }
 
 void text_chunk::add(std::string_view s) {
-  if (s.size() > 0xFFFFFFFFU || count_ == 0xFFFFFFFFU) throw damaged_chunk("a string of 4 GiB or more, which Zarr's codecs cannot hold");
+  if (s.size() > 0xFFFFFFFFU || count_ == 0xFFFFFFFFU)
+    throw damaged_chunk("a string of 4 GiB or more, which Zarr's codecs cannot hold");
   const auto n = static_cast<std::uint32_t>(s.size());
   for (unsigned i = 0; i < 4; ++i) bytes_.push_back(static_cast<std::byte>(n >> (8 * i)));
   const auto* p = reinterpret_cast<const std::byte*>(s.data());

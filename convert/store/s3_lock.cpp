@@ -69,7 +69,9 @@ s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::functi
         }
       }) {}
 
-std::unique_ptr<s3_heartbeat> s3_sink::beating() { return std::make_unique<s3_heartbeat>(client_, whole(in_unfinished(s3_alive + token_)), [this] { return objects(); }); }
+std::unique_ptr<s3_heartbeat> s3_sink::beating() {
+  return std::make_unique<s3_heartbeat>(client_, whole(in_unfinished(s3_alive + token_)), [this] { return objects(); });
+}
 
 void s3_sink::open_target(const std::string& target, const sink_options& options) {
   using existing = sink_options::existing;
@@ -77,13 +79,16 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
   mark_text_ = s3_mark(options.run, token_);
   if (options.target == existing::join) return join_target(target, unfinished, anything);
-  const auto exists = [&] { return convert_error("the target \"" + target + "\" exists; choose another name, or replace it with --overwrite"); };
+  const auto exists = [&] {
+    return convert_error("the target \"" + target + "\" exists; choose another name, or replace it with --overwrite");
+  };
   if (anything && options.target == existing::refuse) throw exists();
   if (anything) {
     require_removable(target, !unfinished.empty());
     require_idle(target, unfinished);
   }
-  const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(), [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
+  const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(),
+                                      [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
   lock(target, options, taken_over);
   marked_ = true;
   try {
@@ -102,7 +107,8 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
     remove_all(false);
     for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
       if (!e.key.starts_with(whole(in_unfinished("")))) {
-        throw convert_error("the S3 server did not remove \"" + e.key + "\" of the old store, or another program writes there; choose another name");
+        throw convert_error("the S3 server did not remove \"" + e.key +
+                            "\" of the old store, or another program writes there; choose another name");
       }
     }
     remove_object(whole(in_unfinished(removing)));
@@ -116,24 +122,30 @@ void s3_sink::join_target(const std::string& target, const std::vector<s3_entry>
   bool begun = false;
   for (const s3_entry& e : unfinished) {
     if (e.key == whole(in_unfinished(removing))) {
-      throw convert_error("the target \"" + target + "\" is an old store that was not wholly removed; replace it with --overwrite");
+      throw convert_error("the target \"" + target +
+                          "\" is an old store that was not wholly removed; replace it with --overwrite");
     }
     begun |= e.key == whole(in_unfinished(s3_begun));
   }
   if (anything && unfinished.empty()) {
-    throw convert_error("the target \"" + target + "\" exists and is no unfinished store that can be resumed; choose another name" +
+    throw convert_error("the target \"" + target +
+                        "\" exists and is no unfinished store that can be resumed; choose another name" +
                         (is_zarr_node(text_of("zarr.json")) ? ", or replace it with --overwrite" : ""));
   }
   if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
 }
 
-bool s3_sink::has_own_note() { return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun))); }
+bool s3_sink::has_own_note() {
+  return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
+}
 
 // What --overwrite may remove: a Zarr v3 store, or what a run of ours left.
 void s3_sink::require_removable(const std::string& target, bool unfinished) {
   if (is_zarr_node(text_of("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
-  throw convert_error("the target \"" + target + "\" exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
+  throw convert_error(
+      "the target \"" + target +
+      "\" exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
 }
 
 // A run that is killed leaves what one leaves that still writes. The server's own clock tells them apart.
@@ -143,8 +155,9 @@ void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry
   for (const s3_entry& e : unfinished) {
     const auto then = seconds_of(e.modified);
     if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
-    throw convert_error("another conversion wrote to \"" + target + "\" a moment ago; wait for it, or, if it was killed, try again in " +
-                        std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds");
+    throw convert_error(
+        "another conversion wrote to \"" + target + "\" a moment ago; wait for it, or, if it was killed, try again in " +
+        std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds");
   }
 }
 
@@ -172,8 +185,9 @@ void s3_sink::lock(const std::string& target, const sink_options& options, bool 
     if (!is_ours()) throw s3_taken(target);
   }
   if (!kept && options.warning) {
-    options.warning("the S3 server at " + client_.settings().url + " knows no conditional writes (If-None-Match): two conversions that begin at the same moment in \"" +
-                    target + "\" may both go on; see to it that there is one");
+    options.warning("the S3 server at " + client_.settings().url +
+                    " knows no conditional writes (If-None-Match): two conversions that begin at the same moment in \"" + target +
+                    "\" may both go on; see to it that there is one");
   }
 }
 

@@ -37,8 +37,8 @@ std::optional<double> seconds_of(const std::string& time);
 // The key of what we keep to ourselves.
 std::string in_unfinished(std::string_view name);
 
-// Shows others that this run lives: while it makes one large chunk, nothing else changes in the store. Without any `progress` it ends
-// after an hour, so that nobody takes a run that hangs for one that works.
+// Shows others that this run lives: while it makes one large chunk, nothing else changes in the store. Without any `progress` it
+// ends after an hour, so that nobody takes a run that hangs for one that works.
 class s3_heartbeat {
  public:
   s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);

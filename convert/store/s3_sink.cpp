@@ -38,7 +38,10 @@ void s3_sink::tally::subtract(std::string_view key, std::uint64_t size) {
 }
 
 s3_sink::s3_sink(const std::string& target, const sink_options& options)
-    : client_(read_s3_settings(target, options.endpoint)), token_(unique_token()), target_(target), joined_(options.target == sink_options::existing::join) {
+    : client_(read_s3_settings(target, options.endpoint)),
+      token_(unique_token()),
+      target_(target),
+      joined_(options.target == sink_options::existing::join) {
   open_target(target, options);
   if (!heartbeat_) heartbeat_ = beating();
 }
@@ -118,7 +121,8 @@ std::vector<std::string> s3_sink::list(std::string_view folder) {
     e.key.erase(0, above);
     if (e.key.back() == '/') e.key.pop_back();
     const std::string_view leaf = std::string_view(e.key).substr(e.key.rfind('/') + 1);
-    if (folder != unfinished_folder || (leaf != s3_begun && leaf != removing && !leaf.starts_with(s3_alive))) keys.push_back(std::move(e.key));
+    if (folder != unfinished_folder || (leaf != s3_begun && leaf != removing && !leaf.starts_with(s3_alive)))
+      keys.push_back(std::move(e.key));
     return true;
   });
   std::sort(keys.begin(), keys.end());
@@ -168,8 +172,8 @@ void s3_sink::remove_all(bool mark_too) {
   }
 }
 
-// Before the root's zarr.json makes a store of it: the server lists what was written, and nothing else where no other run wrote. What others
-// wrote, their journals tell.
+// Before the root's zarr.json makes a store of it: the server lists what was written, and nothing else where no other run wrote.
+// What others wrote, their journals tell.
 void s3_sink::require_all_listed() {
   if (!joined_ && !is_ours()) throw s3_taken(target_);
   const std::size_t above = whole("").size();
@@ -193,11 +197,13 @@ void s3_sink::require_all_listed() {
     if (joined_ ? mine_there == mine_.size() : there == tally_) return;
   }
   if (joined_) {
-    throw convert_error("the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) + " objects that were written to \"" + target_ +
+    throw convert_error("the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) +
+                        " objects that were written to \"" + target_ +
                         "\" just now; convert again with --resume, and look for who else writes there");
   }
-  throw convert_error("the S3 server lists other objects in \"" + target_ + "\" than were written: " + std::to_string(there.objects) + " of " +
-                      std::to_string(there.bytes) + " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
+  throw convert_error("the S3 server lists other objects in \"" + target_ +
+                      "\" than were written: " + std::to_string(there.objects) + " of " + std::to_string(there.bytes) +
+                      " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
                       "; convert again, and look for who else writes there");
 }
 

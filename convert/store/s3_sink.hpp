@@ -2,8 +2,8 @@
 //
 // A store under a prefix of an S3 bucket, with the same keys as a directory would have.
 //
-// While it is unfinished, `.zarrbits-unfinished/begun` says whose it is. It is made by a conditional PUT, so of two conversions into one target
-// one is refused; and what changed there a short while ago is the work of a conversion that still runs.
+// While it is unfinished, `.zarrbits-unfinished/begun` says whose it is. It is made by a conditional PUT, so of two conversions
+// into one target one is refused; and what changed there a short while ago is the work of a conversion that still runs.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_S3_SINK_HPP
@@ -35,7 +35,8 @@ class s3_sink final : public sink {
   void remove(std::string_view folder) override;
   void finish() override;
 
-  // Removes what is below the prefix if options.run began it and did not finish; without one, if anybody did who does not write any more.
+  // Removes what is below the prefix if options.run began it and did not finish; without one, if anybody did who does not write
+  // any more.
   static bool remove_unfinished(const std::string& target, const sink_options& options);
 
  private:
@@ -70,7 +71,8 @@ class s3_sink final : public sink {
   std::string mark_text_;  // of the lock
   std::mutex tally_mutex_;
   tally tally_;
-  std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys, of what this run writes beside the objects of others
+  std::unordered_map<std::size_t, std::uint64_t>
+      mine_;  // sizes by hashes of keys, of what this run writes beside the objects of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, marked_ = false;

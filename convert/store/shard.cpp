@@ -19,8 +19,9 @@ namespace {
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
 
-// Ranges of files go where they have the same place in a page as in their file: the kernel copies whole pages so, and file systems that share
-// blocks need not copy. A gap is 3 % of such a range at most, and not needed between those that follow each other in the file, too.
+// Ranges of files go where they have the same place in a page as in their file: the kernel copies whole pages so, and file
+// systems that share blocks need not copy. A gap is 3 % of such a range at most, and not needed between those that follow each
+// other in the file, too.
 constexpr std::uint64_t page = 4096;
 constexpr std::byte gap[page] = {};
 
@@ -37,7 +38,8 @@ object_writer& shard_writer::open(std::size_t at, std::size_t chunks, std::uint6
   if (broken_) throw std::logic_error("a shard goes on after a failure");
   const std::size_t all = index_.size() / entry_size;
   if (at < next_ || at >= all || chunks > all - at) throw std::logic_error("chunks of a shard come in rising order");
-  if (size > std::numeric_limits<std::uint64_t>::max() / 2 - size_) throw convert_error("the shard \"" + key_ + "\" becomes too large");
+  if (size > std::numeric_limits<std::uint64_t>::max() / 2 - size_)
+    throw convert_error("the shard \"" + key_ + "\" becomes too large");
   if (!object_) object_ = out_.begin(key_);
   return *object_;
 }

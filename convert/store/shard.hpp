@@ -31,14 +31,16 @@ class shard_writer {
   // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
   void add(std::size_t at, std::span<const std::byte> bytes);
   // Chunks `at`, `at` + 1 and so on, that lie one behind the other in a file.
-  // Throws unreadable_range before anything is written where the file has fewer bytes; then they are missing and the shard goes on. Throws it
-  // later, too, if the file changes meanwhile; then the shard cannot be committed.
+  // Throws unreadable_range before anything is written where the file has fewer bytes; then they are missing and the shard goes
+  // on. Throws it later, too, if the file changes meanwhile; then the shard cannot be committed.
   void add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes);
   // Ranges of this size are aligned in the shard as they are in their file, after a gap if need be: add such a chunk by itself.
   static constexpr std::uint64_t worth_a_gap = 128 << 10;
 
   bool empty() const noexcept { return object_ == nullptr; }
-  std::uint64_t overhead() const noexcept { return overhead_; }  // bytes of the object that are no chunk's: its index, and gaps before ranges
+  std::uint64_t overhead() const noexcept {
+    return overhead_;
+  }  // bytes of the object that are no chunk's: its index, and gaps before ranges
   // Writes the index. Returns the object's size; 0 where there is none.
   std::uint64_t commit();
 
@@ -56,8 +58,10 @@ class shard_writer {
   bool broken_ = false;
 };
 
-// The codecs of an array with shards, from the shape and the codecs of the chunks in them. Its chunk_grid has the shape of a shard.
-nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape, const nlohmann::ordered_json& inner_codecs);
+// The codecs of an array with shards, from the shape and the codecs of the chunks in them. Its chunk_grid has the shape of a
+// shard.
+nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape,
+                                       const nlohmann::ordered_json& inner_codecs);
 
 }  // namespace zarrbits::conversion
 

@@ -18,7 +18,8 @@ namespace zarrbits::conversion {
 void check_key(std::string_view key) {
   constexpr std::size_t longest_key = 4095;
   const auto is_part = [](std::string_view part) {
-    return !part.empty() && part != "." && part != ".." && part.size() <= longest_name && part.find('\0') == std::string_view::npos;
+    return !part.empty() && part != "." && part != ".." && part.size() <= longest_name &&
+           part.find('\0') == std::string_view::npos;
   };
   bool good = key.size() <= longest_key;
   for (std::string_view rest = key; good;) {
@@ -29,8 +30,10 @@ void check_key(std::string_view key) {
   }
   if (good) return;
   std::string shown = utf8_text(key.substr(0, 200));
-  std::replace_if(shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
-  throw convert_error("\"" + shown + "\" is no place in a store: the unfinished store was damaged, or made by somebody who means "
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
+  throw convert_error("\"" + shown +
+                      "\" is no place in a store: the unfinished store was damaged, or made by somebody who means "
                       "harm; begin anew with --overwrite, or choose another name");
 }
 
@@ -63,11 +66,13 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_sink>(target, options);
 #else
-    throw convert_error("this zarrbits was built without libcurl and cannot write to \"" + target + "\"; choose a directory, or build it with "
+    throw convert_error("this zarrbits was built without libcurl and cannot write to \"" + target +
+                        "\"; choose a directory, or build it with "
                         "-DZARRBITS_S3=ON");
 #endif
   }
-  if (!options.endpoint.empty()) throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
+  if (!options.endpoint.empty())
+    throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);
 }

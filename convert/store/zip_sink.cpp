@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // from here on a size or an offset needs zip64
 constexpr std::uint64_t limit16 = 0xFFFF;
-constexpr unsigned format_version = 45;        // of the format, with zip64
+constexpr unsigned format_version = 45;  // of the format, with zip64
 constexpr unsigned made_on_unix = 3;
 constexpr unsigned midnight = 0, first_of_1980 = 0x21;  // the earliest that the format knows
 constexpr std::uint64_t permissions = 0100644;
@@ -84,26 +84,29 @@ bool is_zip_store(const std::string& path) {
   }
 }
 
-// A file of a run that was killed, locked: nobody else writes to it. Nothing where there is no file; throws where somebody writes, or where
-// it is none of ours.
+// A file of a run that was killed, locked: nobody else writes to it. Nothing where there is no file; throws where somebody
+// writes, or where it is none of ours.
 file_descriptor take_left_over(const std::string& temporary, const std::string& target) {
   struct stat info {};
   if (::lstat(temporary.c_str(), &info) != 0) return {};
   if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
-    throw convert_error("\"" + temporary + "\" is in the way, and is no file of a conversion; remove it or choose another target");
+    throw convert_error("\"" + temporary +
+                        "\" is in the way, and is no file of a conversion; remove it or choose another target");
   }
   file_descriptor fd(::open(temporary.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return {};
   if (!fd) fail_file("cannot open what an earlier run left,", temporary, errno, "remove it or choose another target");
   const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
   if (state == lock_state::gone) return {};
-  if (state != lock_state::taken) throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+  if (state != lock_state::taken)
+    throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
   return fd;
 }
 
 }  // namespace
 
-zip_sink::zip_sink(std::string path, const sink_options& options) : path_(std::move(path)), temporary_(unfinished_zip(path_)), sync_(options.sync) {
+zip_sink::zip_sink(std::string path, const sink_options& options)
+    : path_(std::move(path)), temporary_(unfinished_zip(path_)), sync_(options.sync) {
   if (options.target == sink_options::existing::join) {
     throw convert_error("a .zip file cannot be written in partitions, nor resumed; choose a directory for \"" + path_ + "\"");
   }
@@ -123,7 +126,8 @@ void zip_sink::check_target(const sink_options& options) const {
   if (!fs::exists(fs::symlink_status(path_, e))) return;
   if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with --overwrite");
   if (!fs::is_regular_file(path_, e) || !is_zip_store(path_)) {
-    throw convert_error("the target \"" + path_ + "\" exists and is no .zip file of a Zarr v3 store, so --overwrite does not replace it; "
+    throw convert_error("the target \"" + path_ +
+                        "\" exists and is no .zip file of a Zarr v3 store, so --overwrite does not replace it; "
                         "choose another name or remove it yourself");
   }
   if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {
@@ -140,7 +144,8 @@ void zip_sink::open_temporary() {
       if (state == lock_state::taken || state == lock_state::unknown) return;
       continue;
     }
-    if (errno != EEXIST) fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    if (errno != EEXIST)
+      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     if (const file_descriptor old = take_left_over(temporary_, path_)) ::unlink(temporary_.c_str());
   }
   throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
@@ -168,7 +173,8 @@ void zip_sink::write_at(std::uint64_t offset, std::span<const std::byte> bytes) 
 
 std::uint64_t zip_sink::reserve(std::string_view key, std::uint64_t size) {
   check_key(key);
-  if (key.size() > limit16) throw convert_error("the key \"" + std::string(key.substr(0, 100)) + "...\" is too long for a .zip file; choose a directory");
+  if (key.size() > limit16)
+    throw convert_error("the key \"" + std::string(key.substr(0, 100)) + "...\" is too long for a .zip file; choose a directory");
   const std::uint64_t header = header_size(key, size);
   const std::lock_guard lock(mutex_);
   const std::uint64_t at = end_ + header;
@@ -213,8 +219,8 @@ void zip_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std
   complete(key, m);
 }
 
-// Header and checksum come before the content, and others write meanwhile: what is written piece by piece waits in memory, or in a
-// file where it becomes large.
+// Header and checksum come before the content, and others write meanwhile: what is written piece by piece waits in memory, or in
+// a file where it becomes large.
 class zip_sink::writer final : public object_writer {
  public:
   writer(zip_sink& sink, std::string_view key) : sink_(sink), key_(key) {}
@@ -235,7 +241,8 @@ class zip_sink::writer final : public object_writer {
     } else {
       waiting_.resize(room);
       for (std::uint64_t done = 0; done < member_.size;) {
-        const auto piece = std::span(waiting_).first(static_cast<std::size_t>(std::min<std::uint64_t>(room, member_.size - done)));
+        const auto piece =
+            std::span(waiting_).first(static_cast<std::size_t>(std::min<std::uint64_t>(room, member_.size - done)));
         read_range(file_.get(), done, piece);
         sink_.write_at(member_.offset + done, piece);
         done += piece.size();
@@ -347,9 +354,24 @@ void zip_sink::finish() {
     const std::uint64_t header = m.offset - header_size(key, m.size);
     const bool large = m.size >= limit32, far = header >= limit32;
     const unsigned fields = (large ? 16U : 0U) + (far ? 8U : 0U);
-    list.text("PK\1\2").u16(made_on_unix << 8 | format_version).u16(format_version).u16(name_is_utf8(key)).u16(0).u16(midnight).u16(first_of_1980).u32(m.crc);
-    list.u32(large ? limit32 : m.size).u32(large ? limit32 : m.size).u16(key.size()).u16(fields ? fields + 4 : 0).u16(0).u16(0).u16(0);
+    // clang-format off: a line for each row of the format's own table would be thirty
+    list.text("PK\1\2")
+        .u16(made_on_unix << 8 | format_version)
+        .u16(format_version)
+        .u16(name_is_utf8(key))
+        .u16(0)
+        .u16(midnight)
+        .u16(first_of_1980)
+        .u32(m.crc);
+    list.u32(large ? limit32 : m.size)
+        .u32(large ? limit32 : m.size)
+        .u16(key.size())
+        .u16(fields ? fields + 4 : 0)
+        .u16(0)
+        .u16(0)
+        .u16(0);
     list.u32(permissions << 16).u32(far ? limit32 : header).text(key);
+    // clang-format on
     if (fields) list.u16(1).u16(fields);
     if (large) list.u64(m.size).u64(m.size);
     if (far) list.u64(header);
@@ -358,8 +380,10 @@ void zip_sink::finish() {
   flush();
   const std::uint64_t size = at - directory;
   if (n >= limit16 || size >= limit32 || directory >= limit32) {
+    // clang-format off
     list.text("PK\6\6").u64(44).u16(made_on_unix << 8 | format_version).u16(format_version).u32(0).u32(0).u64(n).u64(n).u64(size).u64(directory);
     list.text("PK\6\7").u32(0).u64(at).u32(1);
+    // clang-format on
   }
   list.text("PK\5\6").u16(0).u16(0).u16(std::min(n, limit16)).u16(std::min(n, limit16)).u32(std::min(size, limit32));
   list.u32(std::min(directory, limit32)).u16(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 where that is needed.
+// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 where that is
+// needed.
 //
 #ifndef ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
@@ -16,8 +17,8 @@
 
 namespace zarrbits::conversion {
 
-// Beside the target until finish() gives it its name. The list of members is sorted, and no time is in it, so that the same calls in
-// the same order make the same file. What put() writes over, and what remove() removes, stays in the file but is no member.
+// Beside the target until finish() gives it its name. The list of members is sorted, and no time is in it, so that the same calls
+// in the same order make the same file. What put() writes over, and what remove() removes, stays in the file but is no member.
 class zip_sink final : public sink {
  public:
   zip_sink(std::string path, const sink_options& options);
@@ -61,7 +62,8 @@ class zip_sink final : public sink {
   bool sync_ = false, replaces_ = false, finished_ = false;
   std::mutex mutex_;
   std::uint64_t end_ = 0;
-  // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes longer.
+  // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes
+  // longer.
   std::deque<std::pair<std::string, member>> members_;
   std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
 };

@@ -49,13 +49,16 @@ std::string strict_json_text(const json& j, int indent) { return j.dump(indent);
 
 namespace {
 
-bool is_text_of(const nlohmann::ordered_json& j, const char* key) { return j.is_object() && j.contains(key) && j[key].is_string(); }
+bool is_text_of(const nlohmann::ordered_json& j, const char* key) {
+  return j.is_object() && j.contains(key) && j[key].is_string();
+}
 
 }  // namespace
 
 bool is_zarr_node(std::string_view text) {
   const nlohmann::ordered_json j = parse_foreign_json(text);
-  return is_text_of(j, "node_type") && (j["node_type"] == "group" || j["node_type"] == "array") && j.contains("zarr_format") && j["zarr_format"] == 3;
+  return is_text_of(j, "node_type") && (j["node_type"] == "group" || j["node_type"] == "array") && j.contains("zarr_format") &&
+         j["zarr_format"] == 3;
 }
 
 bool is_own_plan(std::string_view text) {

@@ -32,7 +32,8 @@ std::size_t utf8_length(std::string_view s) noexcept {
   if (c >= 0xE0 && c <= 0xEF) {  // no overlong forms, no surrogates
     return follows(1, c == 0xE0 ? 0xA0 : 0x80, c == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
   }
-  if (c >= 0xF0 && c <= 0xF4) return follows(1, c == 0xF0 ? 0x90 : 0x80, c == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
+  if (c >= 0xF0 && c <= 0xF4)
+    return follows(1, c == 0xF0 ? 0x90 : 0x80, c == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
   return 0;
 }
 
@@ -112,8 +113,8 @@ std::string node_name(std::string_view link) {
     const auto b = static_cast<unsigned char>(c);
     const std::size_t n = utf8_length(rest);
     const bool first = rest.size() == link.size();
-    if (n == 0 || b < 0x20 || b == 0x7F || c == '%' || c == '\\' || c == '/' || (c == '.' && (((only_dots || ours) && first) || reserved)) ||
-        (first && underscores)) {
+    if (n == 0 || b < 0x20 || b == 0x7F || c == '%' || c == '\\' || c == '/' ||
+        (c == '.' && (((only_dots || ours) && first) || reserved)) || (first && underscores)) {
       append_percent(out, c);
       rest.remove_prefix(1);
     } else {

@@ -17,8 +17,8 @@ namespace zarrbits::conversion {
 std::size_t utf8_length(std::string_view bytes) noexcept;
 bool is_utf8(std::string_view bytes) noexcept;
 
-// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would read as such an escape;
-// all else stays. No two names become one.
+// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would read as such an
+// escape; all else stays. No two names become one.
 std::string shown(std::string_view name);
 // The name of which shown() made this.
 std::string unshown(std::string_view name);
@@ -32,9 +32,10 @@ constexpr const char* own_key = "zarrbits";
 constexpr std::string_view own_prefix = ".zarrbits-";
 constexpr std::string_view hashed_name = "%~";
 
-// The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding gives the link name back, except for names that a file
-// system cannot hold (then they end in "%~" and 128 bits of their SHA-256, and the parent's attributes tell the whole name). Never empty,
-// never "." or "..", without "/", "\" and control characters, never beginning with "__" or ".zarrbits-", never "zarr.json".
+// The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding gives the link name back, except for names that a
+// file system cannot hold (then they end in "%~" and 128 bits of their SHA-256, and the parent's attributes tell the whole name).
+// Never empty, never "." or "..", without "/", "\" and control characters, never beginning with "__" or ".zarrbits-", never
+// "zarr.json".
 std::string node_name(std::string_view link_name);
 
 // A node name that differs from `name` in letters, not only in case: the first letter becomes %XX.

@@ -42,7 +42,8 @@ path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
     token t;
     if (rest.starts_with("**")) {
       while (rest.starts_with('*')) rest.remove_prefix(1);
-      const bool begins = tokens_.back().what == token::groups || (tokens_.back().what == token::literal && tokens_.back().character == U'/');
+      const bool begins =
+          tokens_.back().what == token::groups || (tokens_.back().what == token::literal && tokens_.back().character == U'/');
       t.what = begins && rest.starts_with('/') ? token::groups : token::across;
       if (t.what == token::groups) rest.remove_prefix(1);
     } else if (rest[0] == '*' || rest[0] == '?') {
@@ -109,7 +110,8 @@ bool path_pattern::matches(std::string_view path) const {
           else next[i] = 1;
           break;
         case token::set: {
-          const bool in = std::any_of(t.ranges.begin(), t.ranges.end(), [&](const auto& r) { return c >= r.first && c <= r.second; });
+          const bool in =
+              std::any_of(t.ranges.begin(), t.ranges.end(), [&](const auto& r) { return c >= r.first && c <= r.second; });
           if (c != U'/' && in != t.negated) enter(next, i + 1);
           break;
         }

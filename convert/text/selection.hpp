@@ -6,7 +6,8 @@
 //   s.wants("/run2/a");            // true: it matches, or a group above it does, and nothing of that is excluded
 //   s.require_all_matched();       // throws where a pattern has matched no path that wants() or note() was asked about
 //
-// Patterns: `*` any characters but "/", `?` one of them, `[a-z]`, `[!a-z]`, `**` any characters, `**/` any number of groups, also none;
+// Patterns: `*` any characters but "/", `?` one of them, `[a-z]`, `[!a-z]`, `**` any characters, `**/` any number of groups, also
+// none;
 // `\` takes the next character as it is. A pattern that does not begin with "/" may begin in any group.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_SELECTION_HPP

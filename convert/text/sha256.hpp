@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SHA-256 (FIPS 180-4), for what nobody may aim at: the keys of long names, and the plan's checksum of its source. Without OpenSSL, which
-// a build without S3 does not have.
+// SHA-256 (FIPS 180-4), for what nobody may aim at: the keys of long names, and the plan's checksum of its source. Without
+// OpenSSL, which a build without S3 does not have.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_SHA256_HPP
 #define ZARRBITS_CONVERT_TEXT_SHA256_HPP
@@ -28,7 +28,8 @@ class sha256 {
  private:
   void block(const std::byte* p) noexcept;
 
-  std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::byte, 64> waiting_{};
   std::uint64_t size_ = 0;
 };

@@ -28,10 +28,8 @@ ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, st
     if constexpr (how == write::prefetched) __builtin_prefetch(out + ahead, 1);
     for (int i = 0; i < 2; ++i) {
       const __m256i x = _mm256_shuffle_epi8(load(in + 32 * i), index);
-      if constexpr (how == write::past_caches)
-        _mm256_stream_si256(reinterpret_cast<__m256i*>(out + 32 * i), x);
-      else
-        store(out + 32 * i, x);
+      if constexpr (how == write::past_caches) _mm256_stream_si256(reinterpret_cast<__m256i*>(out + 32 * i), x);
+      else store(out + 32 * i, x);
     }
   }
   if constexpr (how == write::past_caches) _mm_sfence();
@@ -114,27 +112,13 @@ bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
 
 }  // namespace
 
-void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  swap<2>(in, out, n);
-}
-void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  swap<4>(in, out, n);
-}
-void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  swap<8>(in, out, n);
-}
-bool check8(const packing& p, const std::byte* in, std::size_t n) noexcept {
-  return check<8>(p, in, n);
-}
-bool check16(const packing& p, const std::byte* in, std::size_t n) noexcept {
-  return check<16>(p, in, n);
-}
-bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept {
-  return check<32>(p, in, n);
-}
-bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept {
-  return check<64>(p, in, n);
-}
+void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<2>(in, out, n); }
+void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<4>(in, out, n); }
+void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<8>(in, out, n); }
+bool check8(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<8>(p, in, n); }
+bool check16(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<16>(p, in, n); }
+bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<32>(p, in, n); }
+bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<64>(p, in, n); }
 ZARRBITS_AVX2 void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const __m256i kept = broadcast<8>(low_bits(p.bits)), zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1);
   const __m256i sign = broadcast<8>(p.is_signed ? 1u << (p.bits - 1) : 0);

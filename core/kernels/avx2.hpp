@@ -37,19 +37,15 @@ decode_function decode8, decode16, decode32, decode64, decode_bool;
 decode_function extend;
 check_function check8, check16, check32, check64;
 
-// What an encoder does with a component before it is joined with its neighbours. Checked unsigned components need no mask: any bit that
-// it would take away is an error, and found.
+// What an encoder does with a component before it is joined with its neighbours. Checked unsigned components need no mask: any
+// bit that it would take away is an error, and found.
 enum class before { look, look_and_shift, mask, shift_and_mask, look_signed, look_signed_and_shift };
 
 constexpr bool shifts(before b) noexcept {
   return b == before::look_and_shift || b == before::shift_and_mask || b == before::look_signed_and_shift;
 }
-constexpr bool looks_signed(before b) noexcept {
-  return b == before::look_signed || b == before::look_signed_and_shift;
-}
-constexpr bool looks(before b) noexcept {
-  return b != before::mask && b != before::shift_and_mask;
-}
+constexpr bool looks_signed(before b) noexcept { return b == before::look_signed || b == before::look_signed_and_shift; }
+constexpr bool looks(before b) noexcept { return b != before::mask && b != before::shift_and_mask; }
 
 template <before what>
 using constant = std::integral_constant<before, what>;
@@ -68,16 +64,12 @@ bool with_preparation(const packing& p, const Encode& encode) noexcept {
 inline constexpr std::size_t few = 32;
 
 // Lines that will be stored to are asked for this far ahead (any distance from 256 to 2048 measured the same), where that pays:
-// measured +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. What will be loaded is
-// asked for too: up to +30 % on Cascade Lake.
+// measured +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. What will be loaded
+// is asked for too: up to +30 % on Cascade Lake.
 inline constexpr std::size_t ahead = 1024;
-inline bool prefetch_pays() noexcept {
-  return __builtin_cpu_is("intel");
-}
+inline bool prefetch_pays() noexcept { return __builtin_cpu_is("intel"); }
 
-ZARRBITS_AVX2_INLINE __m256i load(const void* at) noexcept {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(at));
-}
+ZARRBITS_AVX2_INLINE __m256i load(const void* at) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(at)); }
 
 // The vpermd index that takes the lower half from the beginning of a vector and the upper half from its dword `high` on.
 ZARRBITS_AVX2_INLINE __m256i dwords_from(unsigned high) noexcept {
@@ -91,9 +83,7 @@ ZARRBITS_AVX2_INLINE __m256i load_once(const void* at) noexcept {
   asm("" : "+x"(x));
   return x;
 }
-ZARRBITS_AVX2_INLINE void store(void* at, __m256i v) noexcept {
-  _mm256_storeu_si256(static_cast<__m256i*>(at), v);
-}
+ZARRBITS_AVX2_INLINE void store(void* at, __m256i v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(at), v); }
 
 // Zeros; std::memset() becomes a string instruction, which takes longer than everything else about a short call.
 template <std::size_t bytes>
@@ -101,9 +91,7 @@ ZARRBITS_AVX2_INLINE void zeros(std::byte* at) noexcept {
   for (std::size_t i = 0; i < bytes; i += 32) store(at + i, _mm256_setzero_si256());
 }
 
-ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept {
-  return _mm_loadu_si128(static_cast<const __m128i*>(at));
-}
+ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept { return _mm_loadu_si128(static_cast<const __m128i*>(at)); }
 
 // Two halves from two places: vinserti128 from memory, which needs no port that shuffles.
 ZARRBITS_AVX2_INLINE __m256i load_halves(const void* low, const void* high) noexcept {
@@ -126,9 +114,7 @@ ZARRBITS_AVX2_INLINE __m256i broadcast(std::uint64_t value) noexcept {
   if constexpr (width == 64) return _mm256_set1_epi64x(static_cast<long long>(value));
 }
 
-ZARRBITS_AVX2_INLINE __m128i count(unsigned n) noexcept {
-  return _mm_cvtsi32_si128(static_cast<int>(n));
-}
+ZARRBITS_AVX2_INLINE __m128i count(unsigned n) noexcept { return _mm_cvtsi32_si128(static_cast<int>(n)); }
 
 // A stretch of whole steps.
 struct stretch {
@@ -153,8 +139,8 @@ ZARRBITS_AVX2_INLINE void prefetch(stretch t, std::size_t distance) noexcept {
 
 // Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes),
 // vectors (that they are), at_once (how many steps a loop's body has), bytes_in(), bytes_out(), reach (bytes from out on that it
-// stores, at most 64). It is given what was seen before, and returns that or-ed with what it sees; upon all that lossless() decides.
-// `out` may be `in`: a step stores nothing behind what it has loaded.
+// stores, at most 64). It is given what was seen before, and returns that or-ed with what it sees; upon all that lossless()
+// decides. `out` may be `in`: a step stores nothing behind what it has loaded.
 template <class Step>
 ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
@@ -172,8 +158,8 @@ ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte
       {in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
   const std::size_t distance = prefetch_pays() ? ahead : 0;  // no branch: asking for what is there costs next to nothing
   for (stretch t : stretches) {
-    // several at a time: a body of one vector is bound by the loop itself, and one chain of sums is too (2 cycles each on Zen 5). Not so
-    // where a step has two vectors, and needs all registers.
+    // several at a time: a body of one vector is bound by the loop itself, and one chain of sums is too (2 cycles each on Zen 5).
+    // Not so where a step has two vectors, and needs all registers.
     constexpr bool apart = Step::at_once > 2;
     for (; t.steps >= Step::at_once; t.steps -= Step::at_once) {
       prefetch<Step>(t, distance);

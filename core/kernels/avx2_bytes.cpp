@@ -39,8 +39,8 @@ struct nibbles {
 // What fields of 2 and 4 bits, alone at the bottom of their bytes, become. Shuffles are what these kernels have most of, so that
 // looking values up is for those that need it.
 enum class become {
-  same,    // unsigned, first_bit 0
-  signed_, // first_bit 0: (x ^ s) - s extends the sign s
+  same,     // unsigned, first_bit 0
+  signed_,  // first_bit 0: (x ^ s) - s extends the sign s
   looked_up
 };
 
@@ -89,7 +89,8 @@ class unpack_8_from_4 {
   values<what> value_;
 };
 
-// 2 bits: as with 4 bits, then each half byte is parted into its lower field and its upper one, and the two are interleaved again.
+// 2 bits: as with 4 bits, then each half byte is parted into its lower field and its upper one, and the two are interleaved
+// again.
 template <become what>
 class unpack_8_from_2 {
  public:
@@ -354,16 +355,11 @@ static void unpack_values(const packing& p, const std::byte* in, std::byte* out,
 void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.decode[0](p, in, out, n);
   switch (p.bits) {
-    case 1:
-      return decode_bool(p, in, out, n);
-    case 2:
-      return unpack_values<unpack_8_from_2>(p, in, out, n);
-    case 4:
-      return unpack_values<unpack_8_from_4>(p, in, out, n);
-    case 7:
-      return unpack<unpack_8_from_7>(p, in, out, n);
-    default:
-      return unpack<unpack_8_pairs>(p, in, out, n);
+    case 1: return decode_bool(p, in, out, n);
+    case 2: return unpack_values<unpack_8_from_2>(p, in, out, n);
+    case 4: return unpack_values<unpack_8_from_4>(p, in, out, n);
+    case 7: return unpack<unpack_8_from_7>(p, in, out, n);
+    default: return unpack<unpack_8_pairs>(p, in, out, n);
   }
 }
 

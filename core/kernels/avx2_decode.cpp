@@ -26,8 +26,8 @@ ZARRBITS_AVX2_INLINE __m256i shift_right32(__m256i x, __m256i by) noexcept {
   return is_signed ? _mm256_srav_epi32(x, by) : _mm256_srlv_epi32(x, by);
 }
 
-// Fields of 16-bit lanes from the top of the lane to `first_bit`. Unsigned ones that do not go to the bottom are moved with 32-bit
-// lanes: what comes from the upper lane into the lower one is masked.
+// Fields of 16-bit lanes from the top of the lane to `first_bit`. Unsigned ones that do not go to the bottom are moved with
+// 32-bit lanes: what comes from the upper lane into the lower one is masked.
 template <bool is_signed, bool masked>
 class down_16 {
  public:
@@ -75,7 +75,8 @@ class unpacker {
       shift_[v] = load((just_down ? l.down : l.up) + 256 / width * v);
     }
     bytes_in_ = components * p.bits / 8;
-    down_ = broadcast<width == 64 ? 64 : 32>(width - p.bits - p.first_bit);
+    constexpr unsigned lane = width == 64 ? 64 : 32;
+    down_ = broadcast<lane>(width - p.bits - p.first_bit);
     keep_ = broadcast<width>(just_down ? low_bits(p.bits) : width == 64 ? ~low_bits(p.first_bit) : possible_bits(p));
     sign_ = broadcast<width>(std::uint64_t{1} << (p.first_bit + p.bits - 1));
     possible_ = broadcast<width>(possible_bits(p));
@@ -225,7 +226,8 @@ class unpack_16_from_15 {
     const __m256i low = _mm256_mulhi_epu16(_mm256_shuffle_epi8(x, load(the_plan15.low)), factor);
     const __m256i high = _mm256_mullo_epi16(_mm256_shuffle_epi8(x, load(the_plan15.high)), factor);
     const __m256i top = _mm256_slli_epi16(_mm256_or_si256(low, high), 1);
-    if constexpr (masked) store(out, _mm256_and_si256(is_signed ? _mm256_sra_epi16(top, down_) : _mm256_srl_epi16(top, down_), keep_));
+    if constexpr (masked)
+      store(out, _mm256_and_si256(is_signed ? _mm256_sra_epi16(top, down_) : _mm256_srl_epi16(top, down_), keep_));
     if constexpr (!masked) store(out, is_signed ? _mm256_srai_epi16(top, 1) : _mm256_srli_epi16(top, 1));
   }
 
@@ -280,8 +282,8 @@ class unpack_32_wide {
   std::size_t start_[4], bytes_in_;
 };
 
-// 64-bit components of 59 and 61 to 63 bits: a field may lie in nine bytes. Its first eight are shifted down, its last eight up to
-// meet them; these are one byte further on, in a load from there with the same windows.
+// 64-bit components of 59 and 61 to 63 bits: a field may lie in nine bytes. Its first eight are shifted down, its last eight up
+// to meet them; these are one byte further on, in a load from there with the same windows.
 //   |bbbbbbaa|aaaaaaaa| ... |aaaaa...|            bytes 7, 6 ... 0
 //            |bbbbbbba|aaaaaaaa| ... |aaaaaaaa|   bytes 8, 7 ... 1
 template <bool is_signed, bool masked>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encoding of 2 bits and more with AVX2, 32 bytes of components at a time. encode_plans.hpp has the pictures and the tables; one bit is in
-// avx2_bytes.cpp.
+// Encoding of 2 bits and more with AVX2, 32 bytes of components at a time. encode_plans.hpp has the pictures and the tables; one
+// bit is in avx2_bytes.cpp.
 //
 #include "core/kernels/avx2.hpp"
 #include "core/kernels/encode_plans.hpp"
@@ -12,9 +12,7 @@ namespace zarrbits::detail::avx2 {
 
 namespace {
 
-ZARRBITS_AVX2_INLINE __m256i any(__m256i a, __m256i b, __m256i c) noexcept {
-  return _mm256_or_si256(a, _mm256_or_si256(b, c));
-}
+ZARRBITS_AVX2_INLINE __m256i any(__m256i a, __m256i b, __m256i c) noexcept { return _mm256_or_si256(a, _mm256_or_si256(b, c)); }
 
 template <unsigned width, before what>
 class preparation {
@@ -66,10 +64,10 @@ class packer {
   static constexpr bool in_pairs = are_pairs(how), carries = how == finish::carry || how == finish::wide_carry;
   static constexpr std::size_t vectors = how == finish::two_stores || how == finish::half_bytes ? 1 : 2;
   static constexpr std::size_t components = vectors * 256 / width, at_once = 4 / vectors;
-  static constexpr std::size_t reach = how == finish::of_8_bytes                                     ? 16
+  static constexpr std::size_t reach = how == finish::of_8_bytes                                  ? 16
                                        : how == finish::of_16_bytes || how == finish::short_pairs ? 32
-                                       : how == finish::of_24_bytes                                ? 48
-                                                                                                   : 32 * vectors;
+                                       : how == finish::of_24_bytes                               ? 48
+                                                                                                  : 32 * vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return bytes_out_; }
 
@@ -298,8 +296,7 @@ bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size
     case finish::of_16_bytes:
       if constexpr (width != 8) return pack_lanes<width, finish::of_16_bytes>(p, in, out, n);
       break;
-    case finish::of_24_bytes:
-      return pack_lanes<width, finish::of_24_bytes>(p, in, out, n);
+    case finish::of_24_bytes: return pack_lanes<width, finish::of_24_bytes>(p, in, out, n);
     case finish::two_stores:
       if constexpr (width <= 16) return pack_lanes<width, finish::two_stores>(p, in, out, n);
       break;
@@ -340,8 +337,8 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   return pack_lanes<width>(p, in, out, n);
 }
 
-// Few bits of wide components, whose half of a vector would be less than a byte, or little more: they are brought into bytes first. What the
-// two steps refuse is together what one would.
+// Few bits of wide components, whose half of a vector would be less than a byte, or little more: they are brought into bytes
+// first. What the two steps refuse is together what one would.
 template <unsigned width>
 bool pack_from_bytes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   packing to_bytes = p, bytes = p;
@@ -361,18 +358,10 @@ bool pack_from_bytes(const packing& p, const std::byte* in, std::byte* out, std:
 
 }  // namespace
 
-bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<8>(p, in, out, n);
-}
-bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<16>(p, in, out, n);
-}
-bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<32>(p, in, out, n);
-}
-bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<64>(p, in, out, n);
-}
+bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<8>(p, in, out, n); }
+bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<16>(p, in, out, n); }
+bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<32>(p, in, out, n); }
+bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<64>(p, in, out, n); }
 
 }  // namespace zarrbits::detail::avx2
 

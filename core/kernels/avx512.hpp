@@ -63,17 +63,11 @@ ZARRBITS_AVX512_INLINE __m512i shift_right_signed(__m512i x, __m128i by) noexcep
   if constexpr (width == 64) return _mm512_sra_epi64(x, by);
 }
 
-ZARRBITS_AVX512_INLINE __m128i count(unsigned n) noexcept {
-  return _mm_cvtsi32_si128(static_cast<int>(n));
-}
-ZARRBITS_AVX512_INLINE __m512i load(const void* at) noexcept {
-  return _mm512_loadu_si512(at);
-}
+ZARRBITS_AVX512_INLINE __m128i count(unsigned n) noexcept { return _mm_cvtsi32_si128(static_cast<int>(n)); }
+ZARRBITS_AVX512_INLINE __m512i load(const void* at) noexcept { return _mm512_loadu_si512(at); }
 
 // The lowest n <= 64 bytes.
-ZARRBITS_AVX512_INLINE __mmask64 bytes(std::size_t n) noexcept {
-  return low_bits(static_cast<unsigned>(n));
-}
+ZARRBITS_AVX512_INLINE __mmask64 bytes(std::size_t n) noexcept { return low_bits(static_cast<unsigned>(n)); }
 
 }  // namespace zarrbits::detail::avx512
 

@@ -7,7 +7,8 @@
 //   |eeeeeddddddddddd|dddddccccccccccc|cccccbbbbbbbbbbb|bbbbbaaaaaaaaaaa|   vpmultishiftqb: bytes from bits 0, 8, 11, 19, 22 ...
 //   |.....ddddddddddd|.....ccccccccccc|.....bbbbbbbbbbb|.....aaaaaaaaaaa|   masked
 //
-// first_bit only changes the bits that bytes are taken from. Signed fields are taken to the top of the component and shifted down.
+// first_bit only changes the bits that bytes are taken from. Signed fields are taken to the top of the component and shifted
+// down.
 //
 #include "core/kernels/avx512.hpp"
 
@@ -118,10 +119,8 @@ class wide_unpacker {
 
   ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x) const noexcept {
     const __m512i low = _mm512_permutexvar_epi8(low_, x), high = _mm512_permutexvar_epi8(high_, x);
-    if constexpr (width == 32)
-      x = _mm512_sll_epi32(_mm512_shrdv_epi32(low, high, shift_), up_);
-    else
-      x = _mm512_sll_epi64(_mm512_shrdv_epi64(low, high, shift_), up_);
+    if constexpr (width == 32) x = _mm512_sll_epi32(_mm512_shrdv_epi32(low, high, shift_), up_);
+    else x = _mm512_sll_epi64(_mm512_shrdv_epi64(low, high, shift_), up_);
     return _mm512_and_si512(is_signed ? shift_right_signed<width>(x, down_) : shift_right<width>(x, down_), keep_);
   }
 
@@ -191,18 +190,10 @@ class unpacker_1 {
 
 }  // namespace
 
-void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  decode<8>(p, in, out, n);
-}
-void decode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  decode<16>(p, in, out, n);
-}
-void decode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  decode<32>(p, in, out, n);
-}
-void decode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  decode<64>(p, in, out, n);
-}
+void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { decode<8>(p, in, out, n); }
+void decode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { decode<16>(p, in, out, n); }
+void decode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { decode<32>(p, in, out, n); }
+void decode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { decode<64>(p, in, out, n); }
 void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   decode_steps<unpacker_1>(p, in, out, n);
 }

@@ -9,9 +9,9 @@
 //
 // and vpermb brings the bytes together, those of the even lanes and those of the odd ones, or-ed since they share a byte.
 //
-// Vectors are stored whole, each over what lies behind the bytes of the one before: in the cache that costs less than stores under masks.
-// But lines are asked for before, since a store that waits for its line holds up all that follow. Where two or four vectors make
-// exactly one, the second vpermb fills what the first one left, and so on. 8-bit components, 4 bits kept:
+// Vectors are stored whole, each over what lies behind the bytes of the one before: in the cache that costs less than stores
+// under masks. But lines are asked for before, since a store that waits for its line holds up all that follow. Where two or four
+// vectors make exactly one, the second vpermb fills what the first one left, and so on. 8-bit components, 4 bits kept:
 //
 //   |................|aaaaaaaaaaaaaaaa|    vpermb
 //   |bbbbbbbbbbbbbbbb|aaaaaaaaaaaaaaaa|    vpermb of the next vector, under a mask
@@ -48,9 +48,7 @@ constexpr encode_plan make_encode_plan(unsigned lane_bytes, unsigned m) {
 }
 
 // Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
-constexpr bool short_lanes(unsigned width, unsigned bits) {
-  return width < 64 && 32 / width * bits % 8 == 0;
-}
+constexpr bool short_lanes(unsigned width, unsigned bits) { return width < 64 && 32 / width * bits % 8 == 0; }
 
 template <unsigned width>
 constexpr auto make_encode_plans() {
@@ -153,7 +151,8 @@ class packer {
   }
 
   // Four vectors as the 64 bytes, or twice 64, that they make.
-  ZARRBITS_AVX512_INLINE void merge(const std::byte* in, std::byte* out, __m512i& a, __m512i& b, __m512i& c, __m512i& d) const noexcept {
+  ZARRBITS_AVX512_INLINE void merge(const std::byte* in, std::byte* out, __m512i& a, __m512i& b, __m512i& c,
+                                    __m512i& d) const noexcept {
     const __m512i w = joined(load_once(in), a), x = joined(load_once(in + 64), b);
     const __m512i y = joined(load_once(in + 128), c), z = joined(load_once(in + 192), d);
     if constexpr (merged == 2) {
@@ -161,7 +160,8 @@ class packer {
       store(out + 64, _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even_, y), ~bytes(32), even_, z));
     } else {
       const __m512i v = _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even_, w), bytes(32) & ~bytes(16), even_, x);
-      store(out, _mm512_mask_permutexvar_epi8(_mm512_mask_permutexvar_epi8(v, bytes(48) & ~bytes(32), even_, y), ~bytes(48), even_, z));
+      store(out, _mm512_mask_permutexvar_epi8(_mm512_mask_permutexvar_epi8(v, bytes(48) & ~bytes(32), even_, y), ~bytes(48),
+                                              even_, z));
     }
   }
 
@@ -311,18 +311,10 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
 
 }  // namespace
 
-bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<8>(p, in, out, n);
-}
-bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<16>(p, in, out, n);
-}
-bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<32>(p, in, out, n);
-}
-bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return encode<64>(p, in, out, n);
-}
+bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<8>(p, in, out, n); }
+bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<16>(p, in, out, n); }
+bool encode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<32>(p, in, out, n); }
+bool encode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept { return encode<64>(p, in, out, n); }
 
 bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   return p.msb_first ? encode_steps<packer_1<true, before::look>>(p, in, out, n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Windows of the AVX2 decoders (avx2_decode.cpp has the picture): for each number of bits, which bytes a lane gets and how far they are
-// shifted.
+// Windows of the AVX2 decoders (avx2_decode.cpp has the picture): for each number of bits, which bytes a lane gets and how far
+// they are shifted.
 //
 #ifndef ZARRBITS_CORE_KERNELS_DECODE_WINDOWS_HPP
 #define ZARRBITS_CORE_KERNELS_DECODE_WINDOWS_HPP
@@ -50,12 +50,9 @@ constexpr place make_place(unsigned bits, unsigned from) {
   const auto narrow = [](unsigned v) { return static_cast<std::uint8_t>(v); };
   const auto low = static_cast<std::int8_t>(e.low);
   switch (halves_of(bits)) {
-    case halves::split:
-      return {static_cast<std::int8_t>(static_cast<int>(e.high) - 16), 0, {narrow(16 - (e.high - e.low)), 0}};
-    case halves::joined:
-      return {low, narrow(e.dword()), {0, narrow((e.high - e.low) % 4)}};
-    default:
-      return {low, narrow(e.high), {0, 0}};
+    case halves::split: return {static_cast<std::int8_t>(static_cast<int>(e.high) - 16), 0, {narrow(16 - (e.high - e.low)), 0}};
+    case halves::joined: return {low, narrow(e.dword()), {0, narrow((e.high - e.low) % 4)}};
+    default: return {low, narrow(e.high), {0, 0}};
   }
 }
 

@@ -32,8 +32,9 @@ std::size_t available() noexcept {
 #ifdef ZARRBITS_X86_KERNELS
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2")) return 1;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+                      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
   return avx512 ? 3 : 2;
 #else
   return std::size(tables);  // 64-bit ARM always has NEON
@@ -45,13 +46,9 @@ constinit std::atomic<const char*> unavailable{nullptr};
 
 }  // namespace
 
-std::span<const kernel_table* const> all_kernels() noexcept {
-  return {tables, available()};
-}
+std::span<const kernel_table* const> all_kernels() noexcept { return {tables, available()}; }
 
-std::span<const char* const> kernel_names() noexcept {
-  return names;
-}
+std::span<const char* const> kernel_names() noexcept { return names; }
 
 const kernel_table* kernels_by_name(const char* name) noexcept {
   for (const kernel_table* k : all_kernels())
@@ -63,10 +60,8 @@ const kernel_table& kernels() noexcept {
   if (const kernel_table* k = chosen.load(std::memory_order_acquire)) return *k;
   const kernel_table* best = all_kernels().back();
   if (const char* name = std::getenv("ZARRBITS_KERNELS"); name && *name != '\0') {
-    if (const kernel_table* k = kernels_by_name(name))
-      best = k;
-    else
-      unavailable.store(name, std::memory_order_relaxed);
+    if (const kernel_table* k = kernels_by_name(name)) best = k;
+    else unavailable.store(name, std::memory_order_relaxed);
   }
   chosen.store(best, std::memory_order_release);
   return *best;

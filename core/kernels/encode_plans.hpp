@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How AVX2 encodes 2 bits and more (avx2_encode.cpp), and the tables for it: for each number of bits, where bytes go and how far lanes are
-// turned.
+// How AVX2 encodes 2 bits and more (avx2_encode.cpp), and the tables for it: for each number of bits, where bytes go and how far
+// lanes are turned.
 //
-// All widths go down the same ladder: neighbours are joined until a lane of 32 or 64 bits holds whole bytes or has no more neighbours to
-// join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
+// All widths go down the same ladder: neighbours are joined until a lane of 32 or 64 bits holds whole bytes or has no more
+// neighbours to join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
 //
 //   |......dddddddddd|......cccccccccc|......bbbbbbbbbb|......aaaaaaaaaa|   a lane of 64 bits
 //   |............ddddddddddcccccccccc|............bbbbbbbbbbaaaaaaaaaa|     neighbours joined: vpmaddwd by (1, 2^10)
@@ -13,16 +13,15 @@
 //
 // The last step depends on m, the bits that a 64-bit lane has in the end:
 //
-//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, two vectors at a time) or not (two stores of
-//   16 bytes, or two vectors at a time, see below)
-//   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
-//   other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59 and 61 to 63 bits that
-//   begin late in a byte end in a ninth one, which is shifted and shuffled apart
-//   few bits of wide components: bytes are made first, and encoded
+//   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, two vectors at a time) or not (two stores
+//   of 16 bytes, or two vectors at a time, see below) m % 8 == 4: the odd lane begins in the middle of a byte; shifted there,
+//   lanes moved apart, or-ed other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59
+//   and 61 to 63 bits that begin late in a byte end in a ninth one, which is shifted and shuffled apart few bits of wide
+//   components: bytes are made first, and encoded
 //
-// Two vectors at a time: a load brings 16 bytes to each half such that what will lie together is in the same half of both vectors.
-// Stores of 32 bytes are half as many as those of a half each, and stores are what these kernels are bound by (16 bytes that become
-// 10, two of them a letter):
+// Two vectors at a time: a load brings 16 bytes to each half such that what will lie together is in the same half of both
+// vectors. Stores of 32 bytes are half as many as those of a half each, and stores are what these kernels are bound by (16 bytes
+// that become 10, two of them a letter):
 //
 //   in    |AAAAA...|BBBBB...|CCCCC...|DDDDD...|
 //   u v   |CCCCC...|AAAAA...|        |DDDDD...|BBBBB...|
@@ -31,8 +30,8 @@
 //
 // Of short pairs w has all, and vpermd brings its halves together.
 //
-// Where 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: stores that overlap cross a border
-// of cache lines more often, which takes two cycles more. 8 of 16 bits, in quarters:
+// Where 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: stores that overlap cross a
+// border of cache lines more often, which takes two cycles more. 8 of 16 bits, in quarters:
 //
 //   |..x1|..x0|  |y1..|y0..|        vpshufb
 //   |y1x1|y0x0|                     or-ed
@@ -54,8 +53,8 @@ namespace zarrbits::detail {
 
 // Where bytes go, and how far lanes are turned, for 2 vectors of 4 lanes. A byte of a vpshufb index that is 0x80 gives zero.
 struct plan {
-  alignas(32) std::uint8_t even[64];   // of the lower lane of a half, or of all lanes where these are whole bytes (of pairs: to w)
-  alignas(32) std::uint8_t odd[64];    // of the upper lane (of pairs, in the second vector: to z)
+  alignas(32) std::uint8_t even[64];  // of the lower lane of a half, or of all lanes where these are whole bytes (of pairs: to w)
+  alignas(32) std::uint8_t odd[64];   // of the upper lane (of pairs, in the second vector: to z)
   alignas(32) std::uint8_t carry[64];  // byte 0: the last byte of a half's upper lane, if the next half begins in it
   alignas(32) std::uint64_t turn[8];   // bit of its first byte at which a lane begins
   std::uint8_t start[4];               // byte at which each half begins
@@ -88,9 +87,7 @@ constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
 }
 
 // Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
-constexpr bool short_lanes(unsigned width, unsigned bits) {
-  return width < 64 && 32 / width * bits % 8 == 0;
-}
+constexpr bool short_lanes(unsigned width, unsigned bits) { return width < 64 && 32 / width * bits % 8 == 0; }
 
 // How lanes become bytes.
 enum class finish {
@@ -106,9 +103,7 @@ enum class finish {
   from_bytes,   // components are brought into bytes first
 };
 
-constexpr bool are_pairs(finish how) {
-  return how == finish::short_pairs || how == finish::long_pairs;
-}
+constexpr bool are_pairs(finish how) { return how == finish::short_pairs || how == finish::long_pairs; }
 
 // What measured best: pairs cost more instructions, which those with many already have no room for.
 constexpr finish finish_of(unsigned width, unsigned bits) {
@@ -152,7 +147,8 @@ constexpr wide_plan make_wide_plan(unsigned m) {
   return w;
 }
 
-inline constexpr std::array<wide_plan, 5> wide_plans = {make_wide_plan(59), wide_plan{}, make_wide_plan(61), make_wide_plan(62), make_wide_plan(63)};
+inline constexpr std::array<wide_plan, 5> wide_plans = {make_wide_plan(59), wide_plan{}, make_wide_plan(61), make_wide_plan(62),
+                                                        make_wide_plan(63)};
 
 template <unsigned width>
 constexpr auto make_plans() {
@@ -160,7 +156,8 @@ constexpr auto make_plans() {
   for (unsigned bits = 1; bits < width; ++bits) {
     const finish how = finish_of(width, bits);
     const bool in_pairs = are_pairs(how) || how == finish::of_8_bytes || how == finish::of_16_bytes;
-    plans[bits] = short_lanes(width, bits) ? make_plan(4, 32 / width * bits, in_pairs) : make_plan(8, 64 / width * bits, in_pairs);
+    plans[bits] =
+        short_lanes(width, bits) ? make_plan(4, 32 / width * bits, in_pairs) : make_plan(8, 64 / width * bits, in_pairs);
   }
   return plans;
 }

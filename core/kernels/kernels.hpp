@@ -88,18 +88,12 @@ const kernel_table* kernels_by_name(const char* name) noexcept;
 // The names of all tables that exist, whether this machine can run them or not.
 std::span<const char* const> kernel_names() noexcept;
 
-constexpr unsigned log2_size(unsigned size) noexcept {
-  return size == 8 ? 3 : size >> 1;
-}
+constexpr unsigned log2_size(unsigned size) noexcept { return size == 8 ? 3 : size >> 1; }
 
-constexpr std::uint64_t low_bits(unsigned n) noexcept {
-  return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
-}
+constexpr std::uint64_t low_bits(unsigned n) noexcept { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 
 // Does encode look at what it drops? Where all bits are kept nothing can be lost.
-constexpr bool is_checked(const packing& p) noexcept {
-  return p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate;
-}
+constexpr bool is_checked(const packing& p) noexcept { return p.is_bool ? !p.nonzero_is_true : p.partial() && !p.truncate; }
 
 // Bits that decoded components can have: none below first_bit, with zero_above none above the type.
 constexpr std::uint64_t possible_bits(const packing& p) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The NEON table: byte swaps here, encoding and decoding of components of one and two bytes in the files beside this one. The rest
-// are the portable functions.
+// The NEON table: byte swaps here, encoding and decoding of components of one and two bytes in the files beside this one. The
+// rest are the portable functions.
 //
 #include "core/kernels/neon.hpp"
 
@@ -35,15 +35,9 @@ void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
 
 }  // namespace
 
-void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  swap<2>(in, out, n);
-}
-void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  swap<4>(in, out, n);
-}
-void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  swap<8>(in, out, n);
-}
+void swap16(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<2>(in, out, n); }
+void swap32(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<4>(in, out, n); }
+void swap64(const std::byte* in, std::byte* out, std::size_t n) noexcept { swap<8>(in, out, n); }
 
 }  // namespace zarrbits::detail::neon
 

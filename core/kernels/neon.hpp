@@ -3,8 +3,8 @@
 // What the NEON kernels share. Every 64-bit ARM has NEON, so nothing is asked at run time.
 //
 // A kernel is a *step*, as with AVX2: a class that keeps tables in registers, loads whole vectors and turns them into as many
-// bytes of output as belong to them. encode_steps() and decode_steps() repeat it as long as that stays inside the memory given, and
-// do the rest through buffers on the stack.
+// bytes of output as belong to them. encode_steps() and decode_steps() repeat it as long as that stays inside the memory given,
+// and do the rest through buffers on the stack.
 //
 #ifndef ZARRBITS_CORE_KERNELS_NEON_HPP
 #define ZARRBITS_CORE_KERNELS_NEON_HPP
@@ -32,30 +32,20 @@ decode_function decode8, decode8_any, decode16, decode_bool;
 // Fewer components than these go to the portable kernels, which have nothing to prepare.
 inline constexpr std::size_t few = 32;
 
-ZARRBITS_NEON_INLINE uint8x16_t load(const void* at) noexcept {
-  return vld1q_u8(static_cast<const std::uint8_t*>(at));
-}
-ZARRBITS_NEON_INLINE void store(std::byte* at, uint8x16_t v) noexcept {
-  vst1q_u8(reinterpret_cast<std::uint8_t*>(at), v);
-}
-ZARRBITS_NEON_INLINE uint8x16_t broadcast8(std::uint64_t value) noexcept {
-  return vdupq_n_u8(static_cast<std::uint8_t>(value));
-}
+ZARRBITS_NEON_INLINE uint8x16_t load(const void* at) noexcept { return vld1q_u8(static_cast<const std::uint8_t*>(at)); }
+ZARRBITS_NEON_INLINE void store(std::byte* at, uint8x16_t v) noexcept { vst1q_u8(reinterpret_cast<std::uint8_t*>(at), v); }
+ZARRBITS_NEON_INLINE uint8x16_t broadcast8(std::uint64_t value) noexcept { return vdupq_n_u8(static_cast<std::uint8_t>(value)); }
 ZARRBITS_NEON_INLINE uint8x16_t broadcast16(std::uint64_t value) noexcept {
   return vreinterpretq_u8_u16(vdupq_n_u16(static_cast<std::uint16_t>(value)));
 }
 
 // Shift counts of 8-bit lanes; negative ones shift right.
-ZARRBITS_NEON_INLINE int8x16_t count8(int n) noexcept {
-  return vdupq_n_s8(static_cast<std::int8_t>(n));
-}
-ZARRBITS_NEON_INLINE int16x8_t count16(int n) noexcept {
-  return vdupq_n_s16(static_cast<std::int16_t>(n));
-}
+ZARRBITS_NEON_INLINE int8x16_t count8(int n) noexcept { return vdupq_n_s8(static_cast<std::int8_t>(n)); }
+ZARRBITS_NEON_INLINE int16x8_t count16(int n) noexcept { return vdupq_n_s16(static_cast<std::int16_t>(n)); }
 
 // Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes),
-// bytes_in, bytes_out() (at most 16, and 16 are stored), and collects in `seen` what lossless() decides upon. `out` may be `in`: no
-// step stores anything behind what it has loaded.
+// bytes_in, bytes_out() (at most 16, and 16 are stored), and collects in `seen` what lossless() decides upon. `out` may be `in`:
+// no step stores anything behind what it has loaded.
 template <class Step>
 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // NEON for components of one byte with 1, 2 or 4 bits. Loads of 2 and 4 vectors take every second or fourth byte, so that the
-// components that share a byte lie in the same lane of different vectors; vsli (shift left and insert) puts them together. 2 bits:
+// components that share a byte lie in the same lane of different vectors; vsli (shift left and insert) puts them together. 2
+// bits:
 //
 //   in memory  .. aa|..bb|..cc|..dd|..ee|..ff|..gg|..hh|  ...        8 components of 2 bits, each in its byte
 //   vld4q_u8   |..aa|..ee|    |..bb|..ff|    |..cc|..gg|    |..dd|..hh|
@@ -159,8 +160,7 @@ class pack_1 {
 
   ZARRBITS_NEON_INLINE void operator()(const std::byte* in, std::byte* out, uint8x16_t& seen) const noexcept {
     uint8x16_t quads[4];
-    for (int i = 0; i < 4; ++i)
-      quads[i] = vpaddq_u8(placed(in + 32 * i, seen), placed(in + 32 * i + 16, seen));
+    for (int i = 0; i < 4; ++i) quads[i] = vpaddq_u8(placed(in + 32 * i, seen), placed(in + 32 * i + 16, seen));
     store(out, vpaddq_u8(vpaddq_u8(quads[0], quads[1]), vpaddq_u8(quads[2], quads[3])));
   }
   bool lossless(uint8x16_t seen) const noexcept { return vmaxvq_u8(vandq_u8(seen, dropped_)) == 0; }
@@ -212,28 +212,20 @@ void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::siz
 bool encode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.encode[0](p, in, out, n);
   switch (p.bits) {
-    case 1:
-      return encode_steps<pack_1<false>>(p, in, out, n);
-    case 2:
-      return encode_steps<pack_2>(p, in, out, n);
-    case 4:
-      return encode_steps<pack_4>(p, in, out, n);
-    default:
-      return encode8_any(p, in, out, n);
+    case 1: return encode_steps<pack_1<false>>(p, in, out, n);
+    case 2: return encode_steps<pack_2>(p, in, out, n);
+    case 4: return encode_steps<pack_4>(p, in, out, n);
+    default: return encode8_any(p, in, out, n);
   }
 }
 
 void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.decode[0](p, in, out, n);
   switch (p.bits) {
-    case 1:
-      return decode_steps<unpack_1>(p, in, out, n);
-    case 2:
-      return p.is_signed ? decode_steps<unpack_2<true>>(p, in, out, n) : decode_steps<unpack_2<false>>(p, in, out, n);
-    case 4:
-      return p.is_signed ? decode_steps<unpack_4<true>>(p, in, out, n) : decode_steps<unpack_4<false>>(p, in, out, n);
-    default:
-      return decode8_any(p, in, out, n);
+    case 1: return decode_steps<unpack_1>(p, in, out, n);
+    case 2: return p.is_signed ? decode_steps<unpack_2<true>>(p, in, out, n) : decode_steps<unpack_2<false>>(p, in, out, n);
+    case 4: return p.is_signed ? decode_steps<unpack_4<true>>(p, in, out, n) : decode_steps<unpack_4<false>>(p, in, out, n);
+    default: return decode8_any(p, in, out, n);
   }
 }
 

@@ -2,18 +2,19 @@
 //
 // NEON for components of one and two bytes with any number of bits: 16 bytes of components at a time.
 //
-// Encoding moves the odd lane of each pair down to the even one, in lanes of 16, 32 and 64 bits, as the portable kernels do; then the
-// bytes of both 64-bit lanes are put side by side by vqtbl1q_u8. 16 bits to 11:
+// Encoding moves the odd lane of each pair down to the even one, in lanes of 16, 32 and 64 bits, as the portable kernels do; then
+// the bytes of both 64-bit lanes are put side by side by vqtbl1q_u8. 16 bits to 11:
 //
 //   |.....ddddddddddd|.....ccccccccccc|.....bbbbbbbbbbb|.....aaaaaaaaaaa|     first_bit taken off
 //   |..........dddddddddddccccccccccc|..........bbbbbbbbbbbaaaaaaaaaaa|       vshl of 32-bit lanes by 11 - 16, vbsl
 //   |....................dddddddddddcccccccccccbbbbbbbbbbbaaaaaaaaaaa|       vshl of 64-bit lanes by 22 - 32, vbsl
-//   |....................hhhhh...eeee0000|..............dddd...aaaaaa|        the upper lane by 4: it begins in the middle of a byte
+//   |....................hhhhh...eeee0000|..............dddd...aaaaaa|        the upper lane by 4: it begins in the middle of a
+//   byte
 //   |..........|hhhhh ... eeee|dddd ... aaaaaaaaaaa|                          the byte that both have is or-ed
 //
-// Decoding gives each lane the bytes that its field lies in (a *window*): 2 bytes, and the third in a vector of its own. Shifts by
-// counts of each lane's own (vshl; negative ones go down, and whatever leaves the lane is gone) move both to the top of the lane,
-// and one shift of all lanes moves the field down to first_bit, with zeros or copies of the sign behind it:
+// Decoding gives each lane the bytes that its field lies in (a *window*): 2 bytes, and the third in a vector of its own. Shifts
+// by counts of each lane's own (vshl; negative ones go down, and whatever leaves the lane is gone) move both to the top of the
+// lane, and one shift of all lanes moves the field down to first_bit, with zeros or copies of the sign behind it:
 //
 //   |bbbbbaaaaaaaaaaa|   |..........bbbbbb|     windows of a and, its third byte, of b (11 bits)
 //   |aaaaaaaaaaa.....|   |bbbbbbbbbbb.....|     at the top
@@ -247,7 +248,8 @@ bool encode16(const packing& p, const std::byte* in, std::byte* out, std::size_t
 void decode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (n < few) return portable_kernels.decode[1](p, in, out, n);
   if (fits(16, p.bits))
-    return p.is_signed ? decode_steps<unpack_16<true, false>>(p, in, out, n) : decode_steps<unpack_16<false, false>>(p, in, out, n);
+    return p.is_signed ? decode_steps<unpack_16<true, false>>(p, in, out, n)
+                       : decode_steps<unpack_16<false, false>>(p, in, out, n);
   return p.is_signed ? decode_steps<unpack_16<true, true>>(p, in, out, n) : decode_steps<unpack_16<false, true>>(p, in, out, n);
 }
 

@@ -111,8 +111,8 @@ Words add_lanes(Words a, word b) noexcept {
   return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
 }
 
-// Blocks of 16 words, each of which is `m` bits once its lanes are closed: word i lies at bit i * m of the encoded block, so words i
-// and i + 8 at the same bit of a byte, m bytes apart. These are done side by side, as pair i; m = 12:
+// Blocks of 16 words, each of which is `m` bits once its lanes are closed: word i lies at bit i * m of the encoded block, so
+// words i and i + 8 at the same bit of a byte, m bytes apart. These are done side by side, as pair i; m = 12:
 //
 //   bytes  |       0       |       1       |       2       |       3       | ...
 //   pair 0 |...............0...............|               |               |     word 0, and word 8 from byte 12 on
@@ -328,11 +328,14 @@ void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n
 const kernel_table portable_kernels = {
     "portable",
     {portable::swap<std::uint8_t>, portable::swap<std::uint16_t>, portable::swap<std::uint32_t>, portable::swap<std::uint64_t>},
-    {portable::encode<std::uint8_t>, portable::encode<std::uint16_t>, portable::encode<std::uint32_t>, portable::encode<std::uint64_t>},
-    {portable::decode<std::uint8_t>, portable::decode<std::uint16_t>, portable::decode<std::uint32_t>, portable::decode<std::uint64_t>},
+    {portable::encode<std::uint8_t>, portable::encode<std::uint16_t>, portable::encode<std::uint32_t>,
+     portable::encode<std::uint64_t>},
+    {portable::decode<std::uint8_t>, portable::decode<std::uint16_t>, portable::decode<std::uint32_t>,
+     portable::decode<std::uint64_t>},
     portable::encode_bool,
     portable::decode_bool,
-    {portable::check<std::uint8_t>, portable::check<std::uint16_t>, portable::check<std::uint32_t>, portable::check<std::uint64_t>},
+    {portable::check<std::uint8_t>, portable::check<std::uint16_t>, portable::check<std::uint32_t>,
+     portable::check<std::uint64_t>},
     portable::extend,
 };
 

@@ -13,9 +13,9 @@
 //   const auto r = zarrbits::encode_chunk(c, pixels, out);
 //   if (!r) std::cerr << c.explain(r.failure) << '\n';
 //
-// Elements are given as they lie in memory: any contiguous range (std::vector, std::array, std::span) of a type with the size of the data type's element, in
-// this machine's byte order: std::uint16_t for uint16, bool or std::uint8_t for bool, std::complex<float> for complex64, a struct for raw bytes.
-// Ranges of std::byte are taken as memory that holds such elements.
+// Elements are given as they lie in memory: any contiguous range (std::vector, std::array, std::span) of a type with the size of
+// the data type's element, in this machine's byte order: std::uint16_t for uint16, bool or std::uint8_t for bool,
+// std::complex<float> for complex64, a struct for raw bytes. Ranges of std::byte are taken as memory that holds such elements.
 //
 #ifndef ZARRBITS_CHUNK_HPP
 #define ZARRBITS_CHUNK_HPP
@@ -39,7 +39,8 @@ concept element = std::is_trivially_copyable_v<T> && !std::same_as<std::remove_c
 
 // Elements that lie in memory one after the other; std::vector<bool> does not.
 template <class R>
-concept elements_in_memory = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && element<std::ranges::range_value_t<R>>;
+concept elements_in_memory =
+    std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && element<std::ranges::range_value_t<R>>;
 
 // The same, in memory that may be written to.
 template <class R>
@@ -54,18 +55,18 @@ struct [[nodiscard]] chunk_result {
   explicit operator bool() const noexcept { return !failure; }
 };
 
-// Encodes all elements of `decoded`, whose size must be a multiple of the element's. `encoded` must hold encoded_size() bytes, and
-// may be larger. Input and output may be the same memory (both begin at the same byte) where the encoded element is as large as the
-// decoded one, that is for `bytes`: the byte order is then reversed in place.
+// Encodes all elements of `decoded`, whose size must be a multiple of the element's. `encoded` must hold encoded_size() bytes,
+// and may be larger. Input and output may be the same memory (both begin at the same byte) where the encoded element is as large
+// as the decoded one, that is for `bytes`: the byte order is then reversed in place.
 chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
 
-// Decodes a chunk into `decoded`, whose size says how many elements there are (a size that is no whole number of them is partial_element).
-// `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count byte that disagrees. In place
-// as above.
+// Decodes a chunk into `decoded`, whose size says how many elements there are (a size that is no whole number of them is
+// partial_element). `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count
+// byte that disagrees. In place as above.
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
 
-// Decodes the elements of `range` of a chunk of `elements`, and reads only the bytes of c.encoded_range(elements, range). `encoded` is the
-// whole chunk (the bytes outside the range need not be readable). `decoded` must hold range.count elements.
+// Decodes the elements of `range` of a chunk of `elements`, and reads only the bytes of c.encoded_range(elements, range).
+// `encoded` is the whole chunk (the bytes outside the range need not be readable). `decoded` must hold range.count elements.
 chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
                           std::span<std::byte> decoded) noexcept;
 
@@ -78,13 +79,14 @@ namespace detail {
 // element_size_mismatch, unless elements of the codec's data type have `size` bytes.
 failure wrong_size(const codec& c, std::size_t size) noexcept;
 
-// How many elements an encoded chunk of `size` bytes has, whose count byte is `count` (without one: any). Without a count byte every whole
-// element counts. element_count_required where elements take no bits.
+// How many elements an encoded chunk of `size` bytes has, whose count byte is `count` (without one: any). Without a count byte
+// every whole element counts. element_count_required where elements take no bits.
 failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
 
-// How many objects of `size` bytes decode() makes: elements, or where `size` is 0, the bytes of all elements. Throws data_error where `encoded`
-// is no chunk of so many elements.
-std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements, std::size_t size);
+// How many objects of `size` bytes decode() makes: elements, or where `size` is 0, the bytes of all elements. Throws data_error
+// where `encoded` is no chunk of so many elements.
+std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements,
+                            std::size_t size);
 void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);
 
 template <class R>
@@ -106,7 +108,8 @@ chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, R&
 }
 // The same for elements of a type.
 template <writable_elements R>
-chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range, R&& decoded) noexcept {
+chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
+                          R&& decoded) noexcept {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return decode_range(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
 }
@@ -118,7 +121,8 @@ chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::spa
   return decode_range_bytes(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
 }
 
-// A chunk of these elements. Throws data_error where one of them is refused, `error` (size_overflow) where the result is too large.
+// A chunk of these elements. Throws data_error where one of them is refused, `error` (size_overflow) where the result is too
+// large.
 [[nodiscard]] std::vector<std::byte> encode(const codec& c, std::span<const std::byte> decoded);
 
 // The same for elements of a type.
@@ -128,13 +132,14 @@ template <elements_in_memory R>
   return encode(c, std::as_bytes(std::span(decoded)));
 }
 
-// The elements of a chunk, as a vector of T (not bool, whose vector is none of bools in memory: use std::uint8_t; std::byte gives the
-// memory of elements of any type). `elements`: how many the chunk has; any other length is then an error. Without it, the count byte
-// decides; where there is none (packbits with padding_encoding none), every whole element comes out, and up to 7 of them may be padding.
-// Throws data_error, and `error` (size_overflow) where no chunk can have so many elements.
+// The elements of a chunk, as a vector of T (not bool, whose vector is none of bools in memory: use std::uint8_t; std::byte gives
+// the memory of elements of any type). `elements`: how many the chunk has; any other length is then an error. Without it, the
+// count byte decides; where there is none (packbits with padding_encoding none), every whole element comes out, and up to 7 of
+// them may be padding. Throws data_error, and `error` (size_overflow) where no chunk can have so many elements.
 template <class T>
-  requires(element<T> || std::same_as<T, std::byte>) && (!std::same_as<T, bool>)
-[[nodiscard]] std::vector<T> decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements = {}) {
+requires(element<T> || std::same_as<T, std::byte>) &&
+    (!std::same_as<T, bool>) [[nodiscard]] std::vector<T> decode(const codec& c, std::span<const std::byte> encoded,
+                                                                 const std::optional<std::uint64_t>& elements = {}) {
   std::vector<T> decoded(detail::count_to_decode(c, encoded, elements, std::same_as<T, std::byte> ? 0 : sizeof(T)));
   detail::decode_or_throw(c, encoded, std::as_writable_bytes(std::span(decoded)));
   return decoded;

@@ -47,8 +47,8 @@ struct element_range {
   std::uint64_t count = 0;  // how many
 };
 
-// Copies are cheap, share what they hold, and may be used by many threads at once. Moving from a codec copies it: a codec that was moved
-// from is what it was before, so that there is no empty one.
+// Copies are cheap, share what they hold, and may be used by many threads at once. Moving from a codec copies it: a codec that
+// was moved from is what it was before, so that there is no empty one.
 class codec {
  public:
   // Shares what the other holds.

@@ -42,24 +42,24 @@ struct chunk_counts {
   std::uint64_t raw = 0;        // as outcome::raw
   std::uint64_t rewrapped = 0;  // as outcome::rewrapped
   std::uint64_t recoded = 0;    // as outcome::recoded
-  std::uint64_t absent = 0;  // never written in the source, and so left out of the store
-  std::uint64_t lost = 0;    // unreadable in the source
+  std::uint64_t absent = 0;     // never written in the source, and so left out of the store
+  std::uint64_t lost = 0;       // unreadable in the source
 };
 
 // One object of the source: a group, dataset, named datatype, attribute, or a link that is not the first to its object.
 struct converted_object {
-  std::string path;       // in the source; bytes that are not UTF-8 as %XX
-  std::string kind;       // "group", "dataset", "datatype", "attribute", "link"
-  std::string attribute;  // name, where kind is "attribute"
-  std::string link;       // "hard", "soft", "external", "user", "broken", where kind is "link"
-  std::string target;     // of the link
+  std::string path;                                       // in the source; bytes that are not UTF-8 as %XX
+  std::string kind;                                       // "group", "dataset", "datatype", "attribute", "link"
+  std::string attribute;                                  // name, where kind is "attribute"
+  std::string link;                                       // "hard", "soft", "external", "user", "broken", where kind is "link"
+  std::string target;                                     // of the link
   zarrbits::outcome outcome = zarrbits::outcome::mapped;  // what became of it
-  bool lossy = false;     // something cannot be rebuilt from the store
-  bool selected = true;   // false: skipped because it was not asked for, with all below it; no loss
-  std::string reason;     // why skipped, lossy or unusual
-  std::string zarr_path;  // where it is in the store, if not at `path`
-  std::string zarr_name;  // the attribute's name in the store, if another
-  chunk_counts chunks;    // of a dataset
+  bool lossy = false;                                     // something cannot be rebuilt from the store
+  bool selected = true;                                 // false: skipped because it was not asked for, with all below it; no loss
+  std::string reason;                                   // why skipped, lossy or unusual
+  std::string zarr_path;                                // where it is in the store, if not at `path`
+  std::string zarr_name;                                // the attribute's name in the store, if another
+  chunk_counts chunks;                                  // of a dataset
   std::vector<std::vector<std::uint64_t>> lost_chunks;  // grid coordinates
   std::uint64_t source_bytes = 0;                       // stored size of a dataset in the source
   std::uint64_t store_bytes = 0;                        // and of its chunks in the store
@@ -67,78 +67,85 @@ struct converted_object {
 
 // How far a conversion is.
 struct convert_progress {
-  const std::string& path;      // the object at hand
-  std::uint64_t objects_done;   // of `objects`
-  std::uint64_t objects;        // in the source
-  std::uint64_t bytes_done;     // of `bytes`
-  std::uint64_t bytes;          // stored bytes of the source's datasets; 0 where they were not added up first
+  const std::string& path;     // the object at hand
+  std::uint64_t objects_done;  // of `objects`
+  std::uint64_t objects;       // in the source
+  std::uint64_t bytes_done;    // of `bytes`
+  std::uint64_t bytes;         // stored bytes of the source's datasets; 0 where they were not added up first
 };
 
 struct convert_result;
 
 // What to convert, where to, and how.
 struct convert_options {
-  std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
-  std::string store = {};   // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
+  std::string source = {};    // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
+  std::string store = {};     // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
   std::string endpoint = {};  // URL of an S3 server; "" asks the environment (AWS_ENDPOINT_URL), and is Amazon's otherwise
-  bool overwrite = false;   // replace a Zarr store that is there
-  bool consolidate = false;  // the metadata of all nodes once more in the root's, for readers of remote stores
-  // Patterns of paths in the source: what is included (nothing given: everything) and not excluded is converted, with the groups above it. `*`
-  // any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without "/" in front they begin in any group; a
-  // group stands for all below it. A pattern that matches nothing is an error.
+  bool overwrite = false;     // replace a Zarr store that is there
+  bool consolidate = false;   // the metadata of all nodes once more in the root's, for readers of remote stores
+  // Patterns of paths in the source: what is included (nothing given: everything) and not excluded is converted, with the groups
+  // above it. `*` any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without "/" in front they begin in
+  // any group; a group stands for all below it. A pattern that matches nothing is an error.
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};  // patterns of what is left out; wins over `include`
-  bool allow_lossy = false; // exit status 0 where something was skipped or lossy
-  // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) have to be regular ones in its folder or below; these
-  // folders are allowed as well, or, with "all", any. Others are not read, and named.
+  bool allow_lossy = false;               // exit status 0 where something was skipped or lossy
+  // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) have to be regular ones in its
+  // folder or below; these folders are allowed as well, or, with "all", any. Others are not read, and named.
   std::vector<std::string> external = {};
-  bool keep_going = false;  // a damaged chunk is left out and named, instead of ending the conversion
+  bool keep_going = false;       // a damaged chunk is left out and named, instead of ending the conversion
   bool allow_expansion = false;  // chunks may become more than 1,000 times larger, beyond `memory`, when they are decoded
-  // "portable" (the default): codecs that all Zarr readers have. "native": stored chunks are copied where numcodecs has the filters as codecs
+  // "portable" (the default): codecs that all Zarr readers have. "native": stored chunks are copied where numcodecs has the
+  // filters as codecs
   // ("numcodecs.shuffle", ...); zarr-python and zarrs read those. "recode": all is encoded anew, with `compress`.
   std::string profile = {};
-  std::string compress = {};  // recode: "none", "gzip:6", "zstd:3", "blosc:zstd:5:shuffle"; "": as portable does for compressed sources
-  // recode: another shape of chunks, "100,200" (of a single dimension "100,"), for all datasets of this rank; cut to their extents.
+  std::string compress =
+      {};  // recode: "none", "gzip:6", "zstd:3", "blosc:zstd:5:shuffle"; "": as portable does for compressed sources
+  // recode: another shape of chunks, "100,200" (of a single dimension "100,"), for all datasets of this rank; cut to their
+  // extents.
   std::string chunk = {};
   // Many chunks in one object, with Zarr's codec sharding_indexed: of at most this size before compression, "64M", or of a shape,
   // "1000,2000", for datasets of this rank; it is made larger where it is no multiple of the chunks.
   std::string shard = {};
   std::string checksum = {};  // "crc32c": every array's codecs end with that one
-  // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for readers
-  // without packbits, such as zarr-python. "packbits": bool and integers are packed.
+  // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for
+  // readers without packbits, such as zarr-python. "packbits": bool and integers are packed.
   std::string codec = {};
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   // The profile, or what the other options imply.
-  std::string effective_profile() const { return !profile.empty() ? profile : compress.empty() && chunk.empty() ? "portable" : "recode"; }
-  unsigned threads = 0;      // that make chunks; 0: as many as the processors that the process may use
+  std::string effective_profile() const {
+    return !profile.empty() ? profile : compress.empty() && chunk.empty() ? "portable" : "recode";
+  }
+  unsigned threads = 0;                             // that make chunks; 0: as many as the processors that the process may use
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
-  bool sync = false;         // all is on the disk before it counts as done
-  bool resume = false;       // resume an unfinished store, or begin one; what is done stays, even if this run fails
-  // Only this share of the work, and no metadata: finalize() writes them when all shares are done. Several processes may do so at once.
+  bool sync = false;                                // all is on the disk before it counts as done
+  bool resume = false;  // resume an unfinished store, or begin one; what is done stays, even if this run fails
+  // Only this share of the work, and no metadata: finalize() writes them when all shares are done. Several processes may do so at
+  // once.
   struct share_type {
     unsigned index = 0;  // from 0
     unsigned count = 1;  // how many shares there are
   };
-  std::optional<share_type> share = {};  // not set: all of the work
+  std::optional<share_type> share = {};                        // not set: all of the work
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
-  std::function<void(const std::string&)> warning = {};  // called before the first chunk is made: a sentence on a bound or promise that this run cannot keep
-  // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the conversion. The
-  // place to write a report.
+  std::function<void(const std::string&)> warning =
+      {};  // called before the first chunk is made: a sentence on a bound or promise that this run cannot keep
+  // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the
+  // conversion. The place to write a report.
   std::function<void(const convert_result&)> before_done = {};
-  std::string run = {};  // tells what this run leaves, if it is killed, from what others leave: any text that is used once
-  bool measure_first = false;    // add up the stored bytes before, for a progress bar
+  std::string run = {};        // tells what this run leaves, if it is killed, from what others leave: any text that is used once
+  bool measure_first = false;  // add up the stored bytes before, for a progress bar
 };
 
 // What became of a conversion.
 struct convert_result {
-  std::string source;             // as in the options
-  std::string store;              // as in the options
-  std::string profile;            // convert_options::effective_profile()
+  std::string source;                     // as in the options
+  std::string store;                      // as in the options
+  std::string profile;                    // convert_options::effective_profile()
   std::vector<converted_object> objects;  // everything that the source has
-  int exit_status = 0;            // 0 nothing lost (or that was allowed), 3 something skipped or lossy
-  std::uint64_t store_objects = 0;  // files written
-  std::uint64_t store_bytes = 0;    // and their bytes
-  double seconds = 0;               // elapsed
+  int exit_status = 0;                    // 0 nothing lost (or that was allowed), 3 something skipped or lossy
+  std::uint64_t store_objects = 0;        // files written
+  std::uint64_t store_bytes = 0;          // and their bytes
+  double seconds = 0;                     // elapsed
   std::vector<std::string> other_files;   // that were read beside the source
   // A file that was not read, and why.
   struct refused_file {
@@ -153,8 +160,8 @@ struct convert_result {
   std::string report_json() const;
 };
 
-// Removes what a conversion left that was killed: a store that is marked as unfinished, and that nobody writes to. With `run`, only one that
-// the conversion with this convert_options::run began. True where there was one.
+// Removes what a conversion left that was killed: a store that is marked as unfinished, and that nobody writes to. With `run`,
+// only one that the conversion with this convert_options::run began. True where there was one.
 bool remove_unfinished_store(const std::string& store, const std::string& endpoint = {}, const std::string& run = {}) noexcept;
 
 // Throws convert_error where an option, or two together, mean nothing. convert() does so before anything else.
@@ -168,11 +175,12 @@ struct planned_dataset {
   std::string path;  // in the source
   // The costliest way that its chunks are expected to need; single ones, with a filter left out or damaged, may need another.
   zarrbits::outcome outcome = zarrbits::outcome::mapped;
-  std::string how;           // that way in words, or why it is skipped
-  std::string codecs;        // JSON, of its array; "" where it becomes a group
+  std::string how;                 // that way in words, or why it is skipped
+  std::string codecs;              // JSON, of its array; "" where it becomes a group
   std::uint64_t objects = 0;       // files or objects to be written, at most: chunks that are stored, and metadata
   std::uint64_t source_bytes = 0;  // stored in the source
-  // To be written for its chunks; the same as in the source where they are copied, at most their size without compression where not.
+  // To be written for its chunks; the same as in the source where they are copied, at most their size without compression where
+  // not.
   std::uint64_t store_bytes = 0;
   // A range of shards, or of chunks where there are none, in C order of their grid.
   struct unit {
@@ -184,11 +192,11 @@ struct planned_dataset {
 };
 // What convert() would do.
 struct convert_plan {
-  std::vector<planned_dataset> datasets;  // all that were asked for
-  std::uint64_t groups = 0;               // how many are written
-  std::vector<std::string> other_files;  // as convert_result has them
+  std::vector<planned_dataset> datasets;                    // all that were asked for
+  std::uint64_t groups = 0;                                 // how many are written
+  std::vector<std::string> other_files;                     // as convert_result has them
   std::vector<convert_result::refused_file> refused_files;  // as convert_result has them
-  std::string json() const;  // strict JSON
+  std::string json() const;                                 // strict JSON
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.
 convert_plan plan(const convert_options& options);

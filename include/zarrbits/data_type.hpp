@@ -60,9 +60,9 @@ class data_type {
   // True where the order of the bytes matters, that is where `bytes` needs "endian".
   bool has_byte_order() const noexcept;
 
-  // The same data type, however it is spelled: as a name, a string or an object, with or without an empty configuration, with its keys in
-  // any order. Aliases are the same too: complex_float32 and complex64, complex_float64 and complex128, the units "us" and "\u03bcs". Two
-  // structs are the same where their fields have the same names and data types in the same order.
+  // The same data type, however it is spelled: as a name, a string or an object, with or without an empty configuration, with its
+  // keys in any order. Aliases are the same too: complex_float32 and complex64, complex_float64 and complex128, the units "us"
+  // and "\u03bcs". Two structs are the same where their fields have the same names and data types in the same order.
   friend bool operator==(const data_type& a, const data_type& b) noexcept;
 
  private:

@@ -8,9 +8,9 @@
 //     // packbits: "last_bit" is 16, but uint16 has bits 0 to 15; ...
 //   }
 //
-// A wrong configuration throws `error` when the codec is made. Wrong *data* is a std::error_code that transforms and chunk functions return,
-// with a `failure` that says which element it was and what it held. Only encode() and decode(), which return vectors, throw it, as
-// `data_error`.
+// A wrong configuration throws `error` when the codec is made. Wrong *data* is a std::error_code that transforms and chunk
+// functions return, with a `failure` that says which element it was and what it held. Only encode() and decode(), which return
+// vectors, throw it, as `data_error`.
 //
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
@@ -26,12 +26,12 @@ namespace zarrbits {
 // The numbers stay what they are: they may be stored, or go through interfaces of C.
 enum class errc {
   // configuration: thrown as `error`
-  invalid_data_type = 1,        // no such data type, or one with a wrong configuration
-  invalid_codec = 2,            // no such codec, or JSON that is not a codec
-  invalid_configuration = 3,    // a key, a value or a combination that the codec does not take
-  unsupported_data_type = 4,    // the codec does not take this data type
-  element_count_required = 5,   // padding_encoding first_byte needs the number of elements before the data
-  size_overflow = 6,            // a size that does not fit in 64 bits (or in this machine's memory)
+  invalid_data_type = 1,       // no such data type, or one with a wrong configuration
+  invalid_codec = 2,           // no such codec, or JSON that is not a codec
+  invalid_configuration = 3,   // a key, a value or a combination that the codec does not take
+  unsupported_data_type = 4,   // the codec does not take this data type
+  element_count_required = 5,  // padding_encoding first_byte needs the number of elements before the data
+  size_overflow = 6,           // a size that does not fit in 64 bits (or in this machine's memory)
   // data: returned as std::error_code
   value_does_not_fit = 7,       // encode would lose bits of this value
   invalid_bool = 8,             // a bool that is neither 0 nor 1
@@ -52,10 +52,11 @@ const std::error_category& error_category() noexcept;
 // Lets an errc become a std::error_code by itself.
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 
-// `code == errc::truncated`, and != with it. The category is compared by its name: a program and a shared library with zarrbits inside, whose
-// symbols are hidden from each other, have one each.
+// `code == errc::truncated`, and != with it. The category is compared by its name: a program and a shared library with zarrbits
+// inside, whose symbols are hidden from each other, have one each.
 inline bool operator==(const std::error_code& code, errc e) noexcept {
-  return code.value() == static_cast<int>(e) && (code.category() == error_category() || std::strcmp(code.category().name(), "zarrbits") == 0);
+  return code.value() == static_cast<int>(e) &&
+         (code.category() == error_category() || std::strcmp(code.category().name(), "zarrbits") == 0);
 }
 
 // A wrong configuration, found when a codec or a data type is made. what() names the key, the value, the data type and what
@@ -85,8 +86,8 @@ struct failure {
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
 };
 
-// Wrong data, from the functions that return what they made: encode() and decode() of <zarrbits/chunk.hpp>. what() is the sentence of
-// codec::explain().
+// Wrong data, from the functions that return what they made: encode() and decode() of <zarrbits/chunk.hpp>. what() is the
+// sentence of codec::explain().
 class data_error : public error {
  public:
   // With the sentence of codec::explain().

@@ -9,8 +9,8 @@
  *   H5Pset_zarrbits_packbits(dcpl, 12, 0, 0);   // the low 12 bits of each integer
  *   hid_t d = H5Dcreate2(file, "camera", H5T_STD_U16LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
  *
- * Nothing here links to zarrbits: HDF5 loads the plugins at run time from the folders in HDF5_PLUGIN_PATH. docs/hdf5.md has recipes
- * for h5py, h5repack and nccopy.
+ * Nothing here links to zarrbits: HDF5 loads the plugins at run time from the folders in HDF5_PLUGIN_PATH. docs/hdf5.md has
+ * recipes for h5py, h5repack and nccopy.
  *
  * The parameters (cd_values) of packbits, of which 0 to 4 may be given; those left out are 0:
  *
@@ -24,15 +24,16 @@
  *
  *   [0] byte order of the encoded chunk: ZARRBITS_HDF5_LITTLE_ENDIAN (also if left out) or ZARRBITS_HDF5_BIG_ENDIAN
  *
- * When a dataset is created, both filters replace these by a longer list that holds what they resolved; copying that list to another
- * dataset means the same as copying the values above.
+ * When a dataset is created, both filters replace these by a longer list that holds what they resolved; copying that list to
+ * another dataset means the same as copying the values above.
  *
- * A chunk that holds a value which does not fit is stored without the filter (HDF5's filter mask), if the filter is optional in the
- * pipeline; that is why the functions below set it so. In a mandatory filter such a value makes the write fail when the chunk is flushed. The
- * plugin makes packbits mandatory where another filter than HDF5's fletcher32 follows, and refuses chunks that are as large packed as
- * they are: HDF5 would misread chunks that are raw at one time and packed at another.
+ * A chunk that holds a value which does not fit is stored without the filter (HDF5's filter mask), if the filter is optional in
+ * the pipeline; that is why the functions below set it so. In a mandatory filter such a value makes the write fail when the chunk
+ * is flushed. The plugin makes packbits mandatory where another filter than HDF5's fletcher32 follows, and refuses chunks that
+ * are as large packed as they are: HDF5 would misread chunks that are raw at one time and packed at another.
  *
- * Errors are on HDF5's error stack. HDF5 1.14.5 to 2.1 lose those of reading and writing; each plugin also exports the last one of the thread:
+ * Errors are on HDF5's error stack. HDF5 1.14.5 to 2.1 lose those of reading and writing; each plugin also exports the last one
+ * of the thread:
  *
  *   const char* zarrbits_hdf5_last_error(void);     // for dlsym(); "" if there was none
  */
@@ -40,8 +41,8 @@
 #define ZARRBITS_HDF5_H
 
 /*
- * Filter ids, from the range for use without registration. Whoever configures the plugins with other ids (ZARRBITS_PACKBITS_FILTER_ID,
- * ZARRBITS_BYTES_FILTER_ID) defines these two accordingly; the CMake target zarrbits::hdf5 does.
+ * Filter ids, from the range for use without registration. Whoever configures the plugins with other ids
+ * (ZARRBITS_PACKBITS_FILTER_ID, ZARRBITS_BYTES_FILTER_ID) defines these two accordingly; the CMake target zarrbits::hdf5 does.
  */
 #ifndef ZARRBITS_HDF5_PACKBITS_ID
 #define ZARRBITS_HDF5_PACKBITS_ID 45429 /* 0xB175 */
@@ -55,9 +56,9 @@
 #define ZARRBITS_HDF5_PADDING_FIRST_BYTE 1u /* the first byte of the chunk does */
 #define ZARRBITS_HDF5_PADDING_LAST_BYTE 2u  /* the last byte of the chunk does */
 /* packbits, options bits 2-3: what happens to a chunk with a value that does not fit */
-#define ZARRBITS_HDF5_RANGE_RAW 0u        /* stored as it is, if the filter is optional */
-#define ZARRBITS_HDF5_RANGE_TRUNCATE 4u   /* the bits that do not fit are dropped: data is lost */
-#define ZARRBITS_HDF5_RANGE_REPORT 8u     /* as RAW, with a line on standard error */
+#define ZARRBITS_HDF5_RANGE_RAW 0u      /* stored as it is, if the filter is optional */
+#define ZARRBITS_HDF5_RANGE_TRUNCATE 4u /* the bits that do not fit are dropped: data is lost */
+#define ZARRBITS_HDF5_RANGE_REPORT 8u   /* as RAW, with a line on standard error */
 /* packbits, options bit 4: most significant bit first, as numcodecs does; booleans only */
 #define ZARRBITS_HDF5_MSB_FIRST 16u
 
@@ -74,21 +75,23 @@ extern "C" {
 #endif
 
 /*
- * HDF5 would take an optional filter that it cannot find, and store everything without it. This refuses, with a sentence on the error stack.
+ * HDF5 would take an optional filter that it cannot find, and store everything without it. This refuses, with a sentence on the
+ * error stack.
  */
 static inline herr_t zarrbits_hdf5_set_filter(hid_t dcpl, int id, const char* plugin, size_t n, const unsigned cd_values[]) {
   if (H5Zfilter_avail(id) <= 0) {
     H5Epush2(H5E_DEFAULT, __FILE__, "zarrbits_hdf5_set_filter", __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_NOFILTER,
-             "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin, id);
+             "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin,
+             id);
     return -1;
   }
   return H5Pset_filter(dcpl, id, H5Z_FLAG_OPTIONAL, n, cd_values);
 }
 
 /*
- * Adds packbits to a dataset creation property list, as an optional filter. It must be the first filter of the list. fletcher32 may follow;
- * so may deflate or another one, but a value that does not fit is an error then. Negative where HDF5 does not find the plugin, and as H5Pset_filter(); a combination that the datatype does not
- * allow is reported by H5Dcreate().
+ * Adds packbits to a dataset creation property list, as an optional filter. It must be the first filter of the list. fletcher32
+ * may follow; so may deflate or another one, but a value that does not fit is an error then. Negative where HDF5 does not find
+ * the plugin, and as H5Pset_filter(); a combination that the datatype does not allow is reported by H5Dcreate().
  */
 static inline herr_t H5Pset_zarrbits_packbits(hid_t dcpl, unsigned bits, unsigned options, unsigned first_bit) {
   unsigned cd_values[3];
@@ -98,7 +101,8 @@ static inline herr_t H5Pset_zarrbits_packbits(hid_t dcpl, unsigned bits, unsigne
   return zarrbits_hdf5_set_filter(dcpl, ZARRBITS_HDF5_PACKBITS_ID, "libzarrbits_packbits.so", 3, cd_values);
 }
 
-/* Adds bytes: chunks in little (0) or big endian (not 0) byte order, whatever the datatype's. Must be the first filter as well. */
+/* Adds bytes: chunks in little (0) or big endian (not 0) byte order, whatever the datatype's. Must be the first filter as well.
+ */
 static inline herr_t H5Pset_zarrbits_bytes(hid_t dcpl, int big_endian) {
   unsigned cd_values[1];
   cd_values[0] = big_endian ? ZARRBITS_HDF5_BIG_ENDIAN : ZARRBITS_HDF5_LITTLE_ENDIAN;

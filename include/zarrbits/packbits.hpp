@@ -21,12 +21,12 @@ enum class padding { none, first_byte, last_byte };
 
 // The configuration of packbits. Every default is the safe choice.
 struct packbits_parameters {
-  padding padding_encoding = padding::none;   // where the count byte is
-  unsigned first_bit = 0;                     // lowest kept bit of each component, 0 = least significant
-  std::optional<unsigned> last_bit = {};      // highest kept bit, inclusive; not set: the highest bit of the component
-  bool truncate = false;                      // encode drops bits that do not fit, instead of failing (never of bool)
-  bool nonzero_is_true = false;               // a bool that is neither 0 nor 1 counts as true
-  bool strict_padding = false;                // decode refuses padding bits that are not 0
+  padding padding_encoding = padding::none;  // where the count byte is
+  unsigned first_bit = 0;                    // lowest kept bit of each component, 0 = least significant
+  std::optional<unsigned> last_bit = {};     // highest kept bit, inclusive; not set: the highest bit of the component
+  bool truncate = false;                     // encode drops bits that do not fit, instead of failing (never of bool)
+  bool nonzero_is_true = false;              // a bool that is neither 0 nor 1 counts as true
+  bool strict_padding = false;               // decode refuses padding bits that are not 0
 };
 
 // Encode is checked: an element whose dropped bits would not come back from decode is an error that names its index and value.
@@ -39,8 +39,8 @@ struct numcodecs_packbits_parameters {
   bool strict_padding = false;   // decode refuses padding bits that are not 0
 };
 
-// numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): bool only, most significant bit first, count byte in front. The
-// same as packbits with first_byte but for the order of the bits in each byte.
+// numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): bool only, most significant bit first, count byte in front.
+// The same as packbits with first_byte but for the order of the bits in each byte.
 codec numcodecs_packbits(const data_type& type = "bool", const numcodecs_packbits_parameters& parameters = {});
 
 }  // namespace zarrbits

@@ -41,29 +41,32 @@ struct [[nodiscard]] progress {
 
 template <class T>
 concept transform = requires(T t, std::span<const std::byte> in, std::span<std::byte> out) {
-  { t.step(in, out) } noexcept -> std::same_as<progress>;
-  { t.finish(out) } noexcept -> std::same_as<progress>;
-  { t.reset() } noexcept;
+  { t.step(in, out) }
+  noexcept->std::same_as<progress>;
+  { t.finish(out) }
+  noexcept->std::same_as<progress>;
+  { t.reset() }
+  noexcept;
 };
 
 namespace detail {
 
 // What is carried from one call to the next.
 struct carry {
-  std::uint64_t bits_low = 0;       // bits that wait for output (encoder) or for a whole component (decoder), first bit lowest
+  std::uint64_t bits_low = 0;  // bits that wait for output (encoder) or for a whole component (decoder), first bit lowest
   std::uint64_t bits_high = 0;
-  std::uint64_t elements = 0;       // whole elements so far
-  std::uint64_t value = 0;          // failure().value
-  std::byte component[8] = {};      // encoder: bytes of a component that came so far; decoder: bytes that did not go out yet
-  std::byte held[2] = {};           // decoder: bytes that may turn out to be the last ones
+  std::uint64_t elements = 0;   // whole elements so far
+  std::uint64_t value = 0;      // failure().value
+  std::byte component[8] = {};  // encoder: bytes of a component that came so far; decoder: bytes that did not go out yet
+  std::byte held[2] = {};       // decoder: bytes that may turn out to be the last ones
   std::uint8_t component_bytes = 0;
   std::uint8_t held_bytes = 0;
   std::uint8_t bit_count = 0;
-  std::uint8_t padding_count = 0;   // as read by the decoder
+  std::uint8_t padding_count = 0;  // as read by the decoder
   std::uint8_t phase = 0;
-  std::uint8_t error = 0;           // errc
-  std::uint32_t run = 0;            // which run of components of the element comes next,
-  std::uint32_t in_run = 0;         // and which of its components
+  std::uint8_t error = 0;    // errc
+  std::uint32_t run = 0;     // which run of components of the element comes next,
+  std::uint32_t in_run = 0;  // and which of its components
 };
 static_assert(sizeof(carry) <= 64, "transforms promise to carry at most 64 bytes");
 
@@ -95,13 +98,15 @@ class encoder {
 // Encoded bytes in, elements in C order and native byte order out.
 class decoder {
  public:
-  // `elements`: how many elements the chunk has; then a length or count byte that says otherwise is an error. Without it, the count
-  // byte decides; where there is none (padding_encoding none), every whole element comes out, and up to 7 of them may be padding.
+  // `elements`: how many elements the chunk has; then a length or count byte that says otherwise is an error. Without it, the
+  // count byte decides; where there is none (padding_encoding none), every whole element comes out, and up to 7 of them may be
+  // padding.
   explicit decoder(zarrbits::codec c, std::optional<std::uint64_t> elements = {});
 
   // Takes encoded bytes from `in`, cut anywhere, and writes elements to `out`; both may be of any size.
   progress step(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
-  // The chunk is at its end: delivers what is left, and says whether it was whole. To be called again, with more room, until `done`.
+  // The chunk is at its end: delivers what is left, and says whether it was whole. To be called again, with more room, until
+  // `done`.
   progress finish(std::span<std::byte> out) noexcept;
   void reset() noexcept;  // ready for another chunk with the same codec and number of elements
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// LD_PRELOAD: lets one call that writes fail. FAIL_UNDER: text in the path of the files that count; FAIL_NTH: number of the call, from 1 (0: none); FAIL_ERRNO: what it fails
-// with; FAIL_LOG: a file to which a letter is appended for each call, so that its size is their number.
+// LD_PRELOAD: lets one call that writes fail. FAIL_UNDER: text in the path of the files that count; FAIL_NTH: number of the call,
+// from 1 (0: none); FAIL_ERRNO: what it fails with; FAIL_LOG: a file to which a letter is appended for each call, so that its
+// size is their number.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,13 +55,13 @@ static int fails(int fd, const char* name) {
 
 static int writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_CREAT); }
 
-#define MODE(flags, mode) \
-  mode_t mode = 0;        \
-  if (flags & O_CREAT) {  \
-    va_list list;         \
-    va_start(list, flags);\
+#define MODE(flags, mode)        \
+  mode_t mode = 0;               \
+  if (flags & O_CREAT) {         \
+    va_list list;                \
+    va_start(list, flags);       \
     mode = va_arg(list, mode_t); \
-    va_end(list);         \
+    va_end(list);                \
   }
 int open(const char* path, int flags, ...) {
   MODE(flags, mode)
@@ -79,8 +80,12 @@ int openat64(int at, const char* path, int flags, ...) {
   return writes(flags) && fails(at, path) ? -1 : NEXT(openat)(at, path, flags, mode);
 }
 ssize_t write(int fd, const void* from, size_t size) { return fails(fd, NULL) ? -1 : NEXT(write)(fd, from, size); }
-ssize_t pwrite(int fd, const void* from, size_t size, off_t at) { return fails(fd, NULL) ? -1 : NEXT(pwrite)(fd, from, size, at); }
-ssize_t pwrite64(int fd, const void* from, size_t size, off64_t at) { return fails(fd, NULL) ? -1 : NEXT(pwrite)(fd, from, size, at); }
+ssize_t pwrite(int fd, const void* from, size_t size, off_t at) {
+  return fails(fd, NULL) ? -1 : NEXT(pwrite)(fd, from, size, at);
+}
+ssize_t pwrite64(int fd, const void* from, size_t size, off64_t at) {
+  return fails(fd, NULL) ? -1 : NEXT(pwrite)(fd, from, size, at);
+}
 ssize_t copy_file_range(int from, off64_t* at, int to, off64_t* there, size_t size, unsigned flags) {
   return fails(to, NULL) ? -1 : NEXT(copy_file_range)(from, at, to, there, size, flags);
 }
@@ -95,8 +100,12 @@ int close(int fd) {  // it is closed all the same
 int mkdir(const char* path, mode_t mode) { return fails(AT_FDCWD, path) ? -1 : NEXT(mkdir)(path, mode); }
 int mkdirat(int at, const char* path, mode_t mode) { return fails(at, path) ? -1 : NEXT(mkdirat)(at, path, mode); }
 int rename(const char* from, const char* to) { return fails(AT_FDCWD, to) ? -1 : NEXT(rename)(from, to); }
-int renameat(int at, const char* from, int there, const char* to) { return fails(there, to) ? -1 : NEXT(renameat)(at, from, there, to); }
+int renameat(int at, const char* from, int there, const char* to) {
+  return fails(there, to) ? -1 : NEXT(renameat)(at, from, there, to);
+}
 int renameat2(int at, const char* from, int there, const char* to, unsigned flags) {
   return fails(there, to) ? -1 : NEXT(renameat2)(at, from, there, to, flags);
 }
-int linkat(int at, const char* from, int there, const char* to, int flags) { return fails(there, to) ? -1 : NEXT(linkat)(at, from, there, to, flags); }
+int linkat(int at, const char* from, int there, const char* to, int flags) {
+  return fails(there, to) ? -1 : NEXT(linkat)(at, from, there, to, flags);
+}

@@ -2,9 +2,10 @@
 /*
  * packbits in collective writes of parallel HDF5: mpirun -n N collective FILE ID [misfit]
  *
- * Writes datasets of 3 chunks of 20 values, twice, so that chunks with a value that does not fit come, stay and go: values are 0 ... 59 and the round,
- * and 5000 in one place of a chunk. In "own" a rank writes whole chunks, in "shared" every N-th value. With "misfit" such a value is written behind
- * deflate, where it is an error: the rank that has it aborts all of them, as every program should whose collective call fails.
+ * Writes datasets of 3 chunks of 20 values, twice, so that chunks with a value that does not fit come, stay and go: values are 0
+ * ... 59 and the round, and 5000 in one place of a chunk. In "own" a rank writes whole chunks, in "shared" every N-th value. With
+ * "misfit" such a value is written behind deflate, where it is an error: the rank that has it aborts all of them, as every
+ * program should whose collective call fails.
  */
 #include <hdf5.h>
 #include <mpi.h>
@@ -46,7 +47,8 @@ int main(int argc, char** argv) {
     if (strstr(names[k], "fletcher32")) H5Pset_fletcher32(dcpl);
     const hid_t d = H5Dcreate2(file, names[k], H5T_STD_U16LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     if (d < 0) return failed("creating a dataset");
-    const hsize_t count = (hsize_t)(total / ranks), stride = shared ? (hsize_t)ranks : 1, first = shared ? (hsize_t)rank : (hsize_t)rank * count;
+    const hsize_t count = (hsize_t)(total / ranks), stride = shared ? (hsize_t)ranks : 1,
+                  first = shared ? (hsize_t)rank : (hsize_t)rank * count;
     const hid_t memory = H5Screate_simple(1, &count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, &stride, &count, NULL);
     for (int round = 0; round < rounds; ++round) {

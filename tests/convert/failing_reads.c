@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// LD_PRELOAD: lets one reading call on a certain file fail. FAILING_FILE: its path; FAILING_CALL: the number of the call, from 1 (0: none); FAILING_HOW: EIO, "short"
-// (the file seems to end there), or "truncate" (it is truncated to half by another, just before). FAILING_COUNT: a file to which the number of calls is written.
+// LD_PRELOAD: lets one reading call on a certain file fail. FAILING_FILE: its path; FAILING_CALL: the number of the call, from 1
+// (0: none); FAILING_HOW: EIO, "short" (the file seems to end there), or "truncate" (it is truncated to half by another, just
+// before). FAILING_COUNT: a file to which the number of calls is written.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,14 +50,17 @@ static ssize_t fails(int fd) {
 
 ssize_t pread(int fd, void* to, size_t size, off_t at) {
   const ssize_t r = fails(fd);
-  return r < 0 ? r : r > 0 ? 0 : NEXT("pread", ssize_t (*)(int, void*, size_t, off_t))(fd, to, size, at);
+  return r < 0 ? r : r > 0 ? 0 : NEXT("pread", ssize_t(*)(int, void*, size_t, off_t))(fd, to, size, at);
 }
 ssize_t pread64(int fd, void* to, size_t size, off64_t at) { return pread(fd, to, size, at); }
 ssize_t read(int fd, void* to, size_t size) {
   const ssize_t r = fails(fd);
-  return r < 0 ? r : r > 0 ? 0 : NEXT("read", ssize_t (*)(int, void*, size_t))(fd, to, size);
+  return r < 0 ? r : r > 0 ? 0 : NEXT("read", ssize_t(*)(int, void*, size_t))(fd, to, size);
 }
 ssize_t copy_file_range(int from, off_t* at, int to, off_t* there, size_t size, unsigned flags) {
   const ssize_t r = fails(from);
-  return r < 0 ? r : r > 0 ? 0 : NEXT("copy_file_range", ssize_t (*)(int, off_t*, int, off_t*, size_t, unsigned))(from, at, to, there, size, flags);
+  return r < 0 ? r
+         : r > 0
+             ? 0
+             : NEXT("copy_file_range", ssize_t(*)(int, off_t*, int, off_t*, size_t, unsigned))(from, at, to, there, size, flags);
 }

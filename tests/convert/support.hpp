@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <blosc.h>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -20,7 +21,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-#include <blosc.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -78,8 +78,9 @@ inline std::string elements(const json& codecs, const std::string& chunk, std::s
   const std::string name = codecs.at(1).at("name");
   if (name == "gzip") return gunzip(chunk, size);
   std::string out(size, '\0');
-  const std::size_t n = name == "zstd" ? ZSTD_decompress(out.data(), size, chunk.data(), chunk.size())
-                      : name == "blosc" ? static_cast<std::size_t>(blosc_decompress_ctx(chunk.data(), out.data(), size, 1)) : 0;
+  const std::size_t n = name == "zstd"    ? ZSTD_decompress(out.data(), size, chunk.data(), chunk.size())
+                        : name == "blosc" ? static_cast<std::size_t>(blosc_decompress_ctx(chunk.data(), out.data(), size, 1))
+                                          : 0;
   if (n != size || codecs.size() > 2) throw std::runtime_error("no chunk of " + codecs.dump());
   return out;
 }
@@ -93,7 +94,8 @@ std::string bytes_of(const std::vector<T>& values) {
 class conversion {
  public:
   conversion() : file_(H5Fcreate(source().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), "make a file") {}
-  explicit conversion(hid_t creation, hid_t access) : file_(H5Fcreate(source().c_str(), H5F_ACC_TRUNC, creation, access), "make a file") {}
+  explicit conversion(hid_t creation, hid_t access)
+      : file_(H5Fcreate(source().c_str(), H5F_ACC_TRUNC, creation, access), "make a file") {}
 
   hid_t file() const { return file_; }
   std::string source() const { return folder_ / "in.h5"; }
@@ -101,7 +103,8 @@ class conversion {
   const support::folder& folder() const { return folder_; }
 
   handle dataset(const std::string& name, hid_t type, const dims& shape, hid_t dcpl = H5P_DEFAULT, const dims& max = {}) {
-    const handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), max.empty() ? nullptr : max.data()), "make a space");
+    const handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), max.empty() ? nullptr : max.data()),
+                       "make a space");
     return handle(H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT), "make a dataset");
   }
   template <class T>
@@ -131,7 +134,9 @@ class conversion {
   const zarrbits::convert_result& result() const { return result_; }
 
   bool has(const std::string& key) const { return std::filesystem::exists(store() + "/" + key); }
-  json meta(const std::string& node) const { return json::parse(read_file(store() + "/" + node + (node.empty() ? "" : "/") + "zarr.json")); }
+  json meta(const std::string& node) const {
+    return json::parse(read_file(store() + "/" + node + (node.empty() ? "" : "/") + "zarr.json"));
+  }
   std::string chunk(const std::string& key) const { return read_file(store() + "/" + key); }
   const zarrbits::converted_object& entry(const std::string& path, const std::string& attribute = "") const {
     for (const auto& o : result_.objects) {

@@ -39,7 +39,8 @@ std::string from_hex(const std::string& hex) {
   return out;
 }
 
-// A dataset whose pipeline is our packbits filter, as the filter itself would have resolved its values; no plugin is needed for that.
+// A dataset whose pipeline is our packbits filter, as the filter itself would have resolved its values; no plugin is needed for
+// that.
 handle packed(conversion& c, const char* name, hid_t type, hsize_t n, std::vector<unsigned> values) {
   const handle p = chunked({n});
   check(H5Pset_filter(p, ZARRBITS_CONVERT_PACKBITS_ID, H5Z_FLAG_OPTIONAL, values.size(), values.data()), "filter");
@@ -51,13 +52,13 @@ void write_chunk(hid_t d, const std::string& bytes, std::uint32_t mask = 0) {
   check(H5Dwrite_chunk(d, H5P_DEFAULT, mask, first, bytes.size(), bytes.data()), "write a chunk");
 }
 
-
 struct golden_12_bit {
   std::string decoded, encoded;
   golden_12_bit() {
     std::ifstream f(ZARRBITS_TEST_DATA "/golden/codecs.json");
     for (const json& v : json::parse(f)) {
-      if (v["codec"] == "packbits" && v["data_type"] == "uint16" && v["elements"] == 34 && v["configuration"] == json{{"last_bit", 11}} && !v.contains("error")) {
+      if (v["codec"] == "packbits" && v["data_type"] == "uint16" && v["elements"] == 34 &&
+          v["configuration"] == json{{"last_bit", 11}} && !v.contains("error")) {
         decoded = from_hex(v["decoded"]);
         encoded = from_hex(v["encoded"]);
         return;
@@ -84,8 +85,10 @@ BOOST_AUTO_TEST_CASE(deflate_keeps_its_payload_and_becomes_gzip) {
   const std::string z = c.chunk("x/c/0");
   BOOST_TEST((z.substr(10, z.size() - 18) == first.substr(2, first.size() - 6)));
   BOOST_TEST((gunzip(z, 200) == bytes_of(v).substr(0, 200)));
-  BOOST_TEST(c.meta("x")["codecs"] ==
-             json::parse(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 7}}])"));
+  BOOST_TEST(
+      c.meta("x")["codecs"] ==
+      json::parse(
+          R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 7}}])"));
   BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::rewrapped));
   BOOST_TEST(c.entry("/x").chunks.rewrapped == 2U);
 }
@@ -176,7 +179,8 @@ BOOST_AUTO_TEST_CASE(native_copies_chunks_under_the_names_of_numcodecs) {
 
 BOOST_AUTO_TEST_CASE(recode_compresses_as_it_is_told) {
   const auto v = numbers(100);
-  for (const std::string how : {"none", "gzip", "gzip:9", "zstd", "zstd:19", "blosc", "blosc:lz4", "blosc:zlib:3:bitshuffle", "blosc:lz4hc:9:noshuffle"}) {
+  for (const std::string how : {"none", "gzip", "gzip:9", "zstd", "zstd:19", "blosc", "blosc:lz4", "blosc:zlib:3:bitshuffle",
+                                "blosc:lz4hc:9:noshuffle"}) {
     for (const bool filtered : {false, true}) {
       BOOST_TEST_CONTEXT(how << filtered) {
         conversion c;
@@ -196,7 +200,8 @@ BOOST_AUTO_TEST_CASE(recode_compresses_as_it_is_told) {
       }
     }
   }
-  for (const std::string how : {"", "zip", "gzip:0", "gzip:10", "gzip:6:1", "zstd:x", "blosc:snappy", "blosc:zstd:5:shuffle:1", "blosc:zstd:5:both", "none:1"}) {
+  for (const std::string how : {"", "zip", "gzip:0", "gzip:10", "gzip:6:1", "zstd:x", "blosc:snappy", "blosc:zstd:5:shuffle:1",
+                                "blosc:zstd:5:both", "none:1"}) {
     if (!how.empty()) BOOST_CHECK_THROW(zarrbits::check_options({.compress = how}), zarrbits::convert_error);
   }
   BOOST_CHECK_THROW(zarrbits::check_options({.profile = "native", .compress = "zstd"}), zarrbits::convert_error);
@@ -360,7 +365,8 @@ BOOST_AUTO_TEST_CASE(deflate_over_packbits_needs_no_plugin) {
   check(H5Pset_deflate(p, 5), "deflate");
   std::string z(200, '\0');
   uLongf size = z.size();
-  BOOST_REQUIRE(compress2(reinterpret_cast<Bytef*>(z.data()), &size, reinterpret_cast<const Bytef*>(g.encoded.data()), g.encoded.size(), 5) == Z_OK);
+  BOOST_REQUIRE(compress2(reinterpret_cast<Bytef*>(z.data()), &size, reinterpret_cast<const Bytef*>(g.encoded.data()),
+                          g.encoded.size(), 5) == Z_OK);
   z.resize(size);
   { write_chunk(c.dataset("x", H5T_STD_U16LE, {34}, p), z); }
   BOOST_TEST(c.run().exit_status == 0);
@@ -385,7 +391,10 @@ BOOST_AUTO_TEST_CASE(lz4_and_lzf_give_what_was_compressed_by_hand) {
   const auto bytes = [](const std::string& s) { return std::as_bytes(std::span(s.data(), s.size())); };
   const auto text = [](const buffer& b) { return std::string(reinterpret_cast<const char*>(b.data()), b.size()); };
   // total, block size, then one block: 3 literals and a copy of 15 from 3 back, 5 literals
-  const std::string block("\x3B" "abc\3\0\x50!!!!!", 12);
+  const std::string block(
+      "\x3B"
+      "abc\3\0\x50!!!!!",
+      12);
   const std::string lz4 = std::string("\0\0\0\0\0\0\0\x17\0\0\0\x17\0\0\0\x0C", 16) + block;
   BOOST_TEST(text(undo_lz4(bytes(lz4), plain.size())) == plain);
   const std::string stored = std::string("\0\0\0\0\0\0\0\x17\0\0\0\x17\0\0\0\x17", 16) + plain;
@@ -420,11 +429,26 @@ BOOST_AUTO_TEST_CASE(hostile_compressed_chunks_are_refused_and_nothing_else) {
     }
     buffer blosc = in;
     if (blosc.size() > 16) {  // a header that is right, before what is not
-      const unsigned char head[16] = {2, 1, static_cast<unsigned char>(random()), static_cast<unsigned char>(1 + random() % 8), 64, 0, 0, 0,
-                                      static_cast<unsigned char>(1 + random() % 64), 0, 0, 0, static_cast<unsigned char>(blosc.size()), 0, 0, 0};
+      const unsigned char head[16] = {2,
+                                      1,
+                                      static_cast<unsigned char>(random()),
+                                      static_cast<unsigned char>(1 + random() % 8),
+                                      64,
+                                      0,
+                                      0,
+                                      0,
+                                      static_cast<unsigned char>(1 + random() % 64),
+                                      0,
+                                      0,
+                                      0,
+                                      static_cast<unsigned char>(blosc.size()),
+                                      0,
+                                      0,
+                                      0};
       std::memcpy(blosc.data(), head, sizeof head);
     }
-    const std::vector<unsigned> values = {0, 2, static_cast<unsigned>(random() % 9), static_cast<unsigned>(random() % 65), static_cast<unsigned>(random() % 5)};
+    const std::vector<unsigned> values = {0, 2, static_cast<unsigned>(random() % 9), static_cast<unsigned>(random() % 65),
+                                          static_cast<unsigned>(random() % 5)};
     const auto attempt = [&](auto decode) {
       try {
         decode();
@@ -438,7 +462,10 @@ BOOST_AUTO_TEST_CASE(hostile_compressed_chunks_are_refused_and_nothing_else) {
     attempt([&] { undo_zstd(in, 64); });
     attempt([&] { check_blosc(in, 64); });
     attempt([&] { undo_blosc(blosc, 64); });
-    attempt([&] { buffer plain; zlib_to_gzip(in, 64, plain); });
+    attempt([&] {
+      buffer plain;
+      zlib_to_gzip(in, 64, plain);
+    });
   }
   BOOST_TEST(refused > 50000U);
 }

@@ -91,8 +91,10 @@ BOOST_AUTO_TEST_CASE(chunks_are_copied_and_those_never_written_left_out) {
 // libhdf5 lists the chunks of an extensible-array index at wrong coordinates where the unlimited dimension is not the first.
 BOOST_AUTO_TEST_CASE(every_chunk_index_gives_right_coordinates) {
   const hsize_t unlimited = H5S_UNLIMITED;
-  const std::vector<std::pair<dims, const char*>> cases = {{{4, 6}, "fixed array"}, {{10, unlimited}, "extensible array"},
-                                                           {{unlimited, 6}, "extensible array, first"}, {{unlimited, unlimited}, "B-tree"}};
+  const std::vector<std::pair<dims, const char*>> cases = {{{4, 6}, "fixed array"},
+                                                           {{10, unlimited}, "extensible array"},
+                                                           {{unlimited, 6}, "extensible array, first"},
+                                                           {{unlimited, unlimited}, "B-tree"}};
   for (const bool latest : {false, true}) {
     for (const auto& [max, name] : cases) {
       BOOST_TEST_CONTEXT(name << (latest ? ", latest" : ", earliest")) {
@@ -142,7 +144,8 @@ BOOST_AUTO_TEST_CASE(compact_scalar_empty_and_null) {
   c.dataset("empty", H5T_STD_I32LE, {0, 3});
   for (const bool null : {false, true}) {
     const handle space(H5Screate(null ? H5S_NULL : H5S_SCALAR), "space");
-    const handle d(H5Dcreate2(c.file(), null ? "null" : "scalar", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "dataset");
+    const handle d(H5Dcreate2(c.file(), null ? "null" : "scalar", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                   "dataset");
     const std::int32_t v = 7;
     if (!null) check(H5Dwrite(d, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, &v), "write");
   }
@@ -224,8 +227,8 @@ BOOST_AUTO_TEST_CASE(fill_values_are_bit_for_bit) {
     check(H5Pset_fill_value(p, type, fill), "fill");
     c.dataset(name, type, {4}, p);
   };
-  const std::uint64_t nan = 0x7FF8000000000000, payload = 0x7FF8000000000001, negative_nan = 0xFFF8000000000000, minus_zero = 0x8000000000000000,
-                      infinity = 0xFFF0000000000000, most = ~std::uint64_t{0};
+  const std::uint64_t nan = 0x7FF8000000000000, payload = 0x7FF8000000000001, negative_nan = 0xFFF8000000000000,
+                      minus_zero = 0x8000000000000000, infinity = 0xFFF0000000000000, most = ~std::uint64_t{0};
   with("nan", H5T_IEEE_F64LE, &nan);
   with("payload", H5T_IEEE_F64LE, &payload);
   with("negative_nan", H5T_IEEE_F64LE, &negative_nan);

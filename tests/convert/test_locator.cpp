@@ -95,7 +95,8 @@ BOOST_AUTO_TEST_CASE(chunks_are_found_in_every_index) {
       d = handle();
       sparse = handle();
       for (const char* name : {"implicit", "fixed", "extensible", "extensible_second", "tree", "filtered"}) {
-        BOOST_TEST_CONTEXT(name << (latest ? ", latest format" : "") << ", user block " << user_block) BOOST_CHECK_EQUAL(found_chunks(c.source(), name), 25u);
+        BOOST_TEST_CONTEXT(name << (latest ? ", latest format" : "") << ", user block " << user_block)
+        BOOST_CHECK_EQUAL(found_chunks(c.source(), name), 25u);
       }
       BOOST_CHECK_EQUAL(found_chunks(c.source(), "single"), 1u);
       BOOST_CHECK_EQUAL(found_chunks(c.source(), "sparse"), 1u);

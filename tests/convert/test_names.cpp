@@ -33,8 +33,23 @@ BOOST_AUTO_TEST_CASE(ordinary_names_stay) {
 }
 
 BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
-  const std::string hostile[] = {"..", ".", "...", "/etc", "a\\b", "..\\..", "__init__", "zarr.json", "ZARR.JSON", ".zarrbits-unfinished", ".Zarrbits-1.tmp", "a%2Fb", "\x01\n", std::string("\xFF\xFE"),
-                                 std::string("a\xC0\xAF") + "b", std::string(300, 'x'), std::string(100, '\n')};
+  const std::string hostile[] = {"..",
+                                 ".",
+                                 "...",
+                                 "/etc",
+                                 "a\\b",
+                                 "..\\..",
+                                 "__init__",
+                                 "zarr.json",
+                                 "ZARR.JSON",
+                                 ".zarrbits-unfinished",
+                                 ".Zarrbits-1.tmp",
+                                 "a%2Fb",
+                                 "\x01\n",
+                                 std::string("\xFF\xFE"),
+                                 std::string("a\xC0\xAF") + "b",
+                                 std::string(300, 'x'),
+                                 std::string(100, '\n')};
   std::set<std::string> all;
   for (const std::string& name : hostile) {
     const std::string n = node_name(name);
@@ -70,8 +85,10 @@ BOOST_AUTO_TEST_CASE(names_that_differ_in_case_alone_can_be_told_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(only_well_formed_utf8_is_text) {
-  for (const std::string s : {"", "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEE\x80\x80"}) BOOST_TEST(is_utf8(s), shown(s));
-  for (const std::string s : {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xFF"}) {
+  for (const std::string s : {"", "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEE\x80\x80"})
+    BOOST_TEST(is_utf8(s), shown(s));
+  for (const std::string s :
+       {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xFF"}) {
     BOOST_TEST(!is_utf8(s), shown(s));
   }
   BOOST_TEST(shown("a\xFFz%") == "a%FFz%");
@@ -103,12 +120,14 @@ BOOST_AUTO_TEST_CASE(sha256_is_that_of_fips_180_4) {
   };
   BOOST_TEST(of("", 1) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   BOOST_TEST(of("abc", 1) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  BOOST_TEST(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 7) == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  BOOST_TEST(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 7) ==
+             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   BOOST_TEST(of(std::string(1'000'000, 'a'), 999) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 BOOST_AUTO_TEST_CASE(base64_is_that_of_rfc_4648) {
-  const std::pair<const char*, const char*> vectors[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<const char*, const char*> vectors[] = {{"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, coded] : vectors) BOOST_TEST(base64(std::string_view(plain)) == coded);
   BOOST_TEST(base64(std::string_view("\xFB\xFF", 2)) == "+/8=");
 }

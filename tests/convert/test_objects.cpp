@@ -10,7 +10,9 @@ using namespace support;
 
 namespace {
 
-handle group(hid_t where, const char* name) { return handle(H5Gcreate2(where, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "make a group"); }
+handle group(hid_t where, const char* name) {
+  return handle(H5Gcreate2(where, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "make a group");
+}
 
 const std::vector<std::int32_t> three = {1, 2, 3};
 
@@ -37,20 +39,24 @@ BOOST_AUTO_TEST_CASE(links_are_recorded_and_each_object_is_stored_once) {
   for (const auto& [name, times] : seen) BOOST_TEST(times == 1, name);
   std::size_t links = 0;
   for (const auto& o : r.objects) links += o.kind == "link";
-  BOOST_TEST(links == 6U);  // again, soft, dangling, external; and of a and b, which hold each other, the second way to one and the loop
+  BOOST_TEST(links ==
+             6U);  // again, soft, dangling, external; and of a and b, which hold each other, the second way to one and the loop
   BOOST_TEST(c.has("a/x/zarr.json"));
   json all;
   for (const char* node : {"a", "a/loop", "b"}) {
-    if (c.has(std::string(node) + "/zarr.json") && c.meta(node)["attributes"].contains("zarrbits")) all[node] = c.meta(node)["attributes"]["zarrbits"];
+    if (c.has(std::string(node) + "/zarr.json") && c.meta(node)["attributes"].contains("zarrbits"))
+      all[node] = c.meta(node)["attributes"]["zarrbits"];
   }
   const std::string text = all.dump();
-  for (const char* word : {"\"soft\"", "\"/a/x\"", "\"nowhere\"", "\"other.h5\"", "\"/y\"", "\"again\"", "\"named_types\"", "\"type\""}) {
+  for (const char* word :
+       {"\"soft\"", "\"/a/x\"", "\"nowhere\"", "\"other.h5\"", "\"/y\"", "\"again\"", "\"named_types\"", "\"type\""}) {
     BOOST_TEST(text.find(word) != std::string::npos, word << " in " << text);
   }
 }
 
 BOOST_AUTO_TEST_CASE(hostile_names_stay_inside_the_store) {
-  const std::vector<std::string> names = {"..", "...", "a\\b", "__x", "zarr.json", "%2E", "caf\xE9", "new\nline", std::string(400, 'n'), "c"};
+  const std::vector<std::string> names = {
+      "..", "...", "a\\b", "__x", "zarr.json", "%2E", "caf\xE9", "new\nline", std::string(400, 'n'), "c"};
   conversion c;
   for (const std::string& n : names) {
     const handle space(H5Screate(H5S_SCALAR), "space");
@@ -65,7 +71,8 @@ BOOST_AUTO_TEST_CASE(hostile_names_stay_inside_the_store) {
     const std::string place = o.zarr_path.empty() ? o.path : o.zarr_path;
     BOOST_TEST(places.insert(place).second);
     BOOST_TEST(c.has(place.substr(1) + "/zarr.json"), place);
-    const auto inside = std::filesystem::weakly_canonical(c.store() + place).lexically_relative(std::filesystem::weakly_canonical(c.store()));
+    const auto inside =
+        std::filesystem::weakly_canonical(c.store() + place).lexically_relative(std::filesystem::weakly_canonical(c.store()));
     BOOST_TEST((!inside.empty() && *inside.begin() != ".."), place);
   }
   BOOST_TEST(places.size() == names.size());

@@ -34,7 +34,8 @@ constexpr std::array<std::uint64_t, 1> one_of_2{2};
 // What zarr-python 3.4 writes for uint8 data of 4 chunks of 2, "ab", nothing, nothing, "cd", in one shard.
 std::string by_zarr_python() {
   const std::string hex =
-      "6162636400000000000000000200000000000000ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff02000000000000000200000000000000dc6c85ef";
+      "6162636400000000000000000200000000000000ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff020000000000000002"
+      "00000000000000dc6c85ef";
   std::string out;
   for (std::size_t i = 0; i < hex.size(); i += 2) out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
   return out;
@@ -108,7 +109,8 @@ BOOST_AUTO_TEST_CASE(large_ranges_are_aligned_as_in_their_file) {
   BOOST_TEST(shard.overhead() == 902U + 4 * 16 + 4);
   const std::uint64_t all = 904 + 2 * chunk.size() + small.size();
   BOOST_TEST(shard.commit() == all + 4 * 16 + 4);
-  BOOST_TEST((read_file(f / "out/c/0").substr(0, all) == "ab" + std::string(902, '\0') + chunk + chunk + chunk.substr(0, small.size())));
+  BOOST_TEST(
+      (read_file(f / "out/c/0").substr(0, all) == "ab" + std::string(902, '\0') + chunk + chunk + chunk.substr(0, small.size())));
 }
 
 BOOST_AUTO_TEST_CASE(chunks_come_in_rising_order) {

@@ -6,12 +6,12 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <sys/resource.h>
-#include <sys/stat.h>
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
-#include <atomic>
 #include <map>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
 
 using namespace support;
@@ -40,7 +40,8 @@ std::size_t files_below(const std::string& path) {
   return files;
 }
 
-const std::string group = R"({"zarr_format": 3, "node_type": "group"})", plan = R"({"zarrbits": "1", "source": "in.h5", "options": {}})";
+const std::string group = R"({"zarr_format": 3, "node_type": "group"})",
+                  plan = R"({"zarrbits": "1", "source": "in.h5", "options": {}})";
 
 // One of several that share a plan.
 std::unique_ptr<sink> share(const std::string& target) {
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_a_sentence_and_leaves_nothing) {
   const file_descriptor source(::open((f / "source").c_str(), O_RDONLY));
   {
     const auto s = open(f / "out");
-    const struct rlimit small {1000, old.rlim_max};
+    const struct rlimit small { 1000, old.rlim_max };
     setrlimit(RLIMIT_FSIZE, &small);
     BOOST_CHECK_EXCEPTION(s->put("c/0", std::string(5000, 'x')), convert_error, says("too large"));
     BOOST_CHECK_EXCEPTION(s->put_range("c/0", source.get(), 0, 100000), convert_error, says("too large"));
@@ -323,11 +324,24 @@ BOOST_AUTO_TEST_CASE(many_threads_and_two_sinks_write_one_store) {
 
 BOOST_AUTO_TEST_CASE(no_key_leads_out_of_the_store) {
   folder f;
-  const std::string bad[] = {"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", "a/..", std::string("a\0b", 3), std::string(256, 'x'),
-                             "a/" + std::string(300, 'x'), [] {
-                               std::string deep = "a";
-                               for (int i = 0; i < 2048; ++i) deep += "/a";
-                               return deep;
+  const std::string bad[] = {"",
+                             "/",
+                             "/a",
+                             "a/",
+                             "a//b",
+                             ".",
+                             "..",
+                             "../a",
+                             "a/../b",
+                             "a/./b",
+                             "a/..",
+                             std::string("a\0b", 3),
+                             std::string(256, 'x'),
+                             "a/" + std::string(300, 'x'),
+                             [] {
+    std::string deep = "a";
+    for (int i = 0; i < 2048; ++i) deep += "/a";
+    return deep;
                              }()};
   for (const std::string target : {"out", "out.zip"}) {
     const auto s = open(f / target);
@@ -357,7 +371,8 @@ BOOST_AUTO_TEST_CASE(of_two_that_put_one_new_object_one_hears_so) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 50; ++i) times += (t % 2 ? first : second)->put_new("n/" + std::to_string(i), std::as_bytes(std::span("x", 1)));
+      for (int i = 0; i < 50; ++i)
+        times += (t % 2 ? first : second)->put_new("n/" + std::to_string(i), std::as_bytes(std::span("x", 1)));
     });
   }
   for (std::thread& t : threads) t.join();

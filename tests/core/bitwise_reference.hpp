@@ -29,7 +29,9 @@ inline void put(const zarrbits::detail::packing& p, std::uint64_t v, std::byte* 
   for (unsigned i = 0; i < p.size; ++i) out[big ? p.size - 1 - i : i] = static_cast<std::byte>(v >> (8 * i));
 }
 
-inline bool bit(const std::vector<std::byte>& bytes, std::size_t i) { return std::to_integer<unsigned>(bytes[i / 8]) >> (i % 8) & 1; }
+inline bool bit(const std::vector<std::byte>& bytes, std::size_t i) {
+  return std::to_integer<unsigned>(bytes[i / 8]) >> (i % 8) & 1;
+}
 
 // What the text says: bit i of the sequence is bit i % 8 of byte i / 8, the lowest kept bit of a component first.
 inline std::vector<std::byte> packed(const zarrbits::detail::packing& p, const std::byte* in, std::size_t n) {
@@ -60,8 +62,8 @@ inline std::uint64_t unpacked(const zarrbits::detail::packing& p, const std::vec
 
 inline std::string describe(const zarrbits::detail::packing& p, std::size_t n) {
   return std::to_string(n) + " components of " + std::to_string(p.size) + " bytes, bits " + std::to_string(p.first_bit) + " + " +
-         std::to_string(p.bits) + " of " + std::to_string(p.type_bits) + (p.is_signed ? ", signed" : "") + (p.swap_memory ? ", swapped" : "") +
-         (p.zero_above ? ", zeros above" : "");
+         std::to_string(p.bits) + " of " + std::to_string(p.type_bits) + (p.is_signed ? ", signed" : "") +
+         (p.swap_memory ? ", swapped" : "") + (p.zero_above ? ", zeros above" : "");
 }
 
 #endif

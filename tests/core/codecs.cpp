@@ -43,6 +43,7 @@ struct row {
 };
 
 // The table of data types, typed in from the specification and not from the code.
+// clang-format off
 const row rows[] = {
     {"bool", 1, 1, 1, false}, {"int2", 2, 1, 1, true}, {"int4", 4, 1, 1, true}, {"uint2", 2, 1, 1, false}, {"uint4", 4, 1, 1, false},
     {"int8", 8, 1, 1, true}, {"int16", 16, 1, 2, true}, {"int32", 32, 1, 4, true}, {"int64", 64, 1, 8, true},
@@ -55,6 +56,7 @@ const row rows[] = {
     {"complex_float4_e2m1fn", 4, 2, 1, false}, {"complex_float8_e5m2", 8, 2, 1, false}, {"complex_float32", 32, 2, 4, false}, {"complex_float64", 64, 2, 8, false},
     {"numpy.datetime64", 64, 1, 8, true}, {"numpy.timedelta64", 64, 1, 8, true},
 };
+// clang-format on
 
 }  // namespace
 
@@ -101,21 +103,31 @@ BOOST_AUTO_TEST_CASE(a_data_type_is_the_same_however_it_is_spelled_and_no_other_
   types.back().push_back("r016");
   for (const char* name : {"raw_bytes", "null_terminated_bytes", "fixed_length_utf32"})
     for (const char* length : {"4", "8"}) {
-      const std::string n = std::string(R"("name":")") + name + '"', c = std::string(R"("configuration":{"length_bytes":)") + length + "}";
-      types.push_back({"{" + n + "," + c + "}", "{" + c + "," + n + "}", " { " + c + " ,\t" + n + R"(, "must_understand" : true})"});
+      const std::string n = std::string(R"("name":")") + name + '"',
+                        c = std::string(R"("configuration":{"length_bytes":)") + length + "}";
+      types.push_back(
+          {"{" + n + "," + c + "}", "{" + c + "," + n + "}", " { " + c + " ,\t" + n + R"(, "must_understand" : true})"});
     }
   for (const char* name : {"numpy.datetime64", "numpy.timedelta64"})
     for (const char* unit : {"us", "ns"})
       for (const char* scale : {"1", "10"}) {
-        const std::string n = std::string(R"("name":")") + name + '"', u = std::string(R"("unit":")") + unit + '"', s = std::string(R"("scale_factor":)") + scale;
-        types.push_back({"{" + n + R"(,"configuration":{)" + u + "," + s + "}}", R"({"configuration":{)" + s + "," + u + "}," + n + "}"});
+        const std::string n = std::string(R"("name":")") + name + '"', u = std::string(R"("unit":")") + unit + '"',
+                          s = std::string(R"("scale_factor":)") + scale;
+        types.push_back(
+            {"{" + n + R"(,"configuration":{)" + u + "," + s + "}}", R"({"configuration":{)" + s + "," + u + "}," + n + "}"});
         if (std::string(unit) == "us")
-          for (const char* micro : {"\u03bcs", "\\u03bcs"}) types.back().push_back("{" + n + R"(,"configuration":{"unit":")" + micro + R"(",)" + s + "}}");
+          for (const char* micro : {"\u03bcs", "\\u03bcs"})
+            types.back().push_back("{" + n + R"(,"configuration":{"unit":")" + micro + R"(",)" + s + "}}");
       }
-  const auto structure = [](const std::string& fields) { return R"({"name":"struct","configuration":{"fields":[)" + fields + "]}}"; };
+  const auto structure = [](const std::string& fields) {
+    return R"({"name":"struct","configuration":{"fields":[)" + fields + "]}}";
+  };
   const std::string a = R"({"name":"a","data_type":"int8"})", b = R"({"name":"b","data_type":"complex64"})";
-  types.push_back({structure(a + "," + b), structure(R"({"data_type":{"name":"int8"},"name":"a"},{"name":"b","data_type":"complex_float32"})"),
-                   structure(R"({"name":"a","data_type":{"name":"int8","configuration":{}}}, {"name":"b","data_type":{"name":"complex64"}})")});
+  types.push_back(
+      {structure(a + "," + b),
+       structure(R"({"data_type":{"name":"int8"},"name":"a"},{"name":"b","data_type":"complex_float32"})"),
+       structure(
+           R"({"name":"a","data_type":{"name":"int8","configuration":{}}}, {"name":"b","data_type":{"name":"complex64"}})")});
   types.push_back({structure(b + "," + a)});
   types.push_back({structure(a + R"(,{"name":"c","data_type":"complex64"})")});
   types.push_back({structure(a + R"(,{"name":"b","data_type":"float64"})")});
@@ -140,12 +152,14 @@ BOOST_AUTO_TEST_CASE(a_data_type_is_the_same_however_it_is_spelled_and_no_other_
 BOOST_AUTO_TEST_CASE(data_types_that_do_not_exist_are_refused_with_a_sentence) {
   std::string deep = R"("int8")";
   for (int i = 0; i < 5000; ++i) deep = R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":)" + deep + "}]}}";
-  for (const std::string& t : {std::string(""), std::string("uint12"), std::string("r0"), std::string("r7"), std::string("r99999999999999999999"), std::string("string"),
-                               std::string("struct"), std::string("{"), std::string("[]"), std::string("{}"), std::string(R"({"name":3})"),
-                               std::string(R"({"name":"int8","extra":1})"), std::string(R"({"name":"struct","configuration":{"fields":[]}})"),
-                               std::string(R"({"name":"fixed_length_utf32","configuration":{"length_bytes":3}})"),
-                               std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":-1}})"),
-                               std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":1e30}})"), std::string("\xff\xfe"), deep}) {
+  for (const std::string& t :
+       {std::string(""), std::string("uint12"), std::string("r0"), std::string("r7"), std::string("r99999999999999999999"),
+        std::string("string"), std::string("struct"), std::string("{"), std::string("[]"), std::string("{}"),
+        std::string(R"({"name":3})"), std::string(R"({"name":"int8","extra":1})"),
+        std::string(R"({"name":"struct","configuration":{"fields":[]}})"),
+        std::string(R"({"name":"fixed_length_utf32","configuration":{"length_bytes":3}})"),
+        std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":-1}})"),
+        std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":1e30}})"), std::string("\xff\xfe"), deep}) {
     const std::string what = refusal(errc::invalid_data_type, [&] { zarrbits::data_type made(t); });
     BOOST_TEST(what.size() > 20u, t);
     BOOST_TEST(what.size() < 400u, what);
@@ -153,9 +167,15 @@ BOOST_AUTO_TEST_CASE(data_types_that_do_not_exist_are_refused_with_a_sentence) {
 }
 
 BOOST_AUTO_TEST_CASE(json_that_nests_too_deep_or_says_a_thing_twice_is_refused_with_a_sentence) {
-  const auto says = [](const std::string& what, const char* words) { BOOST_TEST(what.find(words) != std::string::npos, what + " -- does not say " + words); };
-  const auto codec = [](errc code, const std::string& json) { return refusal(code, [&] { zarrbits::parse_codec(json, "uint16"); }); };
-  const auto type = [](const std::string& json) { return refusal(errc::invalid_data_type, [&] { zarrbits::data_type made(json); }); };
+  const auto says = [](const std::string& what, const char* words) {
+    BOOST_TEST(what.find(words) != std::string::npos, what + " -- does not say " + words);
+  };
+  const auto codec = [](errc code, const std::string& json) {
+    return refusal(code, [&] { zarrbits::parse_codec(json, "uint16"); });
+  };
+  const auto type = [](const std::string& json) {
+    return refusal(errc::invalid_data_type, [&] { zarrbits::data_type made(json); });
+  };
   for (const std::size_t depth : {129u, 50'000u, 1'000'000u}) {
     const std::string lists = std::string(depth, '[') + std::string(depth, ']');
     std::string objects;
@@ -168,19 +188,27 @@ BOOST_AUTO_TEST_CASE(json_that_nests_too_deep_or_says_a_thing_twice_is_refused_w
     }
   }
   // brackets in a text are not nesting
-  BOOST_TEST(zarrbits::data_type(R"({"name":"struct","configuration":{"fields":[{"name":")" + std::string(200, '[') + R"(","data_type":"int8"}]}})").element_size() == 1u);
+  BOOST_TEST(zarrbits::data_type(R"({"name":"struct","configuration":{"fields":[{"name":")" + std::string(200, '[') +
+                                 R"(","data_type":"int8"}]}})")
+                 .element_size() == 1u);
 
-  says(codec(errc::invalid_codec, R"({"name":"packbits","configuration":{"last_bit":11,"last_bit":3}})"), "\"last_bit\" is given twice");
+  says(codec(errc::invalid_codec, R"({"name":"packbits","configuration":{"last_bit":11,"last_bit":3}})"),
+       "\"last_bit\" is given twice");
   says(codec(errc::invalid_codec, R"({"name":"packbits","name":"bytes"})"), "\"name\" is given twice");
   says(type(R"({"name":"raw_bytes","configuration":{"length_bytes":4,"length_bytes":8}})"), "\"length_bytes\" is given twice");
-  says(type(R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int8"},{"name":"a","data_type":"int16"}]}})"), "two fields have the name \"a\"");
+  says(type(R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int8"},{"name":"a","data_type":"int16"}]}})"),
+       "two fields have the name \"a\"");
 
-  const auto time = [](const char* configuration) { return std::string(R"({"name":"numpy.datetime64","configuration":)") + configuration + "}"; };
-  for (const char* right : {R"({"unit":"ns","scale_factor":1})", R"({"unit":"generic","scale_factor":2147483647})", R"({"scale_factor":10,"unit":"\u03bcs"})"})
+  const auto time = [](const char* configuration) {
+    return std::string(R"({"name":"numpy.datetime64","configuration":)") + configuration + "}";
+  };
+  for (const char* right : {R"({"unit":"ns","scale_factor":1})", R"({"unit":"generic","scale_factor":2147483647})",
+                            R"({"scale_factor":10,"unit":"\u03bcs"})"})
     BOOST_TEST(zarrbits::data_type(time(right)).element_size() == 8u);
   says(type(time(R"({"unit":"parsec","scale_factor":1})")), "\"unit\"");
   says(type(time(R"({"scale_factor":1})")), "\"unit\"");
-  for (const char* scale : {"-1", "0", "2147483648", "1.5", "\"1\""}) says(type(time((R"({"unit":"s","scale_factor":)" + std::string(scale) + "}").c_str())), "\"scale_factor\"");
+  for (const char* scale : {"-1", "0", "2147483648", "1.5", "\"1\""})
+    says(type(time((R"({"unit":"s","scale_factor":)" + std::string(scale) + "}").c_str())), "\"scale_factor\"");
   says(type(time(R"({"unit":"s","scale_factor":1,"zone":"UTC"})")), "\"zone\"");
 
   says(type("r34359738360"), "too large");
@@ -202,9 +230,11 @@ BOOST_AUTO_TEST_CASE(codecs_are_written_as_objects_without_defaults) {
   BOOST_TEST(zarrbits::bytes("uint16").json() == R"({"name":"bytes","configuration":{"endian":"little"}})");
   BOOST_TEST(zarrbits::packbits("bool").json() == R"({"name":"packbits"})");
   BOOST_TEST(zarrbits::packbits("uint16", {.last_bit = 11}).json() == R"({"name":"packbits","configuration":{"last_bit":11}})");
-  const auto c = zarrbits::packbits("uint16", {.padding_encoding = zarrbits::padding::first_byte, .first_bit = 2, .last_bit = 15});
+  const auto c =
+      zarrbits::packbits("uint16", {.padding_encoding = zarrbits::padding::first_byte, .first_bit = 2, .last_bit = 15});
   BOOST_TEST(c.json() == R"({"name":"packbits","configuration":{"padding_encoding":"first_byte","first_bit":2}})");
-  BOOST_TEST(c.json(zarrbits::spelling::older) == R"({"name":"packbits","configuration":{"padding_encoding":"start_byte","first_bit":2}})");
+  BOOST_TEST(c.json(zarrbits::spelling::older) ==
+             R"({"name":"packbits","configuration":{"padding_encoding":"start_byte","first_bit":2}})");
   BOOST_TEST(zarrbits::numcodecs_packbits().json() == R"({"name":"numcodecs.packbits","configuration":{}})");
 }
 
@@ -214,8 +244,10 @@ BOOST_AUTO_TEST_CASE(bare_names_aliases_and_both_spellings_are_read) {
   BOOST_TEST(zarrbits::parse_codec("endian", "uint8").name() == "bytes");
   BOOST_TEST(zarrbits::parse_codec(R"({"name":"endian","configuration":{"endian":"big"}})", "uint16").json() ==
              R"({"name":"bytes","configuration":{"endian":"big"}})");
-  BOOST_TEST(zarrbits::parse_codec(R"({"name":"packbits","configuration":{"padding_encoding":"end_byte","start_bit":1,"end_bit":3,"first_bit":1}})", "uint8").json() ==
-             R"({"name":"packbits","configuration":{"padding_encoding":"last_byte","first_bit":1,"last_bit":3}})");
+  BOOST_TEST(zarrbits::parse_codec(
+                 R"({"name":"packbits","configuration":{"padding_encoding":"end_byte","start_bit":1,"end_bit":3,"first_bit":1}})",
+                 "uint8")
+                 .json() == R"({"name":"packbits","configuration":{"padding_encoding":"last_byte","first_bit":1,"last_bit":3}})");
   BOOST_TEST(zarrbits::parse_codec("bytes", "uint16", {.assume_little_endian = true}).json() ==
              R"({"name":"bytes","configuration":{"endian":"little"}})");
 }
@@ -224,20 +256,25 @@ BOOST_AUTO_TEST_CASE(wrong_configurations_name_key_value_type_and_what_is_right)
   const auto says = [](const std::string& what, std::initializer_list<const char*> words) {
     for (const char* w : words) BOOST_TEST(what.find(w) != std::string::npos, what + " -- does not say " + w);
   };
-  says(refusal(errc::invalid_configuration, [] { zarrbits::packbits("uint16", {.last_bit = 16}); }), {"last_bit", "16", "uint16", "0 to 15"});
-  says(refusal(errc::invalid_configuration, [] { zarrbits::packbits("uint8", {.first_bit = 4, .last_bit = 3}); }), {"last_bit", "first_bit", "3", "4"});
+  says(refusal(errc::invalid_configuration, [] { zarrbits::packbits("uint16", {.last_bit = 16}); }),
+       {"last_bit", "16", "uint16", "0 to 15"});
+  says(refusal(errc::invalid_configuration, [] { zarrbits::packbits("uint8", {.first_bit = 4, .last_bit = 3}); }),
+       {"last_bit", "first_bit", "3", "4"});
   says(refusal(errc::unsupported_data_type, [] { zarrbits::packbits("r16"); }), {"r16", "bytes"});
   says(refusal(errc::unsupported_data_type, [] { zarrbits::numcodecs_packbits("uint8"); }), {"uint8", "bool"});
   says(refusal(errc::invalid_configuration, [] { zarrbits::bytes("int32", {.endian = {}}); }), {"endian", "int32", "little"});
   says(refusal(errc::invalid_codec, [] { zarrbits::parse_codec("gzip", "uint8"); }), {"gzip", "packbits"});
-  says(refusal(errc::invalid_codec, [] { zarrbits::parse_codec(R"({"name":"bytes","must_understand":false})", "uint8"); }), {"must_understand"});
+  says(refusal(errc::invalid_codec, [] { zarrbits::parse_codec(R"({"name":"bytes","must_understand":false})", "uint8"); }),
+       {"must_understand"});
   refusal(errc::invalid_codec, [] { zarrbits::parse_codec("", "uint8"); });
   refusal(errc::invalid_codec, [] { zarrbits::parse_codec("{", "uint8"); });
   refusal(errc::invalid_codec, [] { zarrbits::parse_codec("[]", "uint8"); });
   refusal(errc::invalid_codec, [] { zarrbits::parse_codec("\xff", "uint8"); });
   refusal(errc::invalid_configuration, [] { zarrbits::parse_codec(R"({"name":"bytes","configuration":[]})", "uint8"); });
-  refusal(errc::invalid_configuration, [] { zarrbits::parse_codec(R"({"name":"numcodecs.packbits","configuration":{"a":1}})", "bool"); });
-  refusal(errc::invalid_configuration, [] { zarrbits::parse_codec(R"({"name":"packbits","configuration":{"last_bit":11.0}})", "uint16"); });
+  refusal(errc::invalid_configuration,
+          [] { zarrbits::parse_codec(R"({"name":"numcodecs.packbits","configuration":{"a":1}})", "bool"); });
+  refusal(errc::invalid_configuration,
+          [] { zarrbits::parse_codec(R"({"name":"packbits","configuration":{"last_bit":11.0}})", "uint16"); });
 }
 
 BOOST_AUTO_TEST_CASE(sizes_are_exact_and_never_overflow) {
@@ -273,8 +310,8 @@ BOOST_AUTO_TEST_CASE(buffers_of_the_wrong_size_are_refused) {
   BOOST_TEST(zarrbits::encode_chunk(c, in, large).size == 8u);
   BOOST_TEST(zarrbits::encode_chunk(c, odd, large).failure.code == errc::truncated);
   BOOST_TEST(zarrbits::decode_chunk(c, right, odd).failure.code == errc::partial_element);
-  BOOST_TEST(c.explain(zarrbits::decode_chunk(c, right, std::span(odd).first(3)).failure).find("has 3 bytes, which is no whole number of uint16 elements of 2 bytes") !=
-             std::string::npos);
+  BOOST_TEST(c.explain(zarrbits::decode_chunk(c, right, std::span(odd).first(3)).failure)
+                 .find("has 3 bytes, which is no whole number of uint16 elements of 2 bytes") != std::string::npos);
   BOOST_TEST(c.explain(zarrbits::encode_chunk(c, in, small).failure).find("has to hold 8 bytes") != std::string::npos);
   BOOST_TEST(zarrbits::decode_chunk(c, small, in).failure.code == errc::truncated);
   BOOST_TEST(zarrbits::decode_chunk(c, large, in).failure.code == errc::trailing_data);
@@ -307,7 +344,8 @@ BOOST_AUTO_TEST_CASE(one_codec_serves_many_threads_at_once) {
       bool good = true;
       for (int round = 0; round < 50 && good; ++round) {
         const zarrbits::codec mine = c;  // NOLINT: each thread has a copy, made and destroyed beside the others
-        good = mine.json() == c.json() && zarrbits::encode_chunk(mine, values, encoded) && zarrbits::decode_chunk(mine, encoded, back) && back == values;
+        good = mine.json() == c.json() && zarrbits::encode_chunk(mine, values, encoded) &&
+               zarrbits::decode_chunk(mine, encoded, back) && back == values;
       }
       right[t] = good;
     });
@@ -339,11 +377,12 @@ BOOST_AUTO_TEST_CASE(copies_of_a_codec_share_its_state_and_what_was_moved_from_i
 
 BOOST_AUTO_TEST_CASE(the_numbers_of_errors_stay_what_they_are) {
   const std::pair<errc, int> numbers[] = {
-      {errc::invalid_data_type, 1}, {errc::invalid_codec, 2}, {errc::invalid_configuration, 3}, {errc::unsupported_data_type, 4},
-      {errc::element_count_required, 5}, {errc::size_overflow, 6}, {errc::value_does_not_fit, 7}, {errc::invalid_bool, 8},
-      {errc::truncated, 9}, {errc::trailing_data, 10}, {errc::invalid_padding_count, 11}, {errc::nonzero_padding, 12},
-      {errc::element_count_mismatch, 13}, {errc::buffer_too_small, 14}, {errc::invalid_range, 15}, {errc::partial_element, 16},
-      {errc::element_size_mismatch, 17}};
+      {errc::invalid_data_type, 1},       {errc::invalid_codec, 2},          {errc::invalid_configuration, 3},
+      {errc::unsupported_data_type, 4},   {errc::element_count_required, 5}, {errc::size_overflow, 6},
+      {errc::value_does_not_fit, 7},      {errc::invalid_bool, 8},           {errc::truncated, 9},
+      {errc::trailing_data, 10},          {errc::invalid_padding_count, 11}, {errc::nonzero_padding, 12},
+      {errc::element_count_mismatch, 13}, {errc::buffer_too_small, 14},      {errc::invalid_range, 15},
+      {errc::partial_element, 16},        {errc::element_size_mismatch, 17}};
   for (const auto& [code, number] : numbers) {
     BOOST_TEST(static_cast<int>(code) == number);
     BOOST_TEST(zarrbits::error_category().message(number) != "unknown error", number);

@@ -2,9 +2,9 @@
 //
 // All golden vectors through the chunk functions, on every table of kernels.
 //
+#include "tests/support/golden.hpp"
 #include "core/codec_state.hpp"
 #include "core/kernels/kernels.hpp"
-#include "tests/support/golden.hpp"
 #include "tests/support/guarded_buffer.hpp"
 #include "tests/support/kernel_tables.hpp"
 
@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(any_range_of_elements_decodes_to_the_same_values_and_touche
       const auto r = zarrbits::decode_range(c, v.elements, whole, {first, count}, out);
       BOOST_REQUIRE_MESSAGE(r, v.name() + ": " + c.explain(r.failure));
       const auto from = all.begin() + static_cast<std::ptrdiff_t>(first * c.element_size());
-      BOOST_TEST(std::equal(out.begin(), out.end(), from), v.name() + " elements " + std::to_string(first) + " + " + std::to_string(count));
+      BOOST_TEST(std::equal(out.begin(), out.end(), from),
+                 v.name() + " elements " + std::to_string(first) + " + " + std::to_string(count));
     }
   }
 }

@@ -34,9 +34,11 @@ BOOST_AUTO_TEST_CASE(in_a_process_with_another_name, *boost::unit_test::disabled
 }
 
 BOOST_AUTO_TEST_CASE(the_environment_variable_forces_a_table_and_a_wrong_name_is_an_error_with_the_names) {
-  const std::string self = std::string(ZARRBITS_TEST_EMULATOR " '") + boost::unit_test::framework::master_test_suite().argv[0] + "'";
+  const std::string self =
+      std::string(ZARRBITS_TEST_EMULATOR " '") + boost::unit_test::framework::master_test_suite().argv[0] + "'";
   const auto run = [&](const std::string& value, const std::string& test) {
-    return std::system(("ZARRBITS_KERNELS=" + value + " " + self + " --run_test=" + test + " --log_level=error --report_level=no >&2").c_str());
+    return std::system(
+        ("ZARRBITS_KERNELS=" + value + " " + self + " --run_test=" + test + " --log_level=error --report_level=no >&2").c_str());
   };
   for (const kernel_table* k : all_kernels()) BOOST_TEST(run(k->name, "in_a_process_with_the_name_of_a_table") == 0);
   BOOST_TEST(run("fastest", "in_a_process_with_another_name") == 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Conformance of the kernels: the portable table against a reference that goes bit by bit, every other table that this CPU can run (or the one that
-// ZARRBITS_KERNELS names) against both, for every size, number of bits, first bit and sign, between guard pages, at any offset, with any number of components.
+// Conformance of the kernels: the portable table against a reference that goes bit by bit, every other table that this CPU can
+// run (or the one that ZARRBITS_KERNELS names) against both, for every size, number of bits, first bit and sign, between guard
+// pages, at any offset, with any number of components.
 //
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
@@ -36,13 +37,16 @@ void round_trip(const kernel_table& k, const packing& p, std::size_t n, bool at_
   const auto again = at_back ? again_memory.back(n * p.size) : again_memory.front(n * p.size);
   std::vector<std::byte> bits(size);
   for (auto& b : bits) b = static_cast<std::byte>(random_bits());
-  for (std::size_t i = n * p.bits; i < size * 8; ++i) bits[i / 8] &= static_cast<std::byte>(~(1u << (p.msb_first ? 7 - i % 8 : i % 8)));
+  for (std::size_t i = n * p.bits; i < size * 8; ++i)
+    bits[i / 8] &= static_cast<std::byte>(~(1u << (p.msb_first ? 7 - i % 8 : i % 8)));
   for (std::size_t i = 0; i < n; ++i) put(p, unpacked(p, bits, i), in.data() + i * p.size);
   const std::vector<std::byte> wanted = packed(p, in.data(), n);
 
   std::memset(out.data(), 0xa5, out.size());
-  BOOST_REQUIRE_MESSAGE(encode_components(k, p, in.data(), out.data(), n) == n, std::string(k.name) + ": refused " + describe(p, n));
-  BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin(), wanted.end()), std::string(k.name) + ": encode " + describe(p, n));
+  BOOST_REQUIRE_MESSAGE(encode_components(k, p, in.data(), out.data(), n) == n,
+                        std::string(k.name) + ": refused " + describe(p, n));
+  BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin(), wanted.end()),
+                        std::string(k.name) + ": encode " + describe(p, n));
   BOOST_REQUIRE(first_refused(k, p, in.data(), n) == n);
 
   std::memset(again.data(), 0x5a, again.size());
@@ -52,7 +56,8 @@ void round_trip(const kernel_table& k, const packing& p, std::size_t n, bool at_
   // in place: the packed bytes overwrite what has been read
   std::copy(in.begin(), in.end(), again.begin());
   encode_components(k, p, again.data(), again.data(), n);
-  BOOST_REQUIRE_MESSAGE(std::equal(wanted.begin(), wanted.end(), again.begin()), std::string(k.name) + ": encode in place " + describe(p, n));
+  BOOST_REQUIRE_MESSAGE(std::equal(wanted.begin(), wanted.end(), again.begin()),
+                        std::string(k.name) + ": encode in place " + describe(p, n));
 }
 
 template <class Use>
@@ -78,7 +83,8 @@ BOOST_AUTO_TEST_CASE(every_width_first_bit_and_sign_agrees_with_the_bitwise_refe
   for (const kernel_table* k : tables_to_test())
     each_packing([&](const packing& p) {
       ++packings;
-      for (const std::size_t n : {std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{17}, 1 + static_cast<std::size_t>(random_bits() % 90)})
+      for (const std::size_t n :
+           {std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{17}, 1 + static_cast<std::size_t>(random_bits() % 90)})
         round_trip(*k, p, n, n % 2);
     });
   BOOST_TEST(packings == tables_to_test().size() * 2 * (36 + 136 + 528 + 2080));
@@ -103,7 +109,8 @@ BOOST_AUTO_TEST_CASE(few_bits_of_many_wide_components_agree_with_the_bitwise_ref
       for (const std::size_t where : {std::size_t{4095}, std::size_t{4096}, n - 1}) {
         const unsigned lost = p.first_bit > 0 ? p.first_bit - 1u : 8u * p.size - 1;
         put(p, std::uint64_t{1} << lost, in.data() + where * p.size);
-        BOOST_REQUIRE_MESSAGE(encode_components(*k, p, in.data(), out.data(), n) == where, std::string(k->name) + ": " + describe(p, n));
+        BOOST_REQUIRE_MESSAGE(encode_components(*k, p, in.data(), out.data(), n) == where,
+                              std::string(k->name) + ": " + describe(p, n));
         put(p, 0, in.data() + where * p.size);
       }
     });
@@ -136,11 +143,13 @@ BOOST_AUTO_TEST_CASE(every_number_of_components_stays_within_its_memory) {
           std::vector<std::byte> wanted(encoded), again(n * size);
           encode_components(portable_kernels, p, in.data(), wanted.data(), n);
           BOOST_REQUIRE(encode_components(*k, p, in.data(), out.data(), n) == n);
-          BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin()), std::string(k->name) + ": encode " + describe(p, n));
+          BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin()),
+                                std::string(k->name) + ": encode " + describe(p, n));
           std::copy(in.begin(), in.end(), again.begin());
           std::fill(in.begin(), in.end(), std::byte{0x5a});
           decode_components(*k, p, out.data(), in.data(), n);
-          BOOST_REQUIRE_MESSAGE(std::equal(in.begin(), in.end(), again.begin()), std::string(k->name) + ": decode " + describe(p, n));
+          BOOST_REQUIRE_MESSAGE(std::equal(in.begin(), in.end(), again.begin()),
+                                std::string(k->name) + ": decode " + describe(p, n));
         }
 }
 
@@ -161,7 +170,8 @@ BOOST_AUTO_TEST_CASE(every_packing_is_the_same_at_any_offset_of_both_pointers_an
       std::copy(in.begin(), in.end(), place.begin());
       std::vector<std::byte> wanted(encoded);
       encode_components(portable_kernels, p, in.data(), wanted.data(), n);
-      const std::string what = std::string(k->name) + ": " + describe(p, n) + " from " + std::to_string(from) + " to " + std::to_string(to);
+      const std::string what =
+          std::string(k->name) + ": " + describe(p, n) + " from " + std::to_string(from) + " to " + std::to_string(to);
       BOOST_REQUIRE_MESSAGE(encode_components(*k, p, in.data(), out.data(), n) == n, what);
       BOOST_REQUIRE_MESSAGE(std::equal(out.begin(), out.end(), wanted.begin()) && out_memory.intact(), what);
       BOOST_REQUIRE_MESSAGE(encode_components(*k, p, place.data(), place.data(), n) == n, what);
@@ -195,8 +205,9 @@ BOOST_AUTO_TEST_CASE(a_loss_is_found_at_every_position_and_what_comes_before_it_
             if (bit >= p.first_bit) bit += bits;
             std::byte* component = in.data() + at * size;
             put(p, number(p, component) ^ std::uint64_t{1} << bit, component);
-            BOOST_REQUIRE_MESSAGE(encode_components(*k, p, in.data(), out.data(), n) == at,
-                                  std::string(k->name) + ": " + describe(p, n) + ", bit " + std::to_string(bit) + " of " + std::to_string(at));
+            BOOST_REQUIRE_MESSAGE(
+                encode_components(*k, p, in.data(), out.data(), n) == at,
+                std::string(k->name) + ": " + describe(p, n) + ", bit " + std::to_string(bit) + " of " + std::to_string(at));
             const std::size_t whole = at * bits / 8;
             encode_components(portable_kernels, p, in.data(), wanted.data(), at);
             BOOST_REQUIRE(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(whole), wanted.begin()));
@@ -278,12 +289,10 @@ BOOST_AUTO_TEST_CASE(the_first_value_that_would_lose_bits_is_found_wherever_it_i
       // one dropped bit that disagrees: below the field, or above it
       const std::size_t where = random_bits() % n;
       std::uint64_t value = 0;
-      if (p.first_bit > 0 && random_bits() % 2)
-        value = std::uint64_t{1} << random_bits() % p.first_bit;
+      if (p.first_bit > 0 && random_bits() % 2) value = std::uint64_t{1} << random_bits() % p.first_bit;
       else if (p.first_bit + p.bits < 8u * p.size)
         value = std::uint64_t{1} << (p.first_bit + p.bits + random_bits() % (8u * p.size - p.first_bit - p.bits));
-      else
-        value = std::uint64_t{1} << random_bits() % p.first_bit;
+      else value = std::uint64_t{1} << random_bits() % p.first_bit;
       put(p, value, in.data() + where * p.size);
       for (std::size_t i = where + 1; i < n; ++i) put(p, ~std::uint64_t{0}, in.data() + i * p.size);
       BOOST_REQUIRE_MESSAGE(first_refused(*k, p, in.data(), n) == where, describe(p, n));
@@ -321,7 +330,8 @@ BOOST_AUTO_TEST_CASE(swaps_of_more_than_caches_hold_reverse_each_component) {
       out.back() = 0;
       k->swap[2](reinterpret_cast<const std::byte*>(in.data()), to, in.size());
       const std::byte* const behind = to + 4 * in.size();
-      bool right = std::all_of(behind, reinterpret_cast<const std::byte*>(out.data() + out.size()), [](std::byte b) { return b == std::byte{0}; });
+      bool right = std::all_of(behind, reinterpret_cast<const std::byte*>(out.data() + out.size()),
+                               [](std::byte b) { return b == std::byte{0}; });
       for (std::size_t i = 0; i < in.size(); ++i) {
         std::uint32_t v = 0;
         std::memcpy(&v, to + 4 * i, 4);
@@ -343,7 +353,8 @@ BOOST_AUTO_TEST_CASE(bytes_of_fewer_bits_get_their_sign_or_zeros_above_in_place_
           const auto out = n % 2 ? encoded_memory.back(n) : encoded_memory.front(n);
           std::vector<std::byte> wanted(n);
           for (std::size_t i = 0; i < n; ++i) {
-            const unsigned v = i % 3 == 0 ? 0 : static_cast<std::uint8_t>(random_bits()), sign = 1u << (p.bits - 1), kept = v % (2 * sign);
+            const unsigned v = i % 3 == 0 ? 0 : static_cast<std::uint8_t>(random_bits()), sign = 1u << (p.bits - 1),
+                           kept = v % (2 * sign);
             in[i] = static_cast<std::byte>(v);
             wanted[i] = static_cast<std::byte>(p.is_bool ? v != 0 : p.is_signed && kept >= sign ? kept + 256 - 2 * sign : kept);
           }
@@ -380,9 +391,9 @@ BOOST_AUTO_TEST_CASE(every_table_of_this_build_is_tested_or_says_that_it_is_not)
       }
       // others may have some of the portable ones
       std::cout << name << ": " << functions(*k) - (k == &portable_kernels ? 0 : functions_of_both(*k, portable_kernels))
-                << " kernels tested on a " << (std::endian::native == std::endian::big ? "big" : "little") << "-endian host" << std::endl;
-    } else
-      std::cerr << "SKIPPED: " << name << " kernels: this CPU cannot run them, NOTHING here has tested them\n";
+                << " kernels tested on a " << (std::endian::native == std::endian::big ? "big" : "little") << "-endian host"
+                << std::endl;
+    } else std::cerr << "SKIPPED: " << name << " kernels: this CPU cannot run them, NOTHING here has tested them\n";
   BOOST_TEST(kernels_by_name("") == nullptr);
   BOOST_TEST(kernels_by_name("fastest") == nullptr);
 }

@@ -95,15 +95,18 @@ auto up_to(std::size_t n) {
 
 void expect(const outcome& r, const bytes& wanted, bool refused, const std::string& name) {
   BOOST_TEST(bool(r.error) == refused, name + ": " + r.error.message());
-  if (!refused) BOOST_REQUIRE_MESSAGE(r.out == wanted, name + ": " + golden::to_hex(r.out) + " where " + golden::to_hex(wanted) + " is right");
+  if (!refused)
+    BOOST_REQUIRE_MESSAGE(r.out == wanted,
+                          name + ": " + golden::to_hex(r.out) + " where " + golden::to_hex(wanted) + " is right");
 }
 
 template <class Transform>
 void at_all_kinds_of_cuts(const Transform& t, const bytes& in, const bytes& wanted, bool refused, const std::string& name) {
   const outcome whole = drive(t, in, always(in.size() + 1), always(4096));
   expect(whole, wanted, refused, name);
-  for (const auto& r : {drive(t, in, always(1), always(1)), drive(t, in, up_to(9), up_to(5)), drive(t, in, up_to(100), up_to(100)),
-                        drive(t, in, always(3), always(4096)), drive(t, in, always(4096), always(3))}) {
+  for (const auto& r :
+       {drive(t, in, always(1), always(1)), drive(t, in, up_to(9), up_to(5)), drive(t, in, up_to(100), up_to(100)),
+        drive(t, in, always(3), always(4096)), drive(t, in, always(4096), always(3))}) {
     expect(r, wanted, refused, name);
     BOOST_TEST(r.error == whole.error, name);
     BOOST_TEST(r.failure.element == whole.failure.element, name);
@@ -119,10 +122,12 @@ BOOST_AUTO_TEST_CASE(every_vector_streams_at_any_cut_to_the_same_bytes_or_the_sa
     if (v.stage == "configure") continue;
     const zarrbits::codec c = v.make();
     const bool refused = !v.error.empty();
-    if (v.encodes()) at_all_kinds_of_cuts(zarrbits::encoder(c, v.elements), *v.decoded, v.encoded.value_or(bytes{}), refused, v.name());
+    if (v.encodes())
+      at_all_kinds_of_cuts(zarrbits::encoder(c, v.elements), *v.decoded, v.encoded.value_or(bytes{}), refused, v.name());
     if (v.encodes() && !c.needs_element_count())
       at_all_kinds_of_cuts(zarrbits::encoder(c), *v.decoded, v.encoded.value_or(bytes{}), refused, v.name());
-    if (v.decodes()) at_all_kinds_of_cuts(zarrbits::decoder(c, v.elements), *v.encoded, v.decoded.value_or(bytes{}), refused, v.name());
+    if (v.decodes())
+      at_all_kinds_of_cuts(zarrbits::decoder(c, v.elements), *v.encoded, v.decoded.value_or(bytes{}), refused, v.name());
     ++n;
   }
   BOOST_TEST(n >= 4000u);
@@ -141,14 +146,17 @@ BOOST_AUTO_TEST_CASE(a_count_byte_makes_the_element_count_unnecessary_for_decodi
       BOOST_REQUIRE(r.out.size() >= v.decoded->size() && r.out.size() <= v.decoded->size() + 7 * c.element_size());
       BOOST_REQUIRE_MESSAGE(std::equal(v.decoded->begin(), v.decoded->end(), r.out.begin()), v.name());
       // a vector of decoding alone may have padding bits that are not 0
-      for (std::size_t i = v.decoded->size(); i < r.out.size() && v.stage != "decode"; ++i) BOOST_REQUIRE(r.out[i] == std::byte{0});
+      for (std::size_t i = v.decoded->size(); i < r.out.size() && v.stage != "decode"; ++i)
+        BOOST_REQUIRE(r.out[i] == std::byte{0});
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(small_streams_give_the_same_at_every_pair_of_cuts) {
-  for (const char* codec : {R"({"name":"packbits","configuration":{"last_bit":11}})", R"({"name":"packbits","configuration":{"last_bit":4,"padding_encoding":"first_byte"}})",
-                            R"({"name":"packbits","configuration":{"last_bit":12,"padding_encoding":"last_byte"}})", R"({"name":"bytes","configuration":{"endian":"big"}})"}) {
+  for (const char* codec : {R"({"name":"packbits","configuration":{"last_bit":11}})",
+                            R"({"name":"packbits","configuration":{"last_bit":4,"padding_encoding":"first_byte"}})",
+                            R"({"name":"packbits","configuration":{"last_bit":12,"padding_encoding":"last_byte"}})",
+                            R"({"name":"bytes","configuration":{"endian":"big"}})"}) {
     const zarrbits::codec c = zarrbits::parse_codec(codec, "uint16");
     bytes in(2 * 11);
     for (std::size_t i = 0; i < 11; ++i) {
@@ -198,7 +206,8 @@ BOOST_AUTO_TEST_CASE(long_streams_at_random_cuts_equal_one_shot) {
       for (const std::size_t most : {17u, 300u, 4000u}) {
         expect(drive(zarrbits::encoder(c, elements), decoded, up_to(most), up_to(most)), encoded, false, c.json());
         expect(drive(zarrbits::decoder(c, elements), encoded, up_to(most), up_to(most)), decoded, false, c.json());
-        if (pad != zarrbits::padding::none) expect(drive(zarrbits::decoder(c), encoded, up_to(most), up_to(most)), decoded, false, c.json());
+        if (pad != zarrbits::padding::none)
+          expect(drive(zarrbits::decoder(c), encoded, up_to(most), up_to(most)), decoded, false, c.json());
       }
     }
 }
@@ -214,7 +223,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_count_is_found_on_both_sides) {
   BOOST_TEST(!drive(zarrbits::decoder(c, 5), two, always(2), always(9)).error);
   BOOST_TEST(drive(zarrbits::decoder(c, 6), two, always(2), always(9)).error == errc::truncated);
   BOOST_TEST(drive(zarrbits::decoder(c, 2), two, always(2), always(9)).error == errc::trailing_data);
-  BOOST_CHECK_THROW(zarrbits::encoder(zarrbits::packbits("bool", {.padding_encoding = zarrbits::padding::first_byte})), zarrbits::error);
+  BOOST_CHECK_THROW(zarrbits::encoder(zarrbits::packbits("bool", {.padding_encoding = zarrbits::padding::first_byte})),
+                    zarrbits::error);
 }
 
 BOOST_AUTO_TEST_CASE(input_that_ends_inside_an_element_is_truncated) {
@@ -317,5 +327,6 @@ BOOST_AUTO_TEST_CASE(nothing_is_allocated_after_construction) {
   BOOST_TEST(before > 0u);  // the counter counts
 }
 
-static_assert(noexcept(std::declval<zarrbits::encoder&>().step({}, {})) && noexcept(std::declval<zarrbits::decoder&>().finish({})));
+static_assert(noexcept(std::declval<zarrbits::encoder&>().step({},
+                                                               {})) && noexcept(std::declval<zarrbits::decoder&>().finish({})));
 static_assert(sizeof(zarrbits::detail::carry) <= 64);

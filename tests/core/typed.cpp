@@ -59,9 +59,10 @@ BOOST_AUTO_TEST_CASE(chunk_functions_take_vectors_arrays_and_spans_of_elements) 
   const std::array<std::uint16_t, 3> array = {0xABC, 0x123, 0xFFF};
   for (int way = 0; way < 3; ++way) {
     encoded.assign(5, std::byte{});
-    const zarrbits::chunk_result r = way == 0   ? zarrbits::encode_chunk(camera(), pixels, encoded)
-                                     : way == 1 ? zarrbits::encode_chunk(camera(), array, encoded)
-                                                : zarrbits::encode_chunk(camera(), std::span<const std::uint16_t>(array), encoded);
+    const zarrbits::chunk_result r = way == 0 ? zarrbits::encode_chunk(camera(), pixels, encoded)
+                                     : way == 1
+                                         ? zarrbits::encode_chunk(camera(), array, encoded)
+                                         : zarrbits::encode_chunk(camera(), std::span<const std::uint16_t>(array), encoded);
     BOOST_TEST(r.size == 5u);
     BOOST_TEST(golden::to_hex(encoded) == packed_pixels);
   }
@@ -84,7 +85,8 @@ BOOST_AUTO_TEST_CASE(chunk_functions_take_vectors_arrays_and_spans_of_elements) 
 BOOST_AUTO_TEST_CASE(any_type_of_the_right_size_is_an_element) {
   const bool bools[] = {true, false, true};
   BOOST_TEST(golden::to_hex(zarrbits::encode(zarrbits::packbits("bool"), bools)) == "05");
-  BOOST_TEST((zarrbits::decode<std::uint8_t>(zarrbits::packbits("bool"), golden::from_hex("05"), 3) == std::vector<std::uint8_t>{1, 0, 1}));
+  BOOST_TEST((zarrbits::decode<std::uint8_t>(zarrbits::packbits("bool"), golden::from_hex("05"), 3) ==
+              std::vector<std::uint8_t>{1, 0, 1}));
   const std::vector<std::complex<float>> numbers = {{1, 2}, {3, 4}};
   const auto complex = zarrbits::bytes("complex64", {.endian = zarrbits::endian::big});
   BOOST_TEST(golden::to_hex(zarrbits::encode(complex, numbers)) == "3f800000400000004040000040800000");
@@ -119,13 +121,18 @@ BOOST_AUTO_TEST_CASE(wrong_data_is_a_data_error_with_the_element_and_its_value) 
   BOOST_TEST(f.value == 0x1000u);
   refusal([&] { return zarrbits::encode(camera(), golden::bytes(3)); }, "ends too early");
   const golden::bytes encoded = golden::from_hex(packed_pixels);
-  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, 4); }, "too early").code == errc::truncated));
-  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, 2); }, "after the last").code == errc::trailing_data));
+  BOOST_TEST(
+      (refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, 4); }, "too early").code == errc::truncated));
+  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, 2); }, "after the last").code ==
+              errc::trailing_data));
   // so many elements that no memory would hold them: the length is looked at first
-  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, std::uint64_t{1} << 60); }, "too early").code == errc::truncated));
+  BOOST_TEST(
+      (refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, std::uint64_t{1} << 60); }, "too early").code ==
+       errc::truncated));
   BOOST_CHECK_THROW((void)zarrbits::decode<std::uint16_t>(camera(), encoded, ~std::uint64_t{0}), zarrbits::error);
-  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint8_t>(zarrbits::bytes("bool"), golden::from_hex("0102")); }, "a bool is 0 or 1").code ==
-              errc::invalid_bool));
+  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint8_t>(zarrbits::bytes("bool"), golden::from_hex("0102")); },
+                      "a bool is 0 or 1")
+                  .code == errc::invalid_bool));
 }
 
 BOOST_AUTO_TEST_CASE(without_a_number_of_elements_the_count_byte_or_the_length_tells_it) {
@@ -135,15 +142,19 @@ BOOST_AUTO_TEST_CASE(without_a_number_of_elements_the_count_byte_or_the_length_t
         const auto c = zarrbits::packbits("uint16", {.padding_encoding = where, .last_bit = bits - 1});
         const std::vector<std::uint16_t> elements(n, 1);
         const auto back = zarrbits::decode<std::uint16_t>(c, zarrbits::encode(c, elements));
-        const std::size_t all = where == zarrbits::padding::none ? (n * bits + 7) / 8 * 8 / bits : n;  // padding counts as elements
+        const std::size_t all =
+            where == zarrbits::padding::none ? (n * bits + 7) / 8 * 8 / bits : n;  // padding counts as elements
         BOOST_TEST(back.size() == all, bits << " bits, " << n << " elements");
         for (std::size_t i = 0; i < back.size(); ++i) BOOST_REQUIRE(back[i] == (i < n));
       }
   const auto counted = zarrbits::packbits("bool", {.padding_encoding = zarrbits::padding::first_byte});
-  const auto decoded = [&](const char* hex) { return [&counted, hex] { return zarrbits::decode<std::uint8_t>(counted, golden::from_hex(hex)); }; };
+  const auto decoded = [&](const char* hex) {
+    return [&counted, hex] { return zarrbits::decode<std::uint8_t>(counted, golden::from_hex(hex)); };
+  };
   BOOST_TEST((refusal(decoded(""), "too early").code == errc::truncated));
   BOOST_TEST((refusal(decoded("0801"), "count byte says 8").code == errc::invalid_padding_count));
   BOOST_TEST((refusal(decoded("03"), "count byte says 3").code == errc::invalid_padding_count));
   const auto twenty = zarrbits::packbits("uint32", {.last_bit = 19});
-  BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint32_t>(twenty, golden::bytes(4)); }, "too early").code == errc::truncated));
+  BOOST_TEST(
+      (refusal([&] { return zarrbits::decode<std::uint32_t>(twenty, golden::bytes(4)); }, "too early").code == errc::truncated));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSL-1.0 */
 /*
- * What a C program does: <zarrbits/hdf5.h>, the plugins found by HDF5_PLUGIN_PATH alone. Compiled as C99; linked to the shared libhdf5 and,
- * with -rdynamic, to the static one.
+ * What a C program does: <zarrbits/hdf5.h>, the plugins found by HDF5_PLUGIN_PATH alone. Compiled as C99; linked to the shared
+ * libhdf5 and, with -rdynamic, to the static one.
  */
 #include <zarrbits/hdf5.h>
 

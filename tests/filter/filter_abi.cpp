@@ -28,28 +28,32 @@ static_assert(f::class_version == H5Z_CLASS_T_VERS && f::plugin_type_filter == H
 static_assert(f::flag_optional == H5Z_FLAG_OPTIONAL && f::flag_reverse == H5Z_FLAG_REVERSE);
 static_assert(f::max_rank == H5S_MAX_RANK);
 
-static_assert(f::class_integer == H5T_INTEGER && f::class_float == H5T_FLOAT && f::class_time == H5T_TIME && f::class_string == H5T_STRING &&
-              f::class_bitfield == H5T_BITFIELD && f::class_opaque == H5T_OPAQUE && f::class_compound == H5T_COMPOUND &&
-              f::class_reference == H5T_REFERENCE && f::class_enum == H5T_ENUM && f::class_vlen == H5T_VLEN && f::class_array == H5T_ARRAY);
+static_assert(f::class_integer == H5T_INTEGER && f::class_float == H5T_FLOAT && f::class_time == H5T_TIME &&
+              f::class_string == H5T_STRING && f::class_bitfield == H5T_BITFIELD && f::class_opaque == H5T_OPAQUE &&
+              f::class_compound == H5T_COMPOUND && f::class_reference == H5T_REFERENCE && f::class_enum == H5T_ENUM &&
+              f::class_vlen == H5T_VLEN && f::class_array == H5T_ARRAY);
 #if H5_VERSION_GE(2, 0, 0)
 static_assert(f::class_complex == H5T_COMPLEX);
 #endif
-static_assert(f::order_le == H5T_ORDER_LE && f::order_be == H5T_ORDER_BE && f::sign_2 == H5T_SGN_2 && f::pad_zero == H5T_PAD_ZERO &&
-              f::space_simple == H5S_SIMPLE);
+static_assert(f::order_le == H5T_ORDER_LE && f::order_be == H5T_ORDER_BE && f::sign_2 == H5T_SGN_2 &&
+              f::pad_zero == H5T_PAD_ZERO && f::space_simple == H5S_SIMPLE);
 
 // Functions: the same types where ours are but names of HDF5's, and the same widths where HDF5 has enumerations or its own names.
 template <class A, class B>
-constexpr bool same = std::is_same_v<A, B> || (sizeof(A) == sizeof(B) && (std::is_enum_v<B> || std::is_integral_v<B> || std::is_pointer_v<B>)&&(
-                                                   std::is_integral_v<A> || std::is_pointer_v<A>));
+constexpr bool same = std::is_same_v<A, B> ||
+                      (sizeof(A) == sizeof(B) && (std::is_enum_v<B> || std::is_integral_v<B> ||
+                                                  std::is_pointer_v<B>)&&(std::is_integral_v<A> || std::is_pointer_v<A>));
 
 template <class Ours, class Theirs>
 struct matches : std::false_type {};
 template <class R, class... A, class S, class... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct matches<R (*)(A...), S(B...)> : std::bool_constant<same<R, S> && (same<A, B> && ...)> {};
+requires(sizeof...(A) == sizeof...(B)) struct matches<R (*)(A...), S(B...)>
+    : std::bool_constant<same<R, S> && (same<A, B> && ...)> {
+};
 template <class R, class... A, class S, class... B>
-  requires(sizeof...(A) == sizeof...(B))
-struct matches<R (*)(A..., ...), S(B..., ...)> : std::bool_constant<same<R, S> && (same<A, B> && ...)> {};
+requires(sizeof...(A) == sizeof...(B)) struct matches<R (*)(A..., ...), S(B..., ...)>
+    : std::bool_constant<same<R, S> && (same<A, B> && ...)> {
+};
 
 #define MATCHES(member, function) static_assert(matches<decltype(f::functions::member), decltype(function)>::value, #function)
 MATCHES(get_libversion, H5get_libversion);
@@ -60,7 +64,8 @@ MATCHES(plist_filter_by_id, H5Pget_filter_by_id2);
 MATCHES(plist_modify_filter, H5Pmodify_filter);
 MATCHES(plist_fill_value, H5Pget_fill_value);
 static_assert(f::fill_value_user_defined == H5D_FILL_VALUE_USER_DEFINED);
-static_assert(std::is_same_v<decltype(H5Pfill_value_defined), herr_t(hid_t, H5D_fill_value_t*)> && sizeof(H5D_fill_value_t) == sizeof(int));
+static_assert(std::is_same_v<decltype(H5Pfill_value_defined), herr_t(hid_t, H5D_fill_value_t*)> &&
+              sizeof(H5D_fill_value_t) == sizeof(int));
 MATCHES(space_class, H5Sget_simple_extent_type);
 MATCHES(space_rank, H5Sget_simple_extent_ndims);
 MATCHES(space_dims, H5Sget_simple_extent_dims);

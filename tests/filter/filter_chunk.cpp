@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The filters' callbacks without HDF5: buffers as HDF5 hands them over, exactly as long as it says, so that a sanitizer sees one byte too far.
+// The filters' callbacks without HDF5: buffers as HDF5 hands them over, exactly as long as it says, so that a sanitizer sees one
+// byte too far.
 #include "filter/bytes.hpp"
 #include "filter/bytes_plugin.hpp"
 #include "filter/packbits.hpp"
@@ -102,10 +103,12 @@ example make(unsigned size, unsigned bits, unsigned first_bit, padding count_byt
 example any_example() {
   const unsigned size = 1u << below(4), bits = 1 + static_cast<unsigned>(below(8 * size));
   const auto first_bit = static_cast<unsigned>(below(8 * size - bits + 1));
-  return make(size, bits, first_bit, static_cast<padding>(below(3)), below(2), below(2), 1 + static_cast<unsigned>(below(3)), 1 + below(3000));
+  return make(size, bits, first_bit, static_cast<padding>(below(3)), below(2), below(2), 1 + static_cast<unsigned>(below(3)),
+              1 + below(3000));
 }
 
-std::size_t encode_raw(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf, sentence& why) noexcept {
+std::size_t encode_raw(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
+                       sentence& why) noexcept {
   return encode(h5, c, true, nbytes, buf_size, buf, why);
 }
 
@@ -159,7 +162,8 @@ BOOST_AUTO_TEST_CASE(every_width_in_every_component_is_the_packbits_text) {
 
 BOOST_AUTO_TEST_CASE(chunks_of_many_shapes_come_back) {
   for (int i = 0; i < 300; ++i) round_trip(any_example());
-  for (std::uint64_t elements = 1; elements < 40; ++elements) round_trip(make(2, 12, 2, padding::first_byte, true, true, 2, elements));
+  for (std::uint64_t elements = 1; elements < 40; ++elements)
+    round_trip(make(2, 12, 2, padding::first_byte, true, true, 2, elements));
 }
 
 BOOST_AUTO_TEST_CASE(a_value_that_does_not_fit_leaves_the_buffer_as_it_was) {
@@ -226,7 +230,10 @@ BOOST_AUTO_TEST_CASE(wrong_lengths_and_count_bytes_are_refused) {
   for (int i = 0; i < 40; ++i) {
     const example x = any_example();
     for (int k = 0; k < 20; ++k) {
-      const std::size_t length = k == 0 ? 0 : k == 1 ? x.encoded.size() - 1 : k == 2 ? x.encoded.size() + 1 : below(2 * x.encoded.size() + 2);
+      const std::size_t length = k == 0   ? 0
+                                 : k == 1 ? x.encoded.size() - 1
+                                 : k == 2 ? x.encoded.size() + 1
+                                          : below(2 * x.encoded.size() + 2);
       if (length == x.encoded.size() || x.chunk.is_raw(length)) continue;
       bytes_of wrong = x.encoded;
       wrong.resize(length);
@@ -280,8 +287,8 @@ BOOST_AUTO_TEST_CASE(parameters_survive_the_file) {
 BOOST_AUTO_TEST_CASE(hostile_parameters_never_give_a_result_of_another_size) {
   std::size_t accepted = 0, refused = 0;
   for (int i = 0; i < 60000; ++i) {
-    const example x = below(16) ? make(1u << below(4), 1 + static_cast<unsigned>(below(8)), 0, static_cast<padding>(below(3)), below(2), below(2), 1,
-                                       1 + below(64))
+    const example x = below(16) ? make(1u << below(4), 1 + static_cast<unsigned>(below(8)), 0, static_cast<padding>(below(3)),
+                                       below(2), below(2), 1, 1 + below(64))
                                 : any_example();
     unsigned cd[20];
     store(x.chunk, cd);
@@ -311,7 +318,8 @@ BOOST_AUTO_TEST_CASE(hostile_parameters_never_give_a_result_of_another_size) {
     if (n != 0) std::memcpy(values.data(), tight.data(), tight.size());
     const bool encoding = below(2);
     if (load(n, values.data(), c, why))
-      result = encoding ? encode(plain, c, true, content.size(), &b.size, &b.at, why) : decode(plain, c, content.size(), &b.size, &b.at, why);
+      result = encoding ? encode(plain, c, true, content.size(), &b.size, &b.at, why)
+                        : decode(plain, c, content.size(), &b.size, &b.at, why);
     if (result == 0) {
       ++refused;
       BOOST_REQUIRE(b.at == at && b.size == room && b.first(content.size()) == content && why.text[0] != '\0');
@@ -350,7 +358,8 @@ BOOST_AUTO_TEST_CASE(wrong_user_parameters_are_refused) {
   BOOST_TEST(!read_parameters(12, newer, user, why));
   BOOST_TEST(std::string(why.text).find("another version") != std::string::npos);
   packbits_chunk c;
-  for (const packbits_parameters_in& p : {packbits_parameters_in{0, 0, 0}, {17, 0, 0}, {12, 0, 5}, {~0u, 0, 1}, {1, 0, ~0u}, {12, 16, 0}, {1, 16, 0}})
+  for (const packbits_parameters_in& p :
+       {packbits_parameters_in{0, 0, 0}, {17, 0, 0}, {12, 0, 5}, {~0u, 0, 1}, {1, 0, ~0u}, {12, 16, 0}, {1, 16, 0}})
     BOOST_TEST(!resolve(p, number(2), 10, c, why), p.bits << ' ' << p.options << ' ' << p.first_bit);
   BOOST_TEST(resolve({16, 0, 0}, number(2), 10, c, why));
   for (const unsigned size : {3u, 16u, 0u}) BOOST_TEST(!resolve({1, 0, 0}, number(size), 10, c, why));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every golden vector that an HDF5 datatype can express, through a real libhdf5: what lies in the file is the Zarr chunk. The filters are
-// registered instead of loaded, so that this runs under sanitizers.
+// Every golden vector that an HDF5 datatype can express, through a real libhdf5: what lies in the file is the Zarr chunk. The
+// filters are registered instead of loaded, so that this runs under sanitizers.
 #include "filter/bytes_plugin.hpp"
 #include "filter/packbits_plugin.hpp"
 #include "h5_support.hpp"
@@ -24,7 +24,8 @@ namespace {
 
 bytes_of from_hex(const std::string& hex) {
   bytes_of out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out.push_back(static_cast<unsigned char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<unsigned char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return out;
 }
 
@@ -46,10 +47,17 @@ hid_t small_float(unsigned bits, unsigned exponent, unsigned mantissa) {
 }
 
 h5_type component_of(const std::string& name) {
-  static const std::map<std::string, hid_t> whole = {{"int8", H5T_STD_I8LE},     {"int16", H5T_STD_I16LE},   {"int32", H5T_STD_I32LE},
-                                                     {"int64", H5T_STD_I64LE},   {"uint8", H5T_STD_U8LE},    {"uint16", H5T_STD_U16LE},
-                                                     {"uint32", H5T_STD_U32LE},  {"uint64", H5T_STD_U64LE},  {"float32", H5T_IEEE_F32LE},
-                                                     {"float64", H5T_IEEE_F64LE}, {"numpy.datetime64", H5T_STD_I64LE},
+  static const std::map<std::string, hid_t> whole = {{"int8", H5T_STD_I8LE},
+                                                     {"int16", H5T_STD_I16LE},
+                                                     {"int32", H5T_STD_I32LE},
+                                                     {"int64", H5T_STD_I64LE},
+                                                     {"uint8", H5T_STD_U8LE},
+                                                     {"uint16", H5T_STD_U16LE},
+                                                     {"uint32", H5T_STD_U32LE},
+                                                     {"uint64", H5T_STD_U64LE},
+                                                     {"float32", H5T_IEEE_F32LE},
+                                                     {"float64", H5T_IEEE_F64LE},
+                                                     {"numpy.datetime64", H5T_STD_I64LE},
                                                      {"numpy.timedelta64", H5T_STD_I64LE}};
   if (const auto found = whole.find(name); found != whole.end()) {
     const hid_t t = H5Tcopy(found->second);
@@ -109,7 +117,8 @@ unsigned option(const json& configuration, const char* key, const char* older, u
   return otherwise;
 }
 
-// The filter's parameters for a configuration, or nothing where HDF5's datatype says it all and the configuration says something else.
+// The filter's parameters for a configuration, or nothing where HDF5's datatype says it all and the configuration says something
+// else.
 std::optional<std::vector<unsigned>> parameters(const json& vector, const h5_type& t) {
   const json& c = vector["configuration"];
   if (vector["codec"] == "bytes") {
@@ -165,7 +174,8 @@ void check_vector(hid_t file, const json& v, bool big_endian, counts& n) {
     bytes_of decoded = from_hex(v.value("decoded", "")), encoded = from_hex(v.value("encoded", ""));
     // packed as large as unpacked: no chunk is stored raw then, and packbits has to be mandatory
     const std::size_t whole = v["elements"].get<std::size_t>() * H5Tget_size(type->id);
-    const bool as_large = dataset(file, type->id, v["elements"], filter, H5Z_FLAG_OPTIONAL, *cd).error.find("as many unpacked") != std::string::npos;
+    const bool as_large = dataset(file, type->id, v["elements"], filter, H5Z_FLAG_OPTIONAL, *cd).error.find("as many unpacked") !=
+                          std::string::npos;
     if (as_large) BOOST_TEST((encoded.empty() || wrong || encoded.size() == whole));
     if (as_large && wrong && stage != "decode") {
       ++n.refused;
@@ -213,8 +223,9 @@ BOOST_FIXTURE_TEST_CASE(a_chunk_in_a_file_is_the_golden_zarr_chunk, fixture) {
   counts n;
   for (const json& v : vectors)
     for (const bool big_endian : {false, true}) check_vector(file, v, big_endian, n);
-  BOOST_TEST_MESSAGE("golden vectors in HDF5, both byte orders: " << n.encoded << " encoded, " << n.decoded << " decoded, " << n.refused
-                                                                  << " refused as they should, " << n.left_out << " not expressible");
+  BOOST_TEST_MESSAGE("golden vectors in HDF5, both byte orders: " << n.encoded << " encoded, " << n.decoded << " decoded, "
+                                                                  << n.refused << " refused as they should, " << n.left_out
+                                                                  << " not expressible");
   BOOST_TEST(n.encoded >= 5400u);
   BOOST_TEST(n.decoded >= 5400u);
   BOOST_TEST(n.refused >= 30u);

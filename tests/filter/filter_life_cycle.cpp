@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What HDF5 makes of a filter's answers, flag by flag. First a filter that answers as it is told: these are the facts that ours relies on,
-// and a libhdf5 in which one of them changes shows here. Then ours, in every row that it can come to.
+// What HDF5 makes of a filter's answers, flag by flag. First a filter that answers as it is told: these are the facts that ours
+// relies on, and a libhdf5 in which one of them changes shows here. Then ours, in every row that it can come to.
 #include "filter/packbits_plugin.hpp"
 #include "h5_support.hpp"
 
@@ -159,7 +159,8 @@ BOOST_FIXTURE_TEST_SUITE(what_ours_does, setting)
 BOOST_DATA_TEST_CASE(whatever_can_be_known_is_refused_at_creation, data::make(both_flags), flags) {
   const hid_t text = H5Tcopy(H5T_C_S1);
   H5Tset_size(text, 5);
-  const dataset of_text(file, text, 4, ZARRBITS_HDF5_PACKBITS_ID, flags, {}), no_bits(file, H5T_STD_U16LE, 4, ZARRBITS_HDF5_PACKBITS_ID, flags, {}),
+  const dataset of_text(file, text, 4, ZARRBITS_HDF5_PACKBITS_ID, flags, {}),
+      no_bits(file, H5T_STD_U16LE, 4, ZARRBITS_HDF5_PACKBITS_ID, flags, {}),
       too_many(file, H5T_STD_U16LE, 4, ZARRBITS_HDF5_PACKBITS_ID, flags, {17});
   for (const dataset* d : {&of_text, &no_bits, &too_many}) {
     BOOST_TEST(d->id < 0);
@@ -187,7 +188,8 @@ BOOST_DATA_TEST_CASE(values_that_fit_are_packed, data::make(both_flags), flags) 
   H5Pclose(dcpl);
 }
 
-BOOST_DATA_TEST_CASE(optional_and_a_value_that_does_not_fit_is_stored_raw, data::make({ZARRBITS_HDF5_RANGE_RAW, ZARRBITS_HDF5_RANGE_REPORT}), policy) {
+BOOST_DATA_TEST_CASE(optional_and_a_value_that_does_not_fit_is_stored_raw,
+                     data::make({ZARRBITS_HDF5_RANGE_RAW, ZARRBITS_HDF5_RANGE_REPORT}), policy) {
   const dataset d(file, H5T_STD_U16LE, 4, ZARRBITS_HDF5_PACKBITS_ID, H5Z_FLAG_OPTIONAL, {12, policy});
   BOOST_REQUIRE_MESSAGE(d.id >= 0, d.error);
   BOOST_TEST(d.write(wide));
@@ -199,7 +201,8 @@ BOOST_DATA_TEST_CASE(optional_and_a_value_that_does_not_fit_is_stored_raw, data:
   BOOST_TEST(back == wide);
 }
 
-// The rule that no packed chunk is as large as a raw one: libhdf5 leaves the filter mask of a chunk that it writes again with the same size.
+// The rule that no packed chunk is as large as a raw one: libhdf5 leaves the filter mask of a chunk that it writes again with the
+// same size.
 BOOST_AUTO_TEST_CASE(what_is_as_large_packed_as_raw_is_refused_unless_nothing_can_be_stored_raw) {
   struct {
     hsize_t elements;
@@ -219,7 +222,8 @@ BOOST_AUTO_TEST_CASE(what_is_as_large_packed_as_raw_is_refused_unless_nothing_ca
       {8, H5Z_FLAG_OPTIONAL, {15, ZARRBITS_HDF5_PADDING_LAST_BYTE}, true},
   };
   for (const auto& row : rows)
-    BOOST_TEST_CONTEXT(row.elements << " elements, flags " << row.flags << ", bits " << row.cd[0] << ", options " << (row.cd.size() > 1 ? row.cd[1] : 0)) {
+    BOOST_TEST_CONTEXT(row.elements << " elements, flags " << row.flags << ", bits " << row.cd[0] << ", options "
+                                    << (row.cd.size() > 1 ? row.cd[1] : 0)) {
       const dataset d(file, H5T_STD_U16LE, row.elements, ZARRBITS_HDF5_PACKBITS_ID, row.flags, row.cd);
       BOOST_TEST((d.id < 0) == row.refused);
       BOOST_TEST((d.error.find("as many unpacked") != std::string::npos) == row.refused, d.error);

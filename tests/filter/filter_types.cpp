@@ -27,8 +27,8 @@ struct fixture {
   using values = std::vector<unsigned>;
 
   // Writes `decoded`, and expects `encoded` in the file and `decoded` back.
-  void packs(const char* what, hid_t type, const values& cd, const bytes_of& decoded, const bytes_of& encoded, const bytes_of* back = nullptr,
-             int filter = ZARRBITS_HDF5_PACKBITS_ID) {
+  void packs(const char* what, hid_t type, const values& cd, const bytes_of& decoded, const bytes_of& encoded,
+             const bytes_of* back = nullptr, int filter = ZARRBITS_HDF5_PACKBITS_ID) {
     BOOST_TEST_CONTEXT(what) {
       const hsize_t n = decoded.size() / H5Tget_size(type);
       const dataset d(file, type, n, filter, H5Z_FLAG_OPTIONAL, cd);
@@ -87,7 +87,8 @@ hid_t enum_of(hid_t base, const std::vector<int>& members) {
   return t;
 }
 
-hid_t reduced(hid_t base, std::size_t precision, std::size_t offset = 0, H5T_pad_t below = H5T_PAD_ZERO, H5T_pad_t above = H5T_PAD_ZERO) {
+hid_t reduced(hid_t base, std::size_t precision, std::size_t offset = 0, H5T_pad_t below = H5T_PAD_ZERO,
+              H5T_pad_t above = H5T_PAD_ZERO) {
   const hid_t t = H5Tcopy(base);
   H5Tset_precision(t, precision);
   H5Tset_offset(t, offset);
@@ -152,12 +153,13 @@ BOOST_FIXTURE_TEST_CASE(integers_floats_complex_numbers_and_arrays_take_bits, fi
   const bytes_of cut = {0xBC, 0x0A};
   packs("truncated", H5T_STD_U16LE, {12, 4}, {0xBC, 0x7A}, {0xBC, 0x0A}, &cut);
   packs("upper half of a float", H5T_IEEE_F32LE, {16, 0, 16}, {0, 0, 0x80, 0x3F}, {0x80, 0x3F});
-  packs("complex float", pair_of(H5T_IEEE_F32BE, "r", "i"), {16, 0, 16}, {0x3F, 0x80, 0, 0, 0x40, 0, 0, 0}, {0x80, 0x3F, 0x00, 0x40});
+  packs("complex float", pair_of(H5T_IEEE_F32BE, "r", "i"), {16, 0, 16}, {0x3F, 0x80, 0, 0, 0x40, 0, 0, 0},
+        {0x80, 0x3F, 0x00, 0x40});
   packs("complex of 4-bit integers", pair_of(reduced(H5T_STD_I8LE, 4), "real", "imag"), {}, {0x0F, 0x07}, {0x7F});
   const hsize_t three = 3, two = 2;
   packs("array", H5Tarray_create2(H5T_STD_U16LE, 1, &two), {12}, {0xBC, 0x0A, 0x23, 0x01}, {0xBC, 0x3A, 0x12});
-  packs("array of arrays of booleans", H5Tarray_create2(H5Tarray_create2(enum_of(H5T_STD_I8LE, {0, 1}), 1, &three), 1, &two), {}, {1, 0, 1, 1, 0, 0},
-        {0x0D});
+  packs("array of arrays of booleans", H5Tarray_create2(H5Tarray_create2(enum_of(H5T_STD_I8LE, {0, 1}), 1, &three), 1, &two), {},
+        {1, 0, 1, 1, 0, 0}, {0x0D});
 }
 
 BOOST_FIXTURE_TEST_CASE(what_cannot_be_packed_is_refused_when_the_dataset_is_created, fixture) {
@@ -224,7 +226,8 @@ BOOST_FIXTURE_TEST_CASE(bytes_takes_every_number_and_opaque, fixture) {
   packs("one byte", H5T_STD_U8LE, {1}, b, b, nullptr, id);
   packs("opaque", H5Tcreate(H5T_OPAQUE, 4), {1}, b, b, nullptr, id);
   bytes_of sixteen(32), reversed(32);
-  for (unsigned i = 0; i < 32; ++i) sixteen[i] = static_cast<unsigned char>(i), reversed[i] = static_cast<unsigned char>(i / 16 * 16 + 15 - i % 16);
+  for (unsigned i = 0; i < 32; ++i)
+    sixteen[i] = static_cast<unsigned char>(i), reversed[i] = static_cast<unsigned char>(i / 16 * 16 + 15 - i % 16);
   packs("long double", H5T_NATIVE_LDOUBLE, {1}, sixteen, reversed, nullptr, id);
   const hid_t text = H5Tcopy(H5T_C_S1);
   refuses("class string", text, {}, id);
@@ -235,7 +238,8 @@ BOOST_FIXTURE_TEST_CASE(bytes_takes_every_number_and_opaque, fixture) {
 BOOST_FIXTURE_TEST_CASE(a_mandatory_filter_fails_the_write_and_says_why, fixture) {
   const hsize_t n = 4;
   for (const unsigned policy : {ZARRBITS_HDF5_RANGE_RAW, ZARRBITS_HDF5_RANGE_REPORT}) {
-    const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), dapl = H5Pcreate(H5P_DATASET_ACCESS), space = H5Screate_simple(1, &n, nullptr);
+    const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), dapl = H5Pcreate(H5P_DATASET_ACCESS),
+                space = H5Screate_simple(1, &n, nullptr);
     const unsigned cd[] = {12, policy};
     H5Pset_chunk(dcpl, 1, &n);
     H5Pset_filter(dcpl, ZARRBITS_HDF5_PACKBITS_ID, H5Z_FLAG_MANDATORY, 2, cd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSL-1.0 */
 /*
- * Drives the plugin as libnetcdf's NCZarr does, without netCDF: the entry points, the JSON both ways, the working parameters, the filter with
- * malloc's buffers. The program plays libnetcdf itself: it exports (-rdynamic) the functions that are asked about a variable.
+ * Drives the plugin as libnetcdf's NCZarr does, without netCDF: the entry points, the JSON both ways, the working parameters, the
+ * filter with malloc's buffers. The program plays libnetcdf itself: it exports (-rdynamic) the functions that are asked about a
+ * variable.
  *
  *   netcdf_driver PLUGIN
  */
@@ -40,8 +41,12 @@ typedef struct {
 static int variable_type = 7, variable_rank = 2; /* NC_UBYTE */
 static size_t chunk[2] = {3, 7};
 
-__attribute__((visibility("default"))) int nc_inq_vartype(int ncid, int varid, int* type) { return *type = variable_type, ncid == 5 && varid == 6 ? 0 : -33; }
-__attribute__((visibility("default"))) int nc_inq_varndims(int ncid, int varid, int* rank) { return *rank = variable_rank, ncid == 5 && varid == 6 ? 0 : -33; }
+__attribute__((visibility("default"))) int nc_inq_vartype(int ncid, int varid, int* type) {
+  return *type = variable_type, ncid == 5 && varid == 6 ? 0 : -33;
+}
+__attribute__((visibility("default"))) int nc_inq_varndims(int ncid, int varid, int* rank) {
+  return *rank = variable_rank, ncid == 5 && varid == 6 ? 0 : -33;
+}
 __attribute__((visibility("default"))) int nc_inq_var_chunking(int ncid, int varid, int* storage, size_t* sizes) {
   *storage = 0;
   memcpy(sizes, chunk, sizeof chunk);
@@ -84,7 +89,8 @@ int main(int argc, char** argv) {
   CHECK(c->version == 1 && c->sort == 1 && strcmp(c->codecid, "packbits") == 0 && (int)c->hdf5id == f->id);
 
   /* the metadata of the store, both ways */
-  CHECK(c->codec_to_hdf5("{\"id\": \"packbits\"}", &visible_n, &visible) == 0 && visible_n == 2 && visible[0] == 1 && visible[1] == 17);
+  CHECK(c->codec_to_hdf5("{\"id\": \"packbits\"}", &visible_n, &visible) == 0 && visible_n == 2 && visible[0] == 1 &&
+        visible[1] == 17);
   CHECK(c->hdf5_to_codec(visible_n, visible, &json) == 0 && strcmp(json, "{\"id\": \"packbits\"}") == 0);
   free(json);
   CHECK(c->hdf5_to_codec(0, NULL, &json) == 0 && strcmp(json, "{\"id\": \"packbits\"}") == 0);

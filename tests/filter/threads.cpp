@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// filter() from many threads at once, good chunks and bad, under ThreadSanitizer. Its own program, without Boost: everything in it is instrumented.
+// filter() from many threads at once, good chunks and bad, under ThreadSanitizer. Its own program, without Boost: everything in
+// it is instrumented.
 #include "filter/bytes_plugin.hpp"
 #include "filter/message.hpp"
 #include "filter/packbits.hpp"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// libFuzzer over what users write: command lines of convert, plan and finalize, with the patterns, compressions and shapes in them;
-// and the settings of S3. Nothing is converted. What is refused is a usage_error or a convert_error with a sentence.
+// libFuzzer over what users write: command lines of convert, plan and finalize, with the patterns, compressions and shapes in
+// them; and the settings of S3. Nothing is converted. What is refused is a usage_error or a convert_error with a sentence.
 //
-// An input begins with a letter: c, p or f (a command line, an argument in each line), s (a profile file of S3, the first line is the target).
+// An input begins with a letter: c, p or f (a command line, an argument in each line), s (a profile file of S3, the first line is
+// the target).
 #include "fuzz.hpp"
 
 #include "command/command_line.hpp"
@@ -71,8 +72,9 @@ void s3_settings(std::string_view text) {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   std::cout.setstate(std::ios::failbit);  // --help
-  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION",
-                           "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}) {
+  for (const char* name :
+       {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION",
+        "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}) {
     ::unsetenv(name);
   }
   return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// libFuzzer over the callbacks of both filters: chunks and cd_values are the input's. Aborts where a filter breaks what HDF5 relies on; the
-// sanitizers see reads and writes outside the buffers, which are exactly as long as HDF5 says.
+// libFuzzer over the callbacks of both filters: chunks and cd_values are the input's. Aborts where a filter breaks what HDF5
+// relies on; the sanitizers see reads and writes outside the buffers, which are exactly as long as HDF5 says.
 //
-// An input: [0] flags (see below) [1] number of cd_values [2..3] room in the buffer beyond its contents, then the cd_values as little-endian
-// 32-bit numbers, then the chunk.
+// An input: [0] flags (see below) [1] number of cd_values [2..3] room in the buffer beyond its contents, then the cd_values as
+// little-endian 32-bit numbers, then the chunk.
 #include "fuzz.hpp"
 
 #include "filter/bytes.hpp"
@@ -47,7 +47,8 @@ void repair(unsigned cd[], std::size_t n, std::size_t chunk, bool reverse) {
   c.how.is_bool = (cd[7] >> 18 & 1) != 0 && size == 1;
   c.how.type_bits = static_cast<std::uint8_t>(c.how.is_bool ? 1 : 1 + (cd[7] >> 8) % (8 * size));
   c.how.bits = static_cast<std::uint8_t>(1 + cd[0] % c.how.type_bits);
-  c.how.first_bit = static_cast<std::uint8_t>(c.how.type_bits < 8 * size ? c.how.type_bits - c.how.bits : cd[2] % (c.how.type_bits - c.how.bits + 1u));
+  c.how.first_bit = static_cast<std::uint8_t>(c.how.type_bits < 8 * size ? c.how.type_bits - c.how.bits
+                                                                         : cd[2] % (c.how.type_bits - c.how.bits + 1u));
   c.how.is_signed = (cd[7] >> 17 & 1) != 0;
   c.how.swap_memory = size > 1 && (cd[7] >> 16 & 1) != 0;
   c.how.msb_first = c.how.is_bool && (cd[1] & 16) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// libFuzzer over the reader of Zarr stores: every zarr.json is read and every chunk of every array, as far as a few hundred of them go.
-// Whatever a store says, the reader ends with values, or with one of its two exceptions.
+// libFuzzer over the reader of Zarr stores: every zarr.json is read and every chunk of every array, as far as a few hundred of
+// them go. Whatever a store says, the reader ends with values, or with one of its two exceptions.
 //
 // An input is a .zip file, or objects one after the other: [0] length of the key [1..2] length of the object, then both; the last
 // object may be cut off.
@@ -44,7 +44,8 @@ class memory_reader final : public store_reader {
  public:
   memory_reader(const std::uint8_t* data, std::size_t size) {
     while (size >= 3) {
-      const std::size_t key = std::min<std::size_t>(data[0], size - 3), object = std::min<std::size_t>(data[1] | static_cast<std::size_t>(data[2]) << 8, size - 3 - key);
+      const std::size_t key = std::min<std::size_t>(data[0], size - 3),
+                        object = std::min<std::size_t>(data[1] | static_cast<std::size_t>(data[2]) << 8, size - 3 - key);
       data += 3;
       objects_[std::string(reinterpret_cast<const char*>(data), key)].assign(reinterpret_cast<const char*>(data) + key, object);
       data += key + object;
@@ -62,7 +63,9 @@ class memory_reader final : public store_reader {
     for (const auto& [key, object] : objects_) {
       if (!key.starts_with(prefix) || key.size() == prefix.size()) continue;
       const std::size_t slash = key.find('/', prefix.size());
-      store_entry e{.name = key.substr(prefix.size(), slash - prefix.size()), .is_folder = slash != std::string::npos, .size = object.size()};
+      store_entry e{.name = key.substr(prefix.size(), slash - prefix.size()),
+                    .is_folder = slash != std::string::npos,
+                    .size = object.size()};
       if (e.name.empty() || (e.is_folder && e.name == last)) continue;
       if (e.is_folder) last = e.name;
       if (!each(e)) return;

@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_chunks_through_one_filter) {
 
 BOOST_AUTO_TEST_CASE(a_chunk_is_made_in_a_mapped_file_and_read_from_it) {
   const std::string v = values(5001), b = packed(v);
-  const std::string path = (std::filesystem::temp_directory_path() / ("zarrbits-test-mapped-" + std::to_string(::getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("zarrbits-test-mapped-" + std::to_string(::getpid()))).string();
   io::mapped_file_params file(path);
   file.new_file_size = static_cast<io::stream_offset>(b.size());
   io::copy(io::array_source(v.data(), v.size()), io::compose(zi::encoder(camera()), io::mapped_file_sink(file)));

@@ -398,7 +398,8 @@ BOOST_AUTO_TEST_CASE(compose_makes_bytes_in_the_devices_own_memory) {
     auto source = io::compose(zi::decoder(camera(), 5001, buffer), io::array_source(b.data(), b.size()));
     std::string back;
     std::array<char, 50> piece;
-    for (std::streamsize n = 0; n >= 0; n = io::read(source, piece.data(), static_cast<std::streamsize>(1 + random() % piece.size()))) {
+    for (std::streamsize n = 0; n >= 0;
+         n = io::read(source, piece.data(), static_cast<std::streamsize>(1 + random() % piece.size()))) {
       back.append(piece.data(), static_cast<std::size_t>(n));
     }
     BOOST_CHECK(back == v);
@@ -408,14 +409,17 @@ BOOST_AUTO_TEST_CASE(compose_makes_bytes_in_the_devices_own_memory) {
   // too small, by a byte or by all: Boost says so, and what fitted is there
   for (const std::size_t room : {b.size() - 1, b.size() / 2, std::size_t{0}}) {
     std::string out(room + 8, '?');
-    BOOST_CHECK_THROW(io::copy(io::array_source(v.data(), v.size()), io::compose(zi::encoder(camera()), io::array_sink(out.data(), room))), std::ios::failure);
+    BOOST_CHECK_THROW(
+        io::copy(io::array_source(v.data(), v.size()), io::compose(zi::encoder(camera()), io::array_sink(out.data(), room))),
+        std::ios::failure);
     BOOST_CHECK(out.compare(0, room, b, 0, room) == 0);
     BOOST_CHECK(out.compare(room, 8, "????????") == 0);
   }
   std::string bad = v;
   bad[5001] = '\x7f';
   std::string out(b.size(), '?');
-  CHECK_CODEC_ERROR(io::copy(io::array_source(bad.data(), bad.size()), io::compose(zi::encoder(camera()), io::array_sink(out.data(), out.size()))),
+  CHECK_CODEC_ERROR(io::copy(io::array_source(bad.data(), bad.size()),
+                             io::compose(zi::encoder(camera()), io::array_sink(out.data(), out.size()))),
                     errc::value_does_not_fit);
   CHECK_CODEC_ERROR(copied_in(zi::decoder(camera(), 5001), b.substr(1)), errc::truncated);
   CHECK_CODEC_ERROR(copied_in(zi::decoder(camera(), 5001), b + "?"), errc::trailing_data);
@@ -441,14 +445,20 @@ BOOST_AUTO_TEST_CASE(copies_into_memory_of_the_exact_size_end, *boost::unit_test
         std::istringstream packed_stream(b), plain_stream(v);
         BOOST_CHECK(into(io::compose(d, packed_stream), v.size(), buffer) == v);  // no memory below: the filter's own buffer
         BOOST_CHECK(into(io::compose(e, plain_stream), b.size(), buffer) == b);
-        BOOST_CHECK(into(io::compose(zi::seekable_decoder(camera(), n, filter_buffer), io::array_source(b.data(), b.size())), v.size(), buffer) == v);
+        BOOST_CHECK(into(io::compose(zi::seekable_decoder(camera(), n, filter_buffer), io::array_source(b.data(), b.size())),
+                         v.size(), buffer) == v);
         if (n == 0) continue;
-        CHECK_CODEC_ERROR(into(io::compose(d, io::array_source(b.data(), b.size())), v.size() - 1, buffer), errc::buffer_too_small);
-        CHECK_CODEC_ERROR(into(io::compose(e, io::array_source(v.data(), v.size())), b.size() - 1, buffer), errc::buffer_too_small);
-        CHECK_CODEC_ERROR(into(io::compose(zi::seekable_decoder(camera(), n, filter_buffer), io::array_source(b.data(), b.size())), v.size() - 1, buffer),
+        CHECK_CODEC_ERROR(into(io::compose(d, io::array_source(b.data(), b.size())), v.size() - 1, buffer),
                           errc::buffer_too_small);
+        CHECK_CODEC_ERROR(into(io::compose(e, io::array_source(v.data(), v.size())), b.size() - 1, buffer),
+                          errc::buffer_too_small);
+        CHECK_CODEC_ERROR(
+            into(io::compose(zi::seekable_decoder(camera(), n, filter_buffer), io::array_source(b.data(), b.size())),
+                 v.size() - 1, buffer),
+            errc::buffer_too_small);
         const std::string longer = b + "?";  // what follows the last element is looked at, too
-        CHECK_CODEC_ERROR(into(io::compose(d, io::array_source(longer.data(), longer.size())), v.size(), buffer), errc::trailing_data);
+        CHECK_CODEC_ERROR(into(io::compose(d, io::array_source(longer.data(), longer.size())), v.size(), buffer),
+                          errc::trailing_data);
       }
     }
   }

@@ -265,7 +265,8 @@ BOOST_AUTO_TEST_CASE(an_error_that_a_stream_hid_is_thrown_by_reset) {
   const zi::seekable_decoder right(zarrbits::bytes("bool"), 1000);
   BOOST_CHECK(after(right, [](seekable_stream& in) { read_some(in, 600); }) == errc::invalid_bool);
   BOOST_CHECK(after(right, [](seekable_stream& in) { in.seekg(1001); }) == errc::invalid_range);
-  BOOST_CHECK(after(zi::seekable_decoder(zarrbits::bytes("bool"), 999), [](seekable_stream& in) { read_some(in, 1); }) == errc::trailing_data);
+  BOOST_CHECK(after(zi::seekable_decoder(zarrbits::bytes("bool"), 999), [](seekable_stream& in) { read_some(in, 1); }) ==
+              errc::trailing_data);
   BOOST_CHECK(!after(right, [](seekable_stream& in) { read_some(in, 500); }));
   // who went on after it knew of it
   BOOST_CHECK(!after(right, [](seekable_stream& in) {

@@ -29,19 +29,22 @@ struct vector {
   std::string data_type;  // name or JSON
   std::uint64_t elements = 0;
   std::optional<bytes> decoded, encoded;  // decoded: as it lies in this machine's memory
-  std::string error;  // why it must be refused; empty: it must work
-  std::string stage;  // "configure", "encode", "decode"; without an error: the only direction that holds
+  std::string error;                      // why it must be refused; empty: it must work
+  std::string stage;                      // "configure", "encode", "decode"; without an error: the only direction that holds
   zarrbits::codec_policy policy;
 
   zarrbits::codec make() const { return zarrbits::parse_codec(codec, zarrbits::data_type(data_type), policy); }
   bool encodes() const { return decoded && stage != "decode" && stage != "configure"; }
   bool decodes() const { return encoded && stage != "encode" && stage != "configure"; }
-  std::string name() const { return "vector " + std::to_string(index) + ": " + codec + " " + data_type + " x" + std::to_string(elements); }
+  std::string name() const {
+    return "vector " + std::to_string(index) + ": " + codec + " " + data_type + " x" + std::to_string(elements);
+  }
 };
 
 inline bytes from_hex(const std::string& hex) {
   bytes out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return out;
 }
 
@@ -55,15 +58,17 @@ inline std::string to_hex(const bytes& b) {
   return out;
 }
 
-// The file has decoded elements in little-endian order. Reverses each component that `data` has whole, with nothing of the library
-// but the sizes of types; returns what is left of `data` behind one element.
+// The file has decoded elements in little-endian order. Reverses each component that `data` has whole, with nothing of the
+// library but the sizes of types; returns what is left of `data` behind one element.
 inline std::span<std::byte> reverse_components(const nlohmann::json& type, std::span<std::byte> data) {
   if (type.is_object() && type["name"] == "struct") {
     for (const nlohmann::json& field : type["configuration"]["fields"]) data = reverse_components(field["data_type"], data);
     return data;
   }
   const zarrbits::data_type t(type.is_string() ? type.get<std::string>() : type.dump());
-  const std::size_t size = t.element_size(), unit = t.name() == "fixed_length_utf32" ? 4 : t.components() != 0 ? size / t.components() : 1;
+  const std::size_t size = t.element_size(), unit = t.name() == "fixed_length_utf32" ? 4
+                                                    : t.components() != 0            ? size / t.components()
+                                                                                     : 1;
   for (std::size_t at = 0; at < size && at + unit <= data.size(); at += unit)
     std::reverse(data.begin() + static_cast<std::ptrdiff_t>(at), data.begin() + static_cast<std::ptrdiff_t>(at + unit));
   return data.subspan(std::min(size, data.size()));
@@ -76,7 +81,8 @@ inline const std::vector<vector>& vectors() {
     for (const nlohmann::json& j : nlohmann::json::parse(file)) {
       vector v;
       v.index = out.size();
-      v.codec = j.contains("codec_json") ? j["codec_json"].dump() : nlohmann::json{{"name", j["codec"]}, {"configuration", j["configuration"]}}.dump();
+      v.codec = j.contains("codec_json") ? j["codec_json"].dump()
+                                         : nlohmann::json{{"name", j["codec"]}, {"configuration", j["configuration"]}}.dump();
       v.data_type = j["data_type"].is_string() ? j["data_type"].get<std::string>() : j["data_type"].dump();
       v.elements = j["elements"];
       if (j.contains("decoded")) v.decoded = from_hex(j["decoded"]);

@@ -26,14 +26,16 @@ auto asked(F&& f) {
 
 class s3_object final : public stored_object {
  public:
-  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size) : client_(client), key_(std::move(key)), size_(size) {}
+  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size)
+      : client_(client), key_(std::move(key)), size_(size) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
       const auto piece = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), most_at_once)));
       const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
       const auto answer = asked([&] { return client_.send({.key = key_, .range = range, .longest = piece.size()}); });
-      if (answer.body.size() != piece.size()) throw store_error("the S3 server does not give all of \"" + key_ + "\": it was changed, or the server knows no ranges");
+      if (answer.body.size() != piece.size())
+        throw store_error("the S3 server does not give all of \"" + key_ + "\": it was changed, or the server knows no ranges");
       std::memcpy(piece.data(), answer.body.data(), piece.size());
       offset += piece.size();
       out = out.subspan(piece.size());

@@ -34,7 +34,8 @@ class regular_file {
 std::unique_ptr<regular_file> regular_file::open(const std::string& path) {
   auto file = std::make_unique<regular_file>();
   file->path_ = path;
-  file->fd_ = conversion::file_descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not stop us
+  file->fd_ =
+      conversion::file_descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not stop us
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) return nullptr;
     throw store_error("cannot read " + path + ": " + std::generic_category().message(errno));
@@ -94,7 +95,8 @@ class directory_reader final : public store_reader {
 }  // namespace
 
 std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most) {
-  if (object.size() > most) throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to be read at once");
+  if (object.size() > most)
+    throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to be read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(object.size()));
   object.read(0, bytes);
   return bytes;
@@ -124,7 +126,8 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name);
-  if (!conversion::is_zip_file(name)) throw store_error("\"" + name + "\" is neither a directory nor a .zip file; give a Zarr v3 store");
+  if (!conversion::is_zip_file(name))
+    throw store_error("\"" + name + "\" is neither a directory nor a .zip file; give a Zarr v3 store");
   return open_zip(name);
 }
 

@@ -65,7 +65,7 @@ class store_folder {
       : store_(std::move(store)), name_(std::move(name)), path_(std::move(path)) {}
 
   store_folder operator/(const std::string& child) const { return {store_, name_, key(child)}; }
-  const std::string& path() const noexcept { return path_; }                 // "a/b"; "" is the root
+  const std::string& path() const noexcept { return path_; }                        // "a/b"; "" is the root
   std::string name() const { return path_.empty() ? name_ : name_ + "/" + path_; }  // for sentences
   std::string last() const { return path_.substr(path_.rfind('/') + 1); }
 
@@ -82,7 +82,8 @@ class store_folder {
   std::string path_;
 };
 
-// A directory, a .zip file or "s3://bucket/prefix" that has a zarr.json. `endpoint` is an S3 server that is not Amazon's. Throws store_error.
+// A directory, a .zip file or "s3://bucket/prefix" that has a zarr.json. `endpoint` is an S3 server that is not Amazon's. Throws
+// store_error.
 store_folder open_store(const std::string& name, const std::string& endpoint = "");
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);                              // zip_reader.cpp

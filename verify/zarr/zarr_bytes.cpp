@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <blosc.h>
 #include <bzlib.h>
 #include <lz4.h>
+#include <memory>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -97,14 +97,16 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
     const std::unique_ptr<bz_stream, decltype(&BZ2_bzDecompressEnd)> end(&z, &BZ2_bzDecompressEnd);
     for (int status = BZ_OK; status != BZ_STREAM_END;) {
       grow(out, used, most);
-      const std::size_t offered = std::min<std::size_t>(in.size() - read, 1u << 30), room = std::min<std::size_t>(out.size() - used, 1u << 30);
+      const std::size_t offered = std::min<std::size_t>(in.size() - read, 1u << 30),
+                        room = std::min<std::size_t>(out.size() - used, 1u << 30);
       z.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data() + read));
       z.avail_in = static_cast<unsigned>(offered);
       z.next_out = reinterpret_cast<char*>(out.data() + used);
       z.avail_out = static_cast<unsigned>(room);
       status = BZ2_bzDecompress(&z);
       const std::size_t taken = offered - z.avail_in, made = room - z.avail_out;
-      if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && taken == 0 && made == 0)) throw store_error("a chunk is no complete bzip2 stream");
+      if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && taken == 0 && made == 0))
+        throw store_error("a chunk is no complete bzip2 stream");
       read += taken;
       used += made;
     }
@@ -120,8 +122,9 @@ std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t mos
   const std::uint32_t size = little_endian(in.data());
   if (size > most || size > LZ4_MAX_INPUT_SIZE) throw store_error("a chunk decompresses to more than it can hold");
   std::vector<std::byte> out(size);
-  if (in.size() - 4 > LZ4_MAX_INPUT_SIZE || LZ4_decompress_safe(reinterpret_cast<const char*>(in.data() + 4), reinterpret_cast<char*>(out.data()),
-                                                                static_cast<int>(in.size() - 4), static_cast<int>(size)) != static_cast<int>(size)) {
+  if (in.size() - 4 > LZ4_MAX_INPUT_SIZE ||
+      LZ4_decompress_safe(reinterpret_cast<const char*>(in.data() + 4), reinterpret_cast<char*>(out.data()),
+                          static_cast<int>(in.size() - 4), static_cast<int>(size)) != static_cast<int>(size)) {
     throw store_error("a chunk's LZ4 block cannot be decompressed");
   }
   return out;
@@ -183,7 +186,8 @@ std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t mo
 void drop_crc32c(std::vector<std::byte>& bytes) {
   if (bytes.size() < 4) throw store_error("a chunk is shorter than its checksum");
   const std::size_t size = bytes.size() - 4;
-  if (crc32c(bytes.data(), size) != little_endian(bytes.data() + size)) throw store_error("the crc32c checksum of a chunk is wrong");
+  if (crc32c(bytes.data(), size) != little_endian(bytes.data() + size))
+    throw store_error("the crc32c checksum of a chunk is wrong");
   bytes.resize(size);
 }
 

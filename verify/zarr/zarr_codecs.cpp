@@ -24,9 +24,15 @@ constexpr std::size_t most_codecs = 32;
 codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape)
     : type_(type), chunk_shape_(std::move(chunk_shape)) {
   if (!list.is_array()) throw store_error("\"codecs\" is no list");
-  static const std::pair<const char*, bytes_codec::kind_type> known[] = {
-      {"gzip", bytes_codec::gzip}, {"zstd", bytes_codec::zstd}, {"blosc", bytes_codec::blosc}, {"crc32c", bytes_codec::crc32c},
-      {"numcodecs.zlib", bytes_codec::zlib}, {"numcodecs.bz2", bytes_codec::bz2}, {"numcodecs.lz4", bytes_codec::lz4}, {"numcodecs.shuffle", bytes_codec::shuffle}, {"numcodecs.fletcher32", bytes_codec::fletcher32}};
+  static const std::pair<const char*, bytes_codec::kind_type> known[] = {{"gzip", bytes_codec::gzip},
+                                                                         {"zstd", bytes_codec::zstd},
+                                                                         {"blosc", bytes_codec::blosc},
+                                                                         {"crc32c", bytes_codec::crc32c},
+                                                                         {"numcodecs.zlib", bytes_codec::zlib},
+                                                                         {"numcodecs.bz2", bytes_codec::bz2},
+                                                                         {"numcodecs.lz4", bytes_codec::lz4},
+                                                                         {"numcodecs.shuffle", bytes_codec::shuffle},
+                                                                         {"numcodecs.fletcher32", bytes_codec::fletcher32}};
   bool in_bytes = false;
   for (const json& entry : list) {
     json configuration;
@@ -34,7 +40,9 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
     if (name == "transpose") {
       if (in_bytes || !order_.empty()) throw not_supported("a second transpose, or one of bytes");
       read_order(configuration);
-    } else if (const auto found = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; }); found != std::end(known)) {
+    } else if (const auto found =
+                   std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
+               found != std::end(known)) {
       if (!in_bytes) throw store_error("the codec " + name + " stands before an array to bytes codec");
       read_bytes_codec(found->second, configuration);
     } else if (name == "sharding_indexed") {
@@ -50,7 +58,8 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
       if (type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
       const json spelled = core_spelling(data_type);
       try {
-        const zarrbits::codec c = parse_codec(json_text(entry), zarrbits::data_type(spelled.is_string() ? spelled.get<std::string>() : json_text(spelled)));
+        const zarrbits::codec c = parse_codec(
+            json_text(entry), zarrbits::data_type(spelled.is_string() ? spelled.get<std::string>() : json_text(spelled)));
         codec_ = detail::with_kernels(c, detail::portable_kernels);
       } catch (const zarrbits::error& e) {
         throw store_error(e.what());
@@ -64,7 +73,8 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
 }
 
 void codec_chain::read_order(const json& configuration) {
-  if (!configuration.contains("order") || !configuration["order"].is_array()) throw not_supported("a transpose whose order is no list");
+  if (!configuration.contains("order") || !configuration["order"].is_array())
+    throw not_supported("a transpose whose order is no list");
   std::vector<bool> seen(chunk_shape_.size());
   for (const json& n : configuration["order"]) {
     if (!n.is_number_unsigned() || n.get<std::uint64_t>() >= seen.size() || seen[n.get<std::size_t>()]) {
@@ -73,7 +83,8 @@ void codec_chain::read_order(const json& configuration) {
     seen[n.get<std::size_t>()] = true;
     order_.push_back(n.get<std::size_t>());
   }
-  if (order_.size() != chunk_shape_.size()) throw store_error("the order of transpose has another number of dimensions than the array");
+  if (order_.size() != chunk_shape_.size())
+    throw store_error("the order of transpose has another number of dimensions than the array");
 }
 
 void codec_chain::read_bytes_codec(bytes_codec::kind_type what, const json& configuration) {
@@ -81,7 +92,8 @@ void codec_chain::read_bytes_codec(bytes_codec::kind_type what, const json& conf
   std::size_t element = 1;
   if (what == bytes_codec::shuffle) {
     const json size = configuration.value("elementsize", json());
-    if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0) throw store_error("the elementsize of numcodecs.shuffle is no size");
+    if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0)
+      throw store_error("the elementsize of numcodecs.shuffle is no size");
     element = size.get<std::size_t>();
   }
   after_.push_back({what, element});
@@ -91,10 +103,12 @@ void codec_chain::read_shards(const json& configuration, const json& data_type) 
   if (!order_.empty()) throw not_supported("a transpose of whole shards");
   sharding s;
   s.chunk_shape = extents(required(configuration, "chunk_shape"), "chunk_shape");
-  if (s.chunk_shape.size() != chunk_shape_.size()) throw store_error("the chunks inside of shards have another number of dimensions");
+  if (s.chunk_shape.size() != chunk_shape_.size())
+    throw store_error("the chunks inside of shards have another number of dimensions");
   std::vector<std::uint64_t> index_shape;
   for (std::size_t i = 0; i < chunk_shape_.size(); ++i) {
-    if (s.chunk_shape[i] == 0 || chunk_shape_[i] % s.chunk_shape[i] != 0) throw store_error("the chunks inside of shards do not divide them");
+    if (s.chunk_shape[i] == 0 || chunk_shape_[i] % s.chunk_shape[i] != 0)
+      throw store_error("the chunks inside of shards do not divide them");
     index_shape.push_back(chunk_shape_[i] / s.chunk_shape[i]);
   }
   index_shape.push_back(2);
@@ -127,7 +141,8 @@ std::uint64_t codec_chain::elements() const {
 
 std::optional<std::uint64_t> codec_chain::encoded_size() const {
   std::uint64_t decoded = 0;
-  if (!codec_ || __builtin_mul_overflow(elements(), codec_->element_size(), &decoded) || decoded > (std::uint64_t{1} << 62)) return {};
+  if (!codec_ || __builtin_mul_overflow(elements(), codec_->element_size(), &decoded) || decoded > (std::uint64_t{1} << 62))
+    return {};
   std::uint64_t size = codec_->encoded_size(elements());
   for (const bytes_codec& c : after_) {
     if (c.what != bytes_codec::crc32c && c.what != bytes_codec::fletcher32 && c.what != bytes_codec::shuffle) return {};
@@ -163,7 +178,9 @@ std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint
   return bytes;
 }
 
-std::vector<std::byte> codec_chain::decode_bytes(std::vector<std::byte> bytes) const { return undo(std::move(bytes), most_chunk); }
+std::vector<std::byte> codec_chain::decode_bytes(std::vector<std::byte> bytes) const {
+  return undo(std::move(bytes), most_chunk);
+}
 
 void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
   bytes = undo(std::move(bytes), largest_step());
@@ -172,7 +189,8 @@ void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
   if (codec_) {
     // before there is room for it: a few bytes may claim to be a gigabyte
     const std::uint64_t size = codec_->encoded_size(elements());
-    if (bytes.size() != size) throw store_error("a chunk has " + std::to_string(bytes.size()) + " bytes instead of " + std::to_string(size));
+    if (bytes.size() != size)
+      throw store_error("a chunk has " + std::to_string(bytes.size()) + " bytes instead of " + std::to_string(size));
     out.data.resize(static_cast<std::size_t>(codec_->decoded_size(elements())));
     const chunk_result r = decode_chunk(*codec_, bytes, out.data);
     if (!r) throw store_error(codec_->explain(r.failure));

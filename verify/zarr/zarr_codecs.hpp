@@ -27,7 +27,8 @@ class codec_chain {
   };
 
   // Throws store_error or not_supported.
-  codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape);
+  codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type,
+              std::vector<std::uint64_t> chunk_shape);
 
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::optional<sharding>& shards() const noexcept { return shards_; }
@@ -61,7 +62,7 @@ class codec_chain {
   std::vector<std::size_t> order_;        // of a transpose codec; empty: none
   std::optional<zarrbits::codec> codec_;  // array to bytes; none: vlen-utf8, vlen-bytes and shards
   std::optional<sharding> shards_;
-  std::vector<bytes_codec> after_;        // bytes to bytes, in the order of encoding
+  std::vector<bytes_codec> after_;  // bytes to bytes, in the order of encoding
 };
 
 }  // namespace zarrbits::verify

@@ -26,7 +26,8 @@ json read_metadata(const store_folder& folder, bool& exists) {
   json j;
   try {
     // not deeply nested, for what is done with it later recurses; and no key twice, for readers take the first or the last
-    j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration, (folder / "zarr.json").name());
+    j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
+                           (folder / "zarr.json").name());
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
@@ -42,7 +43,8 @@ std::vector<std::uint64_t> extents(const json& list, const char* what) {
   if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is no list");
   std::vector<std::uint64_t> out;
   for (const json& n : list) {
-    if (!n.is_number_unsigned()) throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is no extent");
+    if (!n.is_number_unsigned())
+      throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is no extent");
     out.push_back(n.get<std::uint64_t>());
   }
   return out;
@@ -117,7 +119,8 @@ std::string unescape(const std::string& name) {
 
 namespace {
 
-// Names that are too long for a file system end with a hash, which tells nothing of the name. That spelling is the converter's own.
+// Names that are too long for a file system end with a hash, which tells nothing of the name. That spelling is the converter's
+// own.
 constexpr const char* hash_mark = "%~";
 
 bool is_hashed(const std::string& stored) { return stored.find(hash_mark) != std::string::npos; }
@@ -128,7 +131,8 @@ std::string key_of_hashed(const std::string& stored) { return std::string(1, '\0
 }  // namespace
 
 child_nodes::child_nodes(const store_folder& group) {
-  for (const store_folder& child : group.nodes()) nodes_.emplace(is_hashed(child.last()) ? key_of_hashed(child.last()) : unescape(child.last()), child);
+  for (const store_folder& child : group.nodes())
+    nodes_.emplace(is_hashed(child.last()) ? key_of_hashed(child.last()) : unescape(child.last()), child);
 }
 
 std::vector<store_folder> child_nodes::take(const std::string& name) {
@@ -165,9 +169,12 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     bool same = said.is_object();
     try {
       const json is = read_node(group / path);
-      for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs", "storage_transformers"}) {
+      for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
+                              "codecs", "storage_transformers"}) {
         // an empty list of transformers is as good as none
-        const auto value = [&](const json& j) { return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json(); };
+        const auto value = [&](const json& j) {
+          return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
+        };
         same = same && value(said) == value(is);
       }
     } catch (const store_error&) {

@@ -20,12 +20,14 @@ constexpr std::uint64_t most_object = 2u << 30;  // what is held in memory at on
 
 zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   const json j = read_node(folder_);
-  if (j.value("zarr_format", json()) != 3 || j.value("node_type", json()) != "array") throw store_error("zarr.json is not that of an array of Zarr v3");
+  if (j.value("zarr_format", json()) != 3 || j.value("node_type", json()) != "array")
+    throw store_error("zarr.json is not that of an array of Zarr v3");
   for (const auto& item : j.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
-    static const char* const known[] = {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
-                                        "codecs", "attributes", "dimension_names", "storage_transformers"};
+    static const char* const known[] = {"zarr_format",         "node_type",  "shape",  "data_type",  "chunk_grid",
+                                        "chunk_key_encoding",  "fill_value", "codecs", "attributes", "dimension_names",
+                                        "storage_transformers"};
     const bool is_known = std::any_of(std::begin(known), std::end(known), [&](const char* k) { return key == k; });
     const bool optional = value.is_object() && value.value("must_understand", json(true)) == false;
     if (!is_known && !optional) throw store_error("zarr.json has the unknown key \"" + key + "\"");
@@ -38,7 +40,8 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
     throw not_supported("the chunk grid " + grid);
   }
   chunk_shape_ = extents(required(configuration, "chunk_shape"), "chunk_shape");
-  if (chunk_shape_.size() != shape_.size()) throw store_error("\"chunk_shape\" and \"shape\" differ in their number of dimensions");
+  if (chunk_shape_.size() != shape_.size())
+    throw store_error("\"chunk_shape\" and \"shape\" differ in their number of dimensions");
   if (std::find(chunk_shape_.begin(), chunk_shape_.end(), 0u) != chunk_shape_.end()) throw store_error("\"chunk_shape\" holds 0");
 
   const std::string keys = named(required(j, "chunk_key_encoding"), configuration);
@@ -166,7 +169,8 @@ std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std:
   std::vector<chunk_index> out;
   bool all = true;
   // keys have a part for each dimension at most, and "c"
-  const std::function<void(const store_folder&, const std::string&, std::size_t)> visit = [&](const store_folder& folder, const std::string& prefix, std::size_t depth) {
+  const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
+      [&](const store_folder& folder, const std::string& prefix, std::size_t depth) {
     folder.list([&](const store_entry& e) {
       if (e.is_folder) {
         if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);

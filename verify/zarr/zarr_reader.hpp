@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A small reader of Zarr v3 stores, for `zarrbits verify` alone: it shares nothing with the converter, so that a mistake there is not
-// made twice. Codecs come from the core, on its portable kernels.
+// A small reader of Zarr v3 stores, for `zarrbits verify` alone: it shares nothing with the converter, so that a mistake there is
+// not made twice. Codecs come from the core, on its portable kernels.
 //
 //   zarr_array a(open_store("out.zarr") / "a");
 //   zarr_values chunk;
@@ -46,9 +46,9 @@ struct zarr_field;
 
 struct zarr_type {
   zarr_kind kind = zarr_kind::raw;
-  std::string name;          // as in zarr.json
-  std::size_t size = 0;      // bytes of an element in memory; 0: variable length
-  unsigned bits = 0;         // of a component
+  std::string name;      // as in zarr.json
+  std::size_t size = 0;  // bytes of an element in memory; 0: variable length
+  unsigned bits = 0;     // of a component
   std::vector<zarr_field> fields;
 
   bool variable() const noexcept { return kind == zarr_kind::text || kind == zarr_kind::binary; }
@@ -90,7 +90,8 @@ class child_nodes {
   child_nodes() = default;
   explicit child_nodes(const store_folder& group);
 
-  // Takes out those of that name. More than one where it is spelled in several ways, as "a" and "%61": a reader may open any of them.
+  // Takes out those of that name. More than one where it is spelled in several ways, as "a" and "%61": a reader may open any of
+  // them.
   std::vector<store_folder> take(const std::string& name);
   std::vector<store_folder> rest() const;
 
@@ -101,7 +102,8 @@ class child_nodes {
 // The name of metadata of Zarr v2 that stand beside the zarr.json of a node, or "": some readers take them first.
 std::string older_metadata(const store_folder& node);
 
-// Nodes ("" is the group itself) of which the group's consolidated metadata, if it has any, say other than their zarr.json does, or nothing.
+// Nodes ("" is the group itself) of which the group's consolidated metadata, if it has any, say other than their zarr.json does,
+// or nothing.
 std::vector<std::string> differing_consolidated(const store_folder& group);
 
 class zarr_array {
@@ -118,7 +120,8 @@ class zarr_array {
   const zarr_type& type() const noexcept { return type_; }
   const zarr_values& fill() const noexcept { return fill_; }  // one element
 
-  // All elements of a chunk, also those past the edge of the array. False where the chunk does not exist. Costs least in storage order.
+  // All elements of a chunk, also those past the edge of the array. False where the chunk does not exist. Costs least in storage
+  // order.
   bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
   // Chunks of a shard follow each other.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;

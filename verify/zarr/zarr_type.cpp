@@ -21,7 +21,8 @@ namespace {
 
 std::string name_of(const json& data_type) {
   if (data_type.is_string()) return data_type.get<std::string>();
-  if (data_type.is_object() && data_type.contains("name") && data_type["name"].is_string()) return data_type["name"].get<std::string>();
+  if (data_type.is_object() && data_type.contains("name") && data_type["name"].is_string())
+    return data_type["name"].get<std::string>();
   throw store_error("\"data_type\" is " + json_text(data_type) + ", which has no name");
 }
 
@@ -68,7 +69,8 @@ std::uint64_t float_bits(double value, float_layout l) {
 
 std::uint64_t hexadecimal(const std::string& text) {
   std::uint64_t value = 0;
-  if (text.size() < 3 || text.size() > 18) throw store_error("\"fill_value\" is \"" + text + "\", which is no hexadecimal number");
+  if (text.size() < 3 || text.size() > 18)
+    throw store_error("\"fill_value\" is \"" + text + "\", which is no hexadecimal number");
   for (std::size_t i = 2; i < text.size(); ++i) {
     const char c = text[i];
     unsigned digit = 0;
@@ -170,9 +172,11 @@ void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
       return;
     case zarr_kind::signed_integer: {
       if (type.name.starts_with("numpy.") && fill == "NaT") return store(std::uint64_t{1} << 63, type.size, out);
-      if (!fill.is_number_integer() || (fill.is_number_unsigned() && fill.get<std::uint64_t>() > INT64_MAX)) wrong_fill(type, fill);
+      if (!fill.is_number_integer() || (fill.is_number_unsigned() && fill.get<std::uint64_t>() > INT64_MAX))
+        wrong_fill(type, fill);
       const std::int64_t v = fill.get<std::int64_t>();
-      if (type.bits < 64 && (v >= (std::int64_t{1} << (type.bits - 1)) || v < -(std::int64_t{1} << (type.bits - 1)))) wrong_fill(type, fill);
+      if (type.bits < 64 && (v >= (std::int64_t{1} << (type.bits - 1)) || v < -(std::int64_t{1} << (type.bits - 1))))
+        wrong_fill(type, fill);
       return store(static_cast<std::uint64_t>(v), type.size, out);
     }
     case zarr_kind::unsigned_integer: {
@@ -181,8 +185,7 @@ void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
       if (type.bits < 64 && v >> type.bits != 0) wrong_fill(type, fill);
       return store(v, type.size, out);
     }
-    case zarr_kind::floating:
-      return store(parse_float(type, fill), type.size, out);
+    case zarr_kind::floating: return store(parse_float(type, fill), type.size, out);
     case zarr_kind::complex:
       if (!fill.is_array() || fill.size() != 2) wrong_fill(type, fill);
       store(parse_float(type, fill[0]), type.size / 2, out);
@@ -209,8 +212,7 @@ void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
       if (bytes.size() != type.size) wrong_fill(type, fill);
       if constexpr (std::endian::native == std::endian::big) throw not_supported("a struct's fill value in base64");
       break;
-    default:
-      wrong_fill(type, fill);
+    default: wrong_fill(type, fill);
   }
   if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
 }

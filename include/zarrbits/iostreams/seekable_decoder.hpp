@@ -75,7 +75,7 @@ class seekable_decoder {
   void close(Source&) {
     close_reader();
   }
-  std::streamsize optimal_buffer_size() const;    // in bytes, of the stream buffer before the filter
+  std::streamsize optimal_buffer_size() const;  // in bytes, of the stream buffer before the filter
 
   std::uint64_t total_in() const;                 // bytes read from the device so far, and
   std::uint64_t total_out() const;                // bytes delivered, since the filter was made

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // The program of the README, as it stands: it compiles without warnings against the installed package and does what it says.
-#include <zarrbits/iostreams.hpp>
 #include <boost/iostreams/device/file.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
 #include <cstdint>
 #include <vector>
+#include <zarrbits/iostreams.hpp>
 
 int main() {
   namespace io = boost::iostreams;

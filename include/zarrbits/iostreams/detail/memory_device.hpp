@@ -15,14 +15,15 @@
 
 namespace zarrbits::iostreams::detail {
 
-// compose() wraps devices that are memory (Boost's "direct" devices) in one that has a position, and gives the device itself by operator*.
+// compose() wraps devices that are memory (Boost's "direct" devices) in one that has a position, and gives the device itself by
+// operator*.
 template <class Device>
 concept memory_device = requires(Device& device) {
   { device.seek(0, std::ios_base::cur, std::ios_base::out) } -> std::convertible_to<std::streampos>;
   requires boost::iostreams::is_direct<std::remove_cvref_t<decltype(*device)>>::value;
   // where reading and writing have a position each, seek() does not tell one alone
   requires !std::is_convertible_v<typename Device::category, boost::iostreams::bidirectional> &&
-               !std::is_convertible_v<typename Device::category, boost::iostreams::dual_seekable>;
+      !std::is_convertible_v<typename Device::category, boost::iostreams::dual_seekable>;
 };
 
 // What a class template of one parameter wraps.
@@ -35,8 +36,8 @@ struct wrapped<Wrapper<Inner>> {
   using type = Inner;
 };
 
-// Or such a device in what Boost wraps around every device when it closes a filter: an adapter that is made of a reference to the device, and seeks
-// as that does.
+// Or such a device in what Boost wraps around every device when it closes a filter: an adapter that is made of a reference to the
+// device, and seeks as that does.
 template <class Device, class Inner = typename wrapped<Device>::type>
 concept around_memory_device = memory_device<Inner> && std::constructible_from<Device, Inner&> && requires(Device& device) {
   { device.seek(0, std::ios_base::cur, std::ios_base::out) } -> std::convertible_to<std::streampos>;

@@ -15,8 +15,8 @@
 
 namespace zarrbits::iostreams::detail {
 
-// Boost copies into memory (array_sink) by reading as many bytes as there is room for, until it is told the end: none once it is full. Where
-// more is to come then, it would ask for ever.
+// Boost copies into memory (array_sink) by reading as many bytes as there is room for, until it is told the end: none once it is
+// full. Where more is to come then, it would ask for ever.
 [[noreturn]] void no_room_for_more(const zarrbits::codec& c);
 
 // What boost::iostreams::symmetric_filter drives: a transform of the core behind Boost's calling convention.
@@ -33,8 +33,9 @@ class transform_adapter {
   // Ready for another chunk. Throws the error of this one, if there was any, so that reset() of an input stream tells it too.
   void close();
 
-  // Where the next byte is read or written, of a device that is memory and is now at `position`: Boost copies such devices where filters are composed
-  // with each other, and forgets how far the copy came. So what counts is where the chunk began, and what went through here since.
+  // Where the next byte is read or written, of a device that is memory and is now at `position`: Boost copies such devices where
+  // filters are composed with each other, and forgets how far the copy came. So what counts is where the chunk began, and what
+  // went through here since.
   std::ptrdiff_t place(std::ptrdiff_t position, std::ios_base::openmode which) noexcept {
     if (closed_ || total_in_ + total_out_ == 0) return origin_ = position;
     return origin_ + static_cast<std::ptrdiff_t>(which == std::ios_base::in ? total_in_ : total_out_);

@@ -33,8 +33,8 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
 
   std::streamsize optimal_buffer_size() const { return adapter().buffer_size(); }
 
-  // As symmetric_filter has them. Where compose() puts the filter on a device that is memory (array_sink, array_source, mapped files), bytes are
-  // made there and read from there, without a way through the filter's own buffer.
+  // As symmetric_filter has them. Where compose() puts the filter on a device that is memory (array_sink, array_source, mapped
+  // files), bytes are made there and read from there, without a way through the filter's own buffer.
   template <class Sink>
   std::streamsize write(Sink& sink, const char* in, std::streamsize n) {
     if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
