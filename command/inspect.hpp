@@ -52,7 +52,7 @@ using told = std::function<void(const std::string& object)>;
 // `endpoint`: the server of stores in S3. Throws command_error or store_error where the name is neither.
 tree read(const std::string& name, const std::string& endpoint = "", const told& at = {});
 tree read_hdf5(const std::string& file, const std::string& object, const told& at);
-tree read_zarr(const verify::store_folder& store, const told& at);
+tree read_zarr(const verification::store_folder& store, const told& at);
 
 }  // namespace zarrbits::inspect
 

@@ -88,7 +88,7 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
 
 class store_walk {
  public:
-  store_walk(const verify::store_folder& store, const told& at) : root_(store), at_(at) {
+  store_walk(const verification::store_folder& store, const told& at) : root_(store), at_(at) {
     tree_.name = store.name();
     tree_.format = "Zarr v3";
   }
@@ -99,38 +99,38 @@ class store_walk {
   }
 
  private:
-  void visit(const verify::store_folder& folder, const std::string& path, int depth) {
+  void visit(const verification::store_folder& folder, const std::string& path, int depth) {
     if (at_) at_(path);
     const std::size_t index = tree_.nodes.size();
     tree_.nodes.emplace_back();
     node n;
     n.path = path;
     describe(folder, n);
-    std::vector<verify::store_folder> below;
+    std::vector<verification::store_folder> below;
     scan(folder, n, below, depth);
     tree_.nodes[index] = std::move(n);
     std::sort(below.begin(), below.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
-    for (const verify::store_folder& child : below) {
+    for (const verification::store_folder& child : below) {
       if (depth >= deepest || tree_.nodes.size() >= most_nodes) {
         tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out"
                                             : "more than " + std::to_string(most_nodes) + " nodes";
         return;
       }
-      visit(child, conversion::join_path(path, conversion::shown(verify::unescape(child.last()))), depth + 1);
+      visit(child, conversion::join_path(path, conversion::shown(verification::unescape(child.last()))), depth + 1);
     }
   }
 
-  static void describe(const verify::store_folder& folder, node& n) {
+  static void describe(const verification::store_folder& folder, node& n) {
     try {
-      const json j = verify::read_node(folder);
+      const json j = verification::read_node(folder);
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
       if (j.contains("attributes") && j["attributes"].is_object()) n.attributes = j["attributes"].size();
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
-        throw verify::store_error("its zarr.json is of no Zarr v3 node");
+        throw verification::store_error("its zarr.json is of no Zarr v3 node");
       n.kind = kind;
       if (kind == "group") return;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
-        if (!j.contains(key)) throw verify::store_error(std::string("its zarr.json has no \"") + key + "\"");
+        if (!j.contains(key)) throw verification::store_error(std::string("its zarr.json has no \"") + key + "\"");
       }
       n.shape = extents(j["shape"]);
       n.type = type_text(j["data_type"]);
@@ -147,9 +147,9 @@ class store_walk {
   }
 
   // Objects of the node itself are counted, folders that are nodes are told in `below`.
-  void scan(const verify::store_folder& folder, node& n, std::vector<verify::store_folder>& below, int depth) {
+  void scan(const verification::store_folder& folder, node& n, std::vector<verification::store_folder>& below, int depth) {
     try {
-      folder.list([&](const verify::store_entry& e) {
+      folder.list([&](const verification::store_entry& e) {
         if (!e.is_folder) {
           count(e, n, e.name != "zarr.json" && n.kind == "array");
         } else if (!e.is_link) {
@@ -158,13 +158,13 @@ class store_walk {
         }
         return true;
       });
-    } catch (const verify::store_error& e) {
+    } catch (const verification::store_error& e) {
       n.note = e.what();
     }
   }
 
-  void scan_chunks(const verify::store_folder& folder, node& n, int depth) {
-    folder.list([&](const verify::store_entry& e) {
+  void scan_chunks(const verification::store_folder& folder, node& n, int depth) {
+    folder.list([&](const verification::store_entry& e) {
       if (tree_.files >= most_files) {
         tree_.incomplete = "more than " + std::to_string(most_files) + " files";
         return false;
@@ -175,7 +175,7 @@ class store_walk {
     });
   }
 
-  void count(const verify::store_entry& object, node& n, bool chunk) {
+  void count(const verification::store_entry& object, node& n, bool chunk) {
     if (object.is_link) return;
     ++tree_.files;
     tree_.bytes += object.size;
@@ -184,24 +184,24 @@ class store_walk {
     n.stored_bytes += object.size;
   }
 
-  verify::store_folder root_;
+  verification::store_folder root_;
   const told& at_;
   tree tree_;
 };
 
 }  // namespace
 
-tree read_zarr(const verify::store_folder& store, const told& at) { return store_walk(store, at).run(); }
+tree read_zarr(const verification::store_folder& store, const told& at) { return store_walk(store, at).run(); }
 
 tree read(const std::string& name, const std::string& endpoint, const told& at) {
-  if (conversion::is_s3(name)) return read_zarr(verify::open_store(name, endpoint), at);
+  if (conversion::is_s3(name)) return read_zarr(verification::open_store(name, endpoint), at);
   const conversion::source_name parts = conversion::split_source(name);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s))
     throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file)))
-    return read_zarr(verify::open_store(name), at);
+    return read_zarr(verification::open_store(name), at);
   return read_hdf5(parts.file, parts.object, at);
 }
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `zarrbits verify`: prints what verify.hpp found.
+// `zarrbits verify`: prints what zarrbits/verify.hpp finds.
 //
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "convert/io/s3_access.hpp"
 #include "convert/io/source_name.hpp"
 #include "convert/text/json_text.hpp"
-#include "convert/text/selection.hpp"
-#include "verify/source_values.hpp"
-#include "verify/verify.hpp"
-#include "verify/zarr/zarr_reader.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/verify.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -24,9 +19,6 @@
 
 namespace zarrbits::cli {
 namespace {
-
-using verify::verdict;
-using verify::verdict_count;
 
 const char verify_footer[] =
     "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on "
@@ -45,14 +37,14 @@ const char verify_footer[] =
     "something\n"
     "could not be compared, or is in the store alone.";
 
-void print_text(const verify::result& r) {
-  for (const verify::finding& f : r.findings)
-    std::cout << name_of(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
+void print_text(const verify_result& r) {
+  for (const finding& f : r.findings)
+    std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
   for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
     std::cout << what;
     for (const verdict v : {verdict::equal, verdict::differs, verdict::missing, verdict::unreadable, verdict::unchecked}) {
-      std::cout << (v == verdict::equal ? " " : ", ") << counts[static_cast<std::size_t>(v)] << ' ' << name_of(v);
+      std::cout << (v == verdict::equal ? " " : ", ") << counts[static_cast<std::size_t>(v)] << ' ' << to_string(v);
     }
     std::cout << '\n';
   };
@@ -65,11 +57,11 @@ void print_text(const verify::result& r) {
 
 nlohmann::ordered_json counts_json(const std::array<std::uint64_t, verdict_count>& counts) {
   nlohmann::ordered_json j;
-  for (std::size_t i = 0; i < verdict_count; ++i) j[name_of(static_cast<verdict>(i))] = counts[i];
+  for (std::size_t i = 0; i < verdict_count; ++i) j[to_string(static_cast<verdict>(i))] = counts[i];
   return j;
 }
 
-void print_json(const verify::result& r, const std::string& source, const std::string& store, int status) {
+void print_json(const verify_result& r, const std::string& source, const std::string& store, int status) {
   nlohmann::ordered_json j = {{"version", 1}, {"source", source}, {"store", store}, {"exit_status", status}};
   j["datasets"] = counts_json(r.datasets);
   j["groups"] = counts_json(r.groups);
@@ -77,8 +69,8 @@ void print_json(const verify::result& r, const std::string& source, const std::s
   j["not_compared"] = {{"attributes", r.attributes}, {"links", r.links}, {"named_types", r.named_types}};
   j["only_in_store"] = r.only_in_store;
   j["findings"] = nlohmann::ordered_json::array();
-  for (const verify::finding& f : r.findings) {
-    nlohmann::ordered_json entry = {{"path", f.path}, {"kind", f.kind}, {"outcome", name_of(f.outcome)}, {"reason", f.reason}};
+  for (const finding& f : r.findings) {
+    nlohmann::ordered_json entry = {{"path", f.path}, {"kind", f.kind}, {"outcome", to_string(f.outcome)}, {"reason", f.reason}};
     if (!f.store_path.empty()) entry["store_path"] = f.store_path;
     if (f.has_index) {
       entry["index"] = f.index;
@@ -96,42 +88,40 @@ void print_json(const verify::result& r, const std::string& source, const std::s
 int verify_main(int argc, char** argv) {
   CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from.", "zarrbits verify");
   app.footer(verify_footer);
-  std::string source;
-  std::string store, endpoint;
-  verify::scope wanted;
+  verify_options options;
   bool as_json = false;
-  app.add_option("SOURCE", source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")
+  app.add_option("SOURCE", options.source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")
       ->required()
       ->type_name("in.h5[:/PATH]");
-  app.add_option("STORE", store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
+  app.add_option("STORE", options.store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
       ->required()
       ->type_name("out.zarr");
-  app.add_option("--include", wanted.include, "What convert was given: only this is to be in the store; may be given again")
+  app.add_option("--include", options.include, "What convert was given: only this is to be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  app.add_option("--exclude", wanted.exclude, "What convert was given: this need not be in the store; may be given again")
+  app.add_option("--exclude", options.exclude, "What convert was given: this need not be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
+  app.add_option("--endpoint", options.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL");
-  add_external_option(app, wanted.external);
+  add_external_option(app, options.external);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   try {
-    conversion::selection(wanted.include, wanted.exclude);
-  } catch (const convert_error& e) {
+    check_options(options);
+  } catch (const verify_error& e) {
     throw usage_error(e.what());
   }
-  const auto [file, object] = conversion::split_source(source);
-  wanted.object = object;
+  const std::string file = conversion::split_source(options.source).file;
   if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
-  return in_child(file, [&, &file = file](const auto& at) {
-    conversion::prepare_s3(file, store, endpoint, [](const std::string& sentence) { print_error("warning: " + sentence); });
-    const verify::result r = verify::compare_file(file, verify::open_store(store, endpoint), wanted, at);
+  options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  return in_child(file, [&](const auto& at) {
+    options.progress = at;
+    const verify_result r = verify(options);
     at("");
     const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
     if (as_json) {
-      print_json(r, source, store, status);
+      print_json(r, options.source, options.store, status);
     } else {
       print_text(r);
     }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 // The product, or the largest number where it does not fit.
 inline std::uint64_t product(const std::uint64_t* first, const std::uint64_t* last) {
@@ -60,6 +60,6 @@ bool for_blocks(const std::vector<std::uint64_t>& start, const std::vector<std::
   }
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

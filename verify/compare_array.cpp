@@ -9,7 +9,7 @@
 #include <cstring>
 #include <set>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -324,4 +324,4 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
   }
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -185,4 +185,4 @@ void dataset_comparison::add_rest(const child_nodes& children) {
   for (const store_folder& child : children.rest()) only_in_store_.push_back(child);
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -6,14 +6,15 @@
 #define ZARRBITS_VERIFY_COMPARE_DATASET_HPP
 
 #include "verify/compare_values.hpp"
-#include "verify/verify.hpp"
+
+#include <zarrbits/verify.hpp>
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 class dataset_comparison {
  public:
@@ -82,6 +83,6 @@ class dataset_comparison {
   bool index_unreliable_ = false;            // libhdf5 may list chunks at wrong coordinates
 };
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

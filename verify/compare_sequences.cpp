@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -262,4 +262,4 @@ void dataset_comparison::sequences(const view& v, const store_folder& folder) {
   }
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -396,4 +396,4 @@ likeness comparison::compare(const std::byte* source, const zarr_element& store,
   return compare_element(source_, source, store_, store, address_of_, d);
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

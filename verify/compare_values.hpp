@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 // Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
 std::size_t utf8_length(std::string_view text) noexcept;
@@ -66,6 +66,6 @@ class comparison {
   bool bytewise_ = false;
 };
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -298,4 +298,4 @@ void source_values::read_fill(hid_t creation_properties) {
   live_ = 1;
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

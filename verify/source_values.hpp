@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 // libhdf5 cannot read something. what() has its own reason.
 struct source_error : std::runtime_error {
@@ -114,6 +114,6 @@ class source_values {
   std::size_t live_ = 0;  // elements whose variable parts are ours to give back
 };
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

@@ -3,13 +3,18 @@
 // Walks the file and the store side by side. Objects of the file are told apart by their address, so that groups that contain
 // themselves end; an object with several hard links may be in the store under any of them.
 //
-#include "verify/verify.hpp"
+#include <zarrbits/verify.hpp>
 
 #include "convert/hdf5/chunk_locator.hpp"
 #include "convert/io/files.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/source_name.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
 #include "verify/compare_dataset.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <zarrbits/convert.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -17,7 +22,7 @@
 #include <memory>
 #include <set>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -55,9 +60,11 @@ herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
 
 class walk {
  public:
-  walk(const std::string& source, const store_folder& store, const scope& wanted, const told& at)
-      : store_(store), gate_(std::make_shared<conversion::file_gate>(source, false, wanted.external)), at_(at) {
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  walk(const verify_options& options, const conversion::source_name& name)
+      : store_(open_store(options.store, options.endpoint)),
+        gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
+        at_(options.progress) {
+    const std::string& source = name.file;
     if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
     const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
     check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
@@ -66,15 +73,15 @@ class walk {
     gate_->source_is_open();
     if (file < 0) throw source_error("cannot open \"" + source + "\" as an HDF5 file: " + hdf5_reason());
     file_ = handle(file);
-    if (kind_of(store) == node_kind::none) throw store_error("there is no " + (store / "zarr.json").name());
-    const store_selection s = selection_of(store);
-    top_ = !wanted.object.empty() ? wanted.object : s.object.empty() ? "/" : conversion::unshown(s.object);
-    if (wanted.object.empty() && !s.object.empty()) part_ = s.object;
-    wanted_ = conversion::selection(wanted.include, wanted.exclude);
+    if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
+    const store_selection s = selection_of(store_);
+    top_ = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
+    if (name.object.empty() && !s.object.empty()) part_ = s.object;
+    wanted_ = conversion::selection(options.include, options.exclude);
     if (wanted_.everything()) claimed_ = conversion::selection(s.include, s.exclude);  // else it is known what was wanted
   }
 
-  result run() {
+  verify_result run() {
     list_source();
     select();
     wanted_.require_all_matched();
@@ -113,7 +120,7 @@ class walk {
   std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
   handle file_;
   haddr_t root_ = 0;
-  told at_;
+  const std::function<void(const std::string&)>& at_;
   std::string top_;
   std::string part_;  // what the store says that it was made of, where nobody else does
   conversion::selection wanted_, claimed_;
@@ -125,7 +132,7 @@ class walk {
   };
   std::deque<place> pairs_;
   std::set<std::pair<haddr_t, std::string>> paired_;
-  result result_;
+  verify_result result_;
 };
 
 std::string child_path(const std::string& parent, const std::string& name) {
@@ -379,22 +386,42 @@ std::optional<std::uint64_t> walk::address_of(const std::string& path) const {
 
 }  // namespace
 
-const char* name_of(verdict v) noexcept {
+}  // namespace zarrbits::verification
+
+namespace zarrbits {
+
+const char* to_string(verdict v) noexcept {
   static const char* const names[verdict_count] = {"equal", "unchecked", "unreadable", "missing", "differs"};
   return names[static_cast<std::size_t>(v)];
 }
 
-bool result::failed() const noexcept {
+bool verify_result::failed() const noexcept {
   return std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; });
 }
 
-bool result::incomplete() const noexcept {
+bool verify_result::incomplete() const noexcept {
   return !only_in_store.empty() ||
          std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
 }
 
-result compare_file(const std::string& source, const store_folder& store, const scope& wanted, const told& at) {
-  return walk(source, store, wanted, at).run();
+void check_options(const verify_options& options) {
+  try {
+    conversion::selection(options.include, options.exclude);
+  } catch (const convert_error& e) {
+    throw verify_error(e.what());
+  }
 }
 
-}  // namespace zarrbits::verify
+verify_result verify(const verify_options& options) {
+  check_options(options);
+  const h5::silence quiet;
+  try {
+    const conversion::source_name name = conversion::split_source(options.source);
+    conversion::prepare_s3(name.file, options.store, options.endpoint, options.warning);
+    return verification::walk(options, name).run();
+  } catch (const std::runtime_error& e) {  // of the source, the store, or their names
+    throw verify_error(e.what());
+  }
+}
+
+}  // namespace zarrbits

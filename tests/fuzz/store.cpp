@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-using namespace zarrbits::verify;
+using namespace zarrbits::verification;
 
 namespace {
 

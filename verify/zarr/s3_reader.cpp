@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::
   return asked([&] { return std::make_shared<s3_reader>(name, endpoint); });
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <system_error>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace fs = std::filesystem;
 
@@ -143,4 +143,4 @@ store_folder open_store(const std::string& name, const std::string& endpoint) {
   }
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

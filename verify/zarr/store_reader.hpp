@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 // The store is not what the Zarr specification allows, or something in it cannot be read.
 struct store_error : std::runtime_error {
@@ -89,6 +89,6 @@ store_folder open_store(const std::string& name, const std::string& endpoint = "
 std::shared_ptr<const store_reader> open_zip(const std::string& path);                              // zip_reader.cpp
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint);  // s3_reader.cpp
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

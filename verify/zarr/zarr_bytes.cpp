@@ -10,7 +10,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -191,4 +191,4 @@ void drop_crc32c(std::vector<std::byte>& bytes) {
   bytes.resize(size);
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 using nlohmann::json;
 
@@ -254,4 +254,4 @@ void codec_chain::untranspose(zarr_values& values) const {
   values = std::move(out);
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -14,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 class codec_chain {
  public:
@@ -65,6 +65,6 @@ class codec_chain {
   std::vector<bytes_codec> after_;  // bytes to bytes, in the order of encoding
 };
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 // For messages, and for the core, which reads JSON as text. A function, so that json's writer, a template, is compiled once.
 std::string json_text(const nlohmann::json& j);
@@ -25,6 +25,6 @@ std::string named(const nlohmann::json& j, nlohmann::json& configuration);
 
 const nlohmann::json& required(const nlohmann::json& j, const char* key);
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

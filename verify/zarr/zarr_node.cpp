@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 using nlohmann::json;
 
@@ -196,4 +196,4 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
   return out;
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 using nlohmann::json;
 
@@ -188,4 +188,4 @@ std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std:
   return out;
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 class codec_chain;
 class zarr_shard;
@@ -172,6 +172,6 @@ void drop_fletcher32(std::vector<std::byte>& bytes);
 void drop_crc32c(std::vector<std::byte>& bytes);
 std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t most);
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

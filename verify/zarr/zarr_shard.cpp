@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::vector<std::byte> zarr_shard::read(std::uint64_t chunk) const {
   return bytes;
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

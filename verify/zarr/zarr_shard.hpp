@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 class zarr_shard {
  public:
@@ -29,6 +29,6 @@ class zarr_shard {
   std::vector<std::uint64_t> index_;  // offset and length of each chunk; all ones: there is none
 };
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification
 
 #endif

@@ -13,7 +13,7 @@
 #include <limits>
 #include <string_view>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 using nlohmann::json;
 
@@ -285,4 +285,4 @@ zarr_values parse_fill(const zarr_type& type, const json& fill) {
   return v;
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-namespace zarrbits::verify {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::shared_ptr<const store_reader> open_zip(const std::string& path) {
   return told_of_store([&] { return std::make_shared<zip_reader>(path); });
 }
 
-}  // namespace zarrbits::verify
+}  // namespace zarrbits::verification

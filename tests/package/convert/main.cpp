@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The converter from outside: it links with all that it needs, and what is wrong comes as its own exception.
 #include <zarrbits/convert.hpp>
+#include <zarrbits/verify.hpp>
 
 #include <cstdlib>
 #include <iostream>
@@ -11,9 +12,16 @@ int main() {
   options.store = "never-made.zarr";
   try {
     zarrbits::convert(options);
+    std::cerr << "a file that does not exist was converted\n";
+    return EXIT_FAILURE;
   } catch (const zarrbits::convert_error& e) {
-    return std::string(e.what()).find(options.source) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (std::string(e.what()).find(options.source) == std::string::npos) return EXIT_FAILURE;
   }
-  std::cerr << "a file that does not exist was converted\n";
+  try {
+    zarrbits::verify({.source = options.source, .store = options.store});
+  } catch (const zarrbits::verify_error& e) {
+    return std::string(e.what()).find(options.store) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  std::cerr << "a store that does not exist was verified\n";
   return EXIT_FAILURE;
 }
