@@ -138,6 +138,13 @@ void add_external_option(CLI::App& app, std::vector<std::string>& external) {
       ->allow_extra_args(false);
 }
 
+void add_no_lock_option(CLI::App& app, bool& lock) {
+  app.add_flag_callback(
+      "--no-lock", [&lock] { lock = false; },
+      "Open the HDF5 file without a lock, also while another process has it open for writing; what is read then may be half "
+      "written");
+}
+
 std::uint64_t parse_count(const std::string& option, const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -59,6 +59,8 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 
 // --external, of all commands that read values of an HDF5 file.
 void add_external_option(CLI::App& app, std::vector<std::string>& external);
+// --no-lock, of all commands that open one.
+void add_no_lock_option(CLI::App& app, bool& lock);
 
 // A count in decimal digits ("--elements 1000"): no sign, no base, no exponent. Throws usage_error that names `option`.
 std::uint64_t parse_count(const std::string& option, const std::string& text);

@@ -154,6 +154,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   add_external_option(app, options.external);
+  add_no_lock_option(app, options.lock);
   app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
   app.add_flag("--allow-expansion", options.allow_expansion,

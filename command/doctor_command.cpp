@@ -176,6 +176,8 @@ int doctor_main(int argc, char** argv) {
   bool as_json = false;
   app.add_option("FILE", path, "An HDF5 file")->type_name("in.h5");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
+  bool lock = true;
+  add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   const plugins::scan s = plugins::look();
@@ -202,7 +204,7 @@ int doctor_main(int argc, char** argv) {
     {
       progress line;
       std::uint64_t done = 0;
-      report = doctor::examine(path, [&](const std::string& object, std::uint64_t, std::uint64_t of) {
+      report = doctor::examine(path, lock, [&](const std::string& object, std::uint64_t, std::uint64_t of) {
         at(object);
         line.update({.done = ++done, .total = of, .at = path + ":" + object});
       });

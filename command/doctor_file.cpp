@@ -263,9 +263,10 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
 
 }  // namespace
 
-file_report examine(const std::string& path, const std::function<void(const std::string&, std::uint64_t, std::uint64_t)>& at) {
+file_report examine(const std::string& path, bool lock,
+                    const std::function<void(const std::string&, std::uint64_t, std::uint64_t)>& at) {
   const h5::silence quiet;
-  conversion::source_file file(path);
+  conversion::source_file file(path, {.lock = lock});
   file.walk(true);
   file_report report;
   std::uint64_t number = 0;
@@ -280,6 +281,7 @@ file_report examine(const std::string& path, const std::function<void(const std:
       report.unreadable.push_back(o.path + ": " + e.what());
     }
   }
+  file.require_unchanged();
   return report;
 }
 

@@ -37,7 +37,8 @@ struct file_report {
   std::vector<std::string> unreadable;  // objects, with the reason
 };
 
-file_report examine(const std::string& path,
+// `lock`: as convert_options has it.
+file_report examine(const std::string& path, bool lock,
                     const std::function<void(const std::string& object, std::uint64_t number, std::uint64_t of)>& at);
 
 }  // namespace zarrbits::doctor

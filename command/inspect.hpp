@@ -50,8 +50,9 @@ struct tree {
 using told = std::function<void(const std::string& object)>;
 
 // `endpoint`: the server of stores in S3. Throws command_error or store_error where the name is neither.
-tree read(const std::string& name, const std::string& endpoint = "", const told& at = {});
-tree read_hdf5(const std::string& file, const std::string& object, const told& at);
+// `lock`: of HDF5 files, as convert_options has it.
+tree read(const std::string& name, const std::string& endpoint = "", bool lock = true, const told& at = {});
+tree read_hdf5(const std::string& file, const std::string& object, bool lock, const told& at);
 tree read_zarr(const verification::store_folder& store, const told& at);
 
 }  // namespace zarrbits::inspect

@@ -220,6 +220,8 @@ int inspect_main(int argc, char** argv) {
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL");
+  bool lock = true;
+  add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(first, [&](const inspect::told& at_hand) {
@@ -227,8 +229,8 @@ int inspect_main(int argc, char** argv) {
       conversion::prepare_s3("", name, endpoint, [](const std::string& sentence) { print_error("warning: " + sentence); });
     }
     std::vector<tree> trees;
-    trees.push_back(inspect::read(first, endpoint, at_hand));
-    if (!second.empty()) trees.push_back(inspect::read(second, endpoint, at_hand));
+    trees.push_back(inspect::read(first, endpoint, lock, at_hand));
+    if (!second.empty()) trees.push_back(inspect::read(second, endpoint, lock, at_hand));
     at_hand("");
     if (as_json) {
       json j = {{"version", 1}, {"trees", json::array()}};

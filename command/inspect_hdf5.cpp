@@ -119,9 +119,9 @@ void add(const source_file& source, std::size_t index, tree& t, const told& at) 
 
 }  // namespace
 
-tree read_hdf5(const std::string& file, const std::string& object, const told& at) {
+tree read_hdf5(const std::string& file, const std::string& object, bool lock, const told& at) {
   const h5::silence quiet;
-  source_file source(file);
+  source_file source(file, {.lock = lock});
   source.walk(true, object);
   tree t;
   t.name = object.empty() ? file : file + ":" + object;
@@ -131,6 +131,7 @@ tree read_hdf5(const std::string& file, const std::string& object, const told& a
   if (::stat(file.c_str(), &info) == 0) t.bytes = static_cast<std::uint64_t>(info.st_size);
   t.files = 1;
   add(source, 0, t, at);
+  source.require_unchanged();
   return t;
 }
 

@@ -193,7 +193,7 @@ class store_walk {
 
 tree read_zarr(const verification::store_folder& store, const told& at) { return store_walk(store, at).run(); }
 
-tree read(const std::string& name, const std::string& endpoint, const told& at) {
+tree read(const std::string& name, const std::string& endpoint, bool lock, const told& at) {
   if (conversion::is_s3(name)) return read_zarr(verification::open_store(name, endpoint), at);
   const conversion::source_name parts = conversion::split_source(name);
   std::error_code e;
@@ -202,7 +202,7 @@ tree read(const std::string& name, const std::string& endpoint, const told& at) 
     throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file)))
     return read_zarr(verification::open_store(name), at);
-  return read_hdf5(parts.file, parts.object, at);
+  return read_hdf5(parts.file, parts.object, lock, at);
 }
 
 }  // namespace zarrbits::inspect

@@ -357,10 +357,10 @@ void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsig
   if (first_bit > last_bit) first_bit = last_bit;
 }
 
-result examine(const std::string& path, const std::function<void(const progress&)>& at,
-               const std::vector<std::string>& external) {
+result examine(const std::string& path, const std::function<void(const progress&)>& at, const std::vector<std::string>& external,
+               bool lock) {
   const h5::silence quiet;
-  conversion::source_file file(path, 0, {}, external);
+  conversion::source_file file(path, {.external = external, .lock = lock});
   file.walk(true);
   result r;
   progress p;
@@ -402,6 +402,7 @@ result examine(const std::string& path, const std::function<void(const progress&
       r.left_out.push_back({o.path, e.what()});
     }
   }
+  file.require_unchanged();
   return r;
 }
 

@@ -51,9 +51,10 @@ struct progress {
   std::uint64_t bytes = 0, of = 0;  // read since the last call, and to be read in all
 };
 
-// Reads every value of the datasets that hold integers, booleans, enumerations and floats; a few MiB at a time.
+// Reads every value of the datasets that hold integers, booleans, enumerations and floats; a few MiB at a time. `external`
+// and `lock` as convert_options has them.
 result examine(const std::string& path, const std::function<void(const progress&)>& at,
-               const std::vector<std::string>& external = {});
+               const std::vector<std::string>& external = {}, bool lock = true);
 
 }  // namespace zarrbits::suggest
 

@@ -133,6 +133,8 @@ int suggest_main(int argc, char** argv) {
   app.add_flag("--all", all, "Tell the datasets that would not gain, or hardly, as well, and why");
   std::vector<std::string> external;
   add_external_option(app, external);
+  bool lock = true;
+  add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(path, [&](const auto& at) {
@@ -147,7 +149,7 @@ int suggest_main(int argc, char** argv) {
         done += p.bytes;
         line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
           },
-          external);
+          external, lock);
     }
     at("");
     if (as_json) std::cout << printable_json(conversion::json_text(to_json(r, path), 1)) << '\n';

@@ -106,6 +106,7 @@ int verify_main(int argc, char** argv) {
   app.add_option("--endpoint", options.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL");
   add_external_option(app, options.external);
+  add_no_lock_option(app, options.lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   try {
     check_options(options);

@@ -89,6 +89,7 @@ convert_result finished(job& all, clock::time_point started) {
   result.exit_status = result.lost() && !all.options().allow_lossy ? 3 : 0;
   count(result, all, started);
   if (all.options().before_done) all.options().before_done(result);
+  all.source().require_unchanged();
   all.out().finish();
   result.seconds = std::chrono::duration<double>(clock::now() - started).count();
   return result;

@@ -5,7 +5,7 @@
 //
 #include <zarrbits/verify.hpp>
 
-#include "convert/hdf5/chunk_locator.hpp"
+#include "convert/hdf5/open_source.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/io/source_name.hpp"
@@ -68,11 +68,7 @@ class walk {
     if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
     const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
     check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
-    conversion::chunk_locator::set_driver(access.get(), gate_);
-    const hid_t file = H5Fopen(source.c_str(), H5F_ACC_RDONLY, access.get());
-    gate_->source_is_open();
-    if (file < 0) throw source_error("cannot open \"" + source + "\" as an HDF5 file: " + hdf5_reason());
-    file_ = handle(file);
+    source_ = std::make_unique<const conversion::opened_source>(source, source, access.get(), gate_, h5::handle(), options.lock);
     if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
     const store_selection s = selection_of(store_);
     top_ = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
@@ -90,6 +86,7 @@ class walk {
       if (o.wanted && !o.in_store && o.type != H5O_TYPE_NAMED_DATATYPE) add_missing(o);
     }
     if (!part_.empty()) add_rest();
+    source_->require_unchanged();
     std::stable_sort(result_.findings.begin(), result_.findings.end(),
                      [](const finding& a, const finding& b) { return a.path < b.path; });
     return std::move(result_);
@@ -118,7 +115,7 @@ class walk {
 
   store_folder store_;
   std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
-  handle file_;
+  std::unique_ptr<const conversion::opened_source> source_;
   haddr_t root_ = 0;
   const std::function<void(const std::string&)>& at_;
   std::string top_;
@@ -140,7 +137,7 @@ std::string child_path(const std::string& parent, const std::string& name) {
 }
 
 void walk::list_source() {
-  const handle root = checked(H5Oopen(file_.get(), top_.c_str(), H5P_DEFAULT),
+  const handle root = checked(H5Oopen(source_->file(), top_.c_str(), H5P_DEFAULT),
                               top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
   H5O_info_t info;
   check(H5Oget_info(root.get(), &info), "cannot open the root group");
@@ -168,7 +165,7 @@ void walk::list_source() {
 }
 
 void walk::list_group(haddr_t address, object& group) {
-  const handle id(H5Oopen_by_addr(file_.get(), address));
+  const handle id(H5Oopen_by_addr(source_->file(), address));
   std::vector<name_and_type> names;
   if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &names) < 0) {
     group.reason = "cannot be listed: " + hdf5_reason();
@@ -305,7 +302,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   f.path = path;
   f.store_path = store_path(folder);
   f.kind = "dataset";
-  const handle dataset(H5Oopen_by_addr(file_.get(), address));
+  const handle dataset(H5Oopen_by_addr(source_->file(), address));
   if (!dataset) {
     f.outcome = verdict::unreadable;
     f.reason = "cannot be opened: " + hdf5_reason();
@@ -378,7 +375,7 @@ void walk::add_rest() {
 std::optional<std::uint64_t> walk::address_of(const std::string& path) const {
   for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
     H5O_info_t info;
-    if (!p.empty() && H5Oget_info_by_name(file_.get(), p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
+    if (!p.empty() && H5Oget_info_by_name(source_->file(), p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
   }
   H5Eclear2(H5E_DEFAULT);
   return {};

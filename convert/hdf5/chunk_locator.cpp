@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/chunk_locator.hpp"
 
-#include "convert/io/files.hpp"
-
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <limits>
 #include <new>
 #include <sys/stat.h>
+#include <thread>
 #include <utility>
 
 #if H5_VERSION_GE(1, 13, 2)
@@ -36,6 +39,30 @@ void note_trouble(const std::string& file, const std::string& why) {
   trouble.last = "\"" + file + "\" cannot be read: " + why;
 }
 
+constexpr const char* convert_again = "; check the disk or the connection, and convert again";
+
+// As HDF5's own: the environment may say that a file system without locks is an error. libhdf5 asks for no lock at all where it
+// says that there are to be none.
+bool locks_are_needed() {
+  const char* said = std::getenv("HDF5_USE_FILE_LOCKING");
+  return said && (std::strcmp(said, "TRUE") == 0 || std::strcmp(said, "1") == 0);
+}
+
+// The kernel gives a file the time of its clock's last tick: two writes within one tick have one time. What is opened is to be
+// older than that, so that every later write shows.
+file_state settled_state_of(int descriptor) noexcept {
+#ifdef CLOCK_REALTIME_COARSE
+  for (int i = 0; i < 100; ++i) {
+    const file_state now = state_of(descriptor);
+    timespec tick{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &tick);
+    if (!now.regular || now.seconds != tick.tv_sec || now.nanoseconds < tick.tv_nsec) return now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+#endif
+  return state_of(descriptor);
+}
+
 }  // namespace
 
 read_trouble known_trouble() {
@@ -49,6 +76,7 @@ struct chunk_locator::driver {
   struct settings {
     std::shared_ptr<file_gate> gate;
     std::shared_ptr<const h5::handle> below;  // how the source is opened; null: as a local file
+    std::shared_ptr<source_lock> lock;
   };
   struct file {
     H5FD_t base;  // libhdf5's; it comes first
@@ -59,7 +87,7 @@ struct chunk_locator::driver {
       file* whole;
     } handle;
     H5FD_t* below;
-    bool locating, found, unsure;
+    bool source, locating, found, unsure;
     haddr_t address;
     std::size_t size;
     file_state opened;
@@ -101,8 +129,9 @@ struct chunk_locator::driver {
       f->below = under;
       f->how = *how;
       f->handle = {remote ? -1 : *static_cast<int*>(descriptor), f};
-      f->opened = state_of(f->handle.descriptor);
+      f->opened = settled_state_of(f->handle.descriptor);
       f->name = name;
+      f->source = source;
     } else {
       H5FDclose(under);
     }
@@ -116,7 +145,8 @@ struct chunk_locator::driver {
   }
   static herr_t close(H5FD_t* f) {
     const kept_errors before;
-    if (state_of(of(f).handle.descriptor) != of(f).opened) note_trouble(of(f).name, "it changed meanwhile");
+    if (state_of(of(f).handle.descriptor) != of(f).opened)
+      note_trouble(of(f).name, std::string("it changed meanwhile") + convert_again);
     const herr_t status = H5FDclose(below(f));
     delete &of(f);
     return status;
@@ -159,16 +189,26 @@ struct chunk_locator::driver {
       }
     } catch (const unreadable_range& e) {
       why = e.what();
-      note_trouble(us.name, why);
+      note_trouble(us.name, why + convert_again);
     }
     H5Epush2(H5E_DEFAULT, __FILE__, "read", __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR, "%s", why.c_str());
     return -1;
   }
   static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
-  // Nothing is written; a read-only or network mount that knows no locks must not stand in the way. The property for that does
-  // not go on to the files that libhdf5 opens for this one: it then refuses to open it a second time, as the source of a virtual
-  // dataset of its own.
-  static herr_t lock(H5FD_t*, hbool_t) { return 0; }
+  // Of files in S3 there is none. The property list's own word on locks does not go on to the files that libhdf5 opens for this
+  // one: it then refuses to open it a second time, as the source of a virtual dataset of its own.
+  static herr_t lock(H5FD_t* f, hbool_t) {
+    file& us = of(f);
+    if (us.handle.descriptor < 0 || !us.how.lock || !us.how.lock->wanted) return 0;
+    const lock_state state = take_lock(us.handle.descriptor, true);
+    if (us.source) us.how.lock->state = state;
+    if (state == lock_state::taken || (state == lock_state::unknown && !locks_are_needed())) return 0;
+    if (!us.source && state == lock_state::busy)  // else libhdf5 takes it for one that is missing
+      note_trouble(us.name, "another process has it open for writing; convert again when that one has closed it");
+    H5Epush2(H5E_DEFAULT, __FILE__, "lock", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE, "%s",
+             state == lock_state::busy ? "another process has it open for writing" : "its file system knows no locks");
+    return -1;
+  }
   static herr_t unlock(H5FD_t*) { return 0; }
 
   // Of this driver; negative where libhdf5 does not take it. Once for the process.
@@ -206,8 +246,10 @@ struct chunk_locator::driver {
   }
 };
 
-void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below) {
-  const driver::settings how{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr};
+void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
+                               std::shared_ptr<source_lock> lock) {
+  const driver::settings how{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr,
+                             std::move(lock)};
   const hid_t id = driver::id();
   if (id < 0 || H5Pset_driver(access, id, &how) < 0) h5::fail("take the driver that its files are opened with");
 }
@@ -223,6 +265,8 @@ chunk_locator::chunk_locator(hid_t file) noexcept {
 }
 
 int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
+
+file_state chunk_locator::opened() const noexcept { return file_ ? static_cast<driver::file*>(file_)->opened : file_state{}; }
 
 std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element,
                                                         unsigned& mask) const noexcept {

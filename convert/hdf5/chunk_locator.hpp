@@ -16,6 +16,7 @@
 
 #include "convert/hdf5/h5.hpp"
 #include "convert/hdf5/other_files.hpp"
+#include "convert/io/files.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -34,25 +35,35 @@ struct file_state {
 };
 file_state state_of(int descriptor) noexcept;
 
-// Of all local files that libhdf5 read in this process: how often one failed, or had changed when it was closed, and the last
-// time's sentence.
+// Of all local files that libhdf5 read in this process: how often one failed, was open for writing by another process, or had
+// changed when it was closed, and the last time's sentence.
 struct read_trouble {
   std::uint64_t count = 0;
   std::string last = {};
 };
 read_trouble known_trouble();
 
+// The lock of the source, and of other files that are opened for it: readers share it, writers take it for themselves.
+struct source_lock {
+  bool wanted = true;
+  lock_state state = lock_state::unknown;  // of the source
+};
+
 class chunk_locator {
  public:
   // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it
-  // if the gate lets it in. Throws h5::failure where libhdf5 does not take the driver: nothing would be asked then.
-  static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {});
+  // if the gate lets it in. Without `lock` no file is locked. Throws h5::failure where libhdf5 does not take the driver: nothing
+  // would be asked then.
+  static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {},
+                         std::shared_ptr<source_lock> lock = {});
 
   chunk_locator() = default;
   // Of a file that was opened so; of any other it finds nothing.
   explicit chunk_locator(hid_t file) noexcept;
   // That libhdf5 reads from; negative where the file was not opened so.
   int descriptor() const noexcept;
+  // The file when it was opened, before anything was read.
+  file_state opened() const noexcept;
 
   // Where in the file the bytes of a chunk are, and its filter mask. Nothing where that is not known: H5Dread_chunk is to be
   // asked. Of chunks without filters, libhdf5 tells one size and reads another, where a file is damaged: this is what is read.

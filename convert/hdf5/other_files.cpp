@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/other_files.hpp"
 
+#include "convert/hdf5/open_source.hpp"
 #include "convert/text/names.hpp"
 
 #include <nlohmann/json.hpp>
@@ -287,7 +288,11 @@ class looker {
       if (!real || !tried.insert(*real).second || gate_.ask(candidate) != file_gate::answer::allowed) continue;
       const h5::handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
       H5Eclear2(H5E_DEFAULT);
-      if (!opened) continue;
+      if (!opened) {  // libhdf5 would take it for one that is missing
+        if (writer_mark_of(candidate) != writer_mark::none)
+          out_.obstacle = "its source \"" + shown(candidate) + "\" is marked as open for writing";
+        continue;
+      }
       const bool there = look_at_dataset(opened, name, depth);
       if (!found) found = there;
       if (!out_.obstacle.empty()) break;

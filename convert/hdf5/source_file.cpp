@@ -58,39 +58,24 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 
 }  // namespace
 
-source_file::source_file(const std::string& path, std::uint64_t chunk_cache, const std::string& endpoint,
-                         const std::vector<std::string>& external)
-    : path_(path) {
+source_file::source_file(const std::string& path, const source_options& options) : path_(path) {
   if (!is_s3(path)) {
     if (const std::string why = why_no_file(path); !why.empty()) throw convert_error(why);
   }
   h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
   // the hash table: a prime number, many times the number of chunks that the cache is likely to hold
-  if (chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(chunk_cache), 0.75);
+  if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
   s3_source remote;
   h5::handle below;
   if (is_s3(path)) {
     below = h5::handle(H5Pcopy(access), "copy a property list");
-    remote = find_in_s3(path, endpoint, below);
+    remote = find_in_s3(path, options.endpoint, below);
   }
   etag_ = remote.etag;
   const std::string name = is_s3(path) ? remote.url : path;
-  gate_ = std::make_shared<file_gate>(name, is_s3(path), external);
-  try {
-    chunk_locator::set_driver(access, gate_, std::move(below));
-  } catch (const h5::failure& e) {
-    throw convert_error("cannot open \"" + path + "\": " + e.what() + "; build zarrbits with another libhdf5");
-  }
-  file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
-  gate_->source_is_open();
-  if (!file_)
-    throw convert_error("cannot open \"" + path + "\" as an HDF5 file: " + h5::last_error() + "; check that it is one and whole");
-  if (is_s3(path)) return;
-  chunks_ = chunk_locator(file_);
-  descriptor_ =
-      chunks_.descriptor() >= 0 ? ::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) return;
-  opened_ = state_of(descriptor_);
+  gate_ = std::make_shared<file_gate>(name, is_s3(path), options.external);
+  opened_ = std::make_unique<const opened_source>(path, name, access, gate_, std::move(below), options.lock);
+  if (chunks().descriptor() >= 0) descriptor_ = ::fcntl(chunks().descriptor(), F_DUPFD_CLOEXEC, 0);
 }
 
 source_file::~source_file() {
@@ -98,20 +83,11 @@ source_file::~source_file() {
 }
 
 void source_file::require_range(std::uint64_t offset, std::uint64_t size) const {
-  if (offset > opened_.size || size > opened_.size - offset) throw unreadable_range("the file ends before it");
-}
-
-void source_file::require_unchanged() const {
-  const read_trouble now = known_trouble();
-  if (now.count != trouble_before_)
-    throw convert_error("the source " + now.last + "; check the disk or the connection, and convert again");
-  if (descriptor_ >= 0 && state_of(descriptor_) != opened_) {
-    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
-  }
+  if (offset > opened_->state().size || size > opened_->state().size - offset) throw unreadable_range("the file ends before it");
 }
 
 h5::handle source_file::open(const source_object& o) const {
-  return h5::handle(H5Oopen_by_addr(file_, o.address), "open the object");
+  return h5::handle(H5Oopen_by_addr(file(), o.address), "open the object");
 }
 
 std::shared_ptr<const beside> source_file::look_beside(hid_t dataset) const {
@@ -131,7 +107,7 @@ const source_object* source_file::at(haddr_t address) const {
 }
 
 source_object source_file::top_object(const std::string& path) {
-  const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
+  const h5::handle object(H5Oopen(file(), path.c_str(), H5P_DEFAULT));
   const std::string what = path == "/" ? "the root group of \"" + path_ + "\"" : "object \"" + path + "\" of \"" + path_ + "\"";
   if (!object) {
     const std::string reason = h5::last_error();
@@ -142,7 +118,7 @@ source_object source_file::top_object(const std::string& path) {
   source_object o;
   try {
     const H5O_info_t info = info_of(object);
-    if (path != "/" && info.fileno != info_of(file_).fileno) throw convert_error(what + " lies in another file; give that file");
+    if (path != "/" && info.fileno != info_of(file()).fileno) throw convert_error(what + " lies in another file; give that file");
     o.kind = kind_of(object);
     o.address = info.addr;
   } catch (const h5::failure& e) {
@@ -315,14 +291,14 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
 }
 
 std::string source_file::target_of(const void* reference, H5R_type_t type) const {
-  const h5::handle object(H5Rdereference2(file_, H5P_DEFAULT, type, reference));
+  const h5::handle object(H5Rdereference2(file(), H5P_DEFAULT, type, reference));
   H5O_info_t info;
   std::string path;
   if (object && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0) {
     if (const source_object* o = at(info.addr)) return o->path;
     if (!selection_note_.empty()) {  // it may have been left out: libhdf5 searches the file for it
       char name[4096];
-      const ssize_t n = H5Rget_name(file_, type, reference, name, sizeof name);
+      const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
       if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);
     }
   }
@@ -344,7 +320,7 @@ json source_file::region(const void* reference) {
   const std::string path = target_of(reference, H5R_DATASET_REGION);
   if (path.empty()) return nullptr;
   json result = {{"path", path}};
-  const h5::handle space(H5Rget_region(file_, H5R_DATASET_REGION, reference));
+  const h5::handle space(H5Rget_region(file(), H5R_DATASET_REGION, reference));
   if (!space) {
     H5Eclear2(H5E_DEFAULT);
     return nullptr;

@@ -6,8 +6,8 @@
 #ifndef ZARRBITS_CONVERT_HDF5_SOURCE_FILE_HPP
 #define ZARRBITS_CONVERT_HDF5_SOURCE_FILE_HPP
 
-#include "convert/hdf5/chunk_locator.hpp"
 #include "convert/hdf5/h5.hpp"
+#include "convert/hdf5/open_source.hpp"
 #include "convert/hdf5/values_json.hpp"
 #include "convert/text/selection.hpp"
 
@@ -52,13 +52,18 @@ struct source_object {
   std::string listing_error;          // groups: why not everything in it is known
 };
 
+// How a source is opened.
+struct source_options {
+  std::uint64_t chunk_cache = 0;           // bytes of decoded chunks that libhdf5 keeps of a dataset; 0: as many as it likes
+  std::string endpoint = {};               // of "s3://bucket/key"; "": what the environment says
+  std::vector<std::string> external = {};  // folders whose files may be read for it, too, or "all"
+  bool lock = true;                        // false: also a file that another process has open for writing
+};
+
 class source_file final : public reference_reader {
  public:
-  // A file, or "s3://bucket/key" at `endpoint` (or where the environment says). `chunk_cache`: bytes of decoded chunks that
-  // libhdf5 keeps of a dataset; 0: as many as it likes. `external`: folders whose files may be read for it, too, or "all". Throws
-  // convert_error where the file cannot be opened.
-  explicit source_file(const std::string& path, std::uint64_t chunk_cache = 0, const std::string& endpoint = {},
-                       const std::vector<std::string>& external = {});
+  // A file, or "s3://bucket/key". Throws convert_error where it cannot be opened.
+  explicit source_file(const std::string& path, const source_options& options = {});
   ~source_file() override;
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -80,7 +85,7 @@ class source_file final : public reference_reader {
   void require_values(hid_t dataset) const;
   // Which other files were read for it, and which were not.
   const file_gate& others() const { return *gate_; }
-  hid_t file() const { return file_; }
+  hid_t file() const { return opened_->file(); }
   const std::string& path() const { return path_; }
   // What S3 has to tell this content from another; empty for local files.
   const std::string& etag() const { return etag_; }
@@ -88,14 +93,15 @@ class source_file final : public reference_reader {
   int descriptor() const { return descriptor_; }
   // Throws unreadable_range where the file had fewer bytes when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
-  // Throws convert_error where something could not be read that should have been there, or somebody wrote to the file since it
-  // was opened: what was made of it is not to be trusted, however it looks.
-  void require_unchanged() const;
+  // As opened_source::require_unchanged().
+  void require_unchanged() const { opened_->require_unchanged(); }
+  // Its writer is, or was, one that lets others read meanwhile.
+  bool swmr() const { return opened_->swmr(); }
   // A chunk that becomes larger than this, and more than 1,000 times larger than it is stored, is refused.
   void limit_expansion(std::uint64_t bytes) { largest_expansion_ = bytes; }
   std::uint64_t largest_expansion() const { return largest_expansion_; }
   // Where in the file of descriptor() chunks are.
-  const chunk_locator& chunks() const { return chunks_; }
+  const chunk_locator& chunks() const { return opened_->chunks(); }
   std::vector<source_object>& objects() { return objects_; }
   const std::vector<source_object>& objects() const { return objects_; }
   // What select() left out: the uppermost of each; what is below goes with it.
@@ -120,13 +126,10 @@ class source_file final : public reference_reader {
   std::string etag_;
   std::shared_ptr<file_gate> gate_;
   mutable std::unordered_map<haddr_t, std::shared_ptr<const beside>> beside_;
-  h5::handle file_;
+  std::unique_ptr<const opened_source> opened_;
   int descriptor_ = -1;
-  file_state opened_;  // of descriptor_
   std::size_t longest_store_path_ = 3500;
   std::uint64_t largest_expansion_ = std::uint64_t{1} << 32;  // no chunk is larger
-  std::uint64_t trouble_before_ = known_trouble().count;
-  chunk_locator chunks_;
   std::vector<source_object> objects_;
   std::vector<source_object> unselected_;
   std::unordered_map<haddr_t, std::size_t> by_address_;

@@ -90,14 +90,17 @@ std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::s
   return bytes;
 }
 
-lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
-  lock_state state = lock_state::taken;
+lock_state take_lock(int fd, bool shared) noexcept {
   while (::flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK || errno == EACCES) return lock_state::busy;
-    state = lock_state::unknown;
-    break;
+    return errno == EWOULDBLOCK || errno == EACCES ? lock_state::busy : lock_state::unknown;
   }
+  return lock_state::taken;
+}
+
+lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
+  const lock_state state = take_lock(fd, shared);
+  if (state == lock_state::busy) return state;
   struct stat ours {
   }, there{};
   const bool same = ::fstat(fd, &ours) == 0 && ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -66,6 +66,7 @@ enum class lock_state {
   unknown,  // the file system knows no locks
 };
 lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
+lock_state take_lock(int fd, bool shared) noexcept;  // whatever name the file has: never `gone`
 
 // Throws unreadable_range where a file has not these bytes.
 void require_range(int fd, std::uint64_t offset, std::uint64_t size);

@@ -35,8 +35,11 @@ job::job(const convert_options& options, mode how) : options_(options) {
   selection wanted(options.include, options.exclude);
   const auto listed = [&](bool tells_case_apart) {
     // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
-    auto file = std::make_unique<source_file>(name.file, options.chunk.empty() ? 0 : options.memory / 4, options.endpoint,
-                                              options.external);
+    auto file =
+        std::make_unique<source_file>(name.file, source_options{.chunk_cache = options.chunk.empty() ? 0 : options.memory / 4,
+                                                                .endpoint = options.endpoint,
+                                                                .external = options.external,
+                                                                .lock = options.lock});
     file->limit_paths(room_for_paths(options.store));
     file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
@@ -46,6 +49,10 @@ job::job(const convert_options& options, mode how) : options_(options) {
     return file;
   };
   source_ = listed(true);
+  if (source_->swmr() && options.warning && !options.share) {
+    options.warning("\"" + name.file +
+                    "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
+  }
   if (how == mode::look) return;
   using existing = sink_options::existing;
   const bool join = how != mode::all;
@@ -327,6 +334,7 @@ convert_plan job::plan() {
     all.datasets.push_back(std::move(p));
   }
   list_other_files(source_->others(), all.other_files, all.refused_files);
+  source_->require_unchanged();
   return all;
 }
 

@@ -92,6 +92,9 @@ struct convert_options {
   // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) have to be regular ones in its
   // folder or below; these folders are allowed as well, or, with "all", any. Others are not read, and named.
   std::vector<std::string> external = {};
+  // As HDF5's own readers, with a lock (flock) that keeps writers away and is refused while one has the file open. false: without
+  // it, also where somebody may write; a change that shows in the file's size or time still ends the conversion.
+  bool lock = true;
   bool keep_going = false;       // a damaged chunk is left out and named, instead of ending the conversion
   bool allow_expansion = false;  // chunks may become more than 1,000 times larger, beyond `memory`, when they are decoded
   // "portable" (the default): codecs that all Zarr readers have. "native": stored chunks are copied where numcodecs has the

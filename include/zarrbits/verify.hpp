@@ -82,6 +82,7 @@ struct verify_options {
   std::vector<std::string> include = {};   // patterns of what the store is to hold, as convert_options has them
   std::vector<std::string> exclude = {};   // and of what it need not hold
   std::vector<std::string> external = {};  // folders in which the source's other files may be read, as convert_options has them
+  bool lock = true;                        // of the source, as convert_options has it
   std::function<void(const std::string& path)> progress = {};     // the object at hand; again and again, as it goes on
   std::function<void(const std::string& sentence)> warning = {};  // a promise that this run cannot keep
 };

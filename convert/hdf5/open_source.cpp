@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/hdf5/open_source.hpp"
+
+#include "convert/io/files.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <fcntl.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// libhdf5's own sentence says h5clear even of a file that somebody writes to.
+std::string why_not_open(const std::string& name, bool remote, lock_state lock) {
+  const std::string reason = h5::last_error();
+  if (!remote && lock == lock_state::busy)
+    return "another process has it open for writing; convert it when that one has closed it";
+  if (remote || writer_mark_of(name) == writer_mark::none)
+    return "as an HDF5 file: " + reason + "; check that it is one and whole";
+  if (lock != lock_state::taken) return "it is marked as open for writing; convert it when its writer has closed it";
+  return "it is marked as open for writing, and no process has it locked; if its writer was killed, \"h5clear -s\" takes the "
+         "mark away";
+}
+
+}  // namespace
+
+writer_mark writer_mark_of(const std::string& file) noexcept {
+  try {
+    const file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const file_state there = state_of(fd.get());
+    if (!fd || !there.regular) return writer_mark::none;
+    // behind a user block of 512, 1024, 2048 ... bytes: signature, version, sizes of offsets and lengths, the mark
+    constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    std::array<std::byte, 12> head;
+    for (std::uint64_t at = 0; at <= there.size - std::min(there.size, head.size()); at = at ? 2 * at : 512) {
+      if (there.size < head.size()) break;
+      read_range(fd.get(), at, head);
+      if (std::memcmp(head.data(), signature.data(), signature.size()) != 0) continue;
+      constexpr unsigned writing = 1, swmr = 4;
+      const auto mark = std::to_integer<unsigned>(head[11]);
+      if (std::to_integer<unsigned>(head[8]) < 3 || !(mark & writing)) return writer_mark::none;
+      return mark & swmr ? writer_mark::swmr_writer : writer_mark::writer;
+    }
+  } catch (...) {  // then libhdf5 tells what is wrong with it
+  }
+  return writer_mark::none;
+}
+
+opened_source::opened_source(std::string path, const std::string& name, hid_t access, std::shared_ptr<file_gate> gate,
+                             h5::handle below, bool lock)
+    : path_(std::move(path)) {
+  const bool remote = static_cast<bool>(below);
+  const auto locks = std::make_shared<source_lock>(source_lock{lock, lock_state::unknown});
+  try {
+    chunk_locator::set_driver(access, gate, std::move(below), locks);
+  } catch (const h5::failure& e) {
+    throw convert_error("cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5");
+  }
+  file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
+  if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(name) == writer_mark::swmr_writer) {
+    file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
+    swmr_ = static_cast<bool>(file_);
+  }
+  gate->source_is_open();
+  if (!file_) {
+    const std::string why = why_not_open(name, remote, locks->state);
+    throw convert_error("cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why);
+  }
+  if (remote) return;
+  chunks_ = chunk_locator(file_);
+  opened_ = chunks_.opened();
+}
+
+void opened_source::require_unchanged() const {
+  const read_trouble now = known_trouble();
+  if (now.count != trouble_before_) throw convert_error("the source " + now.last);
+  if (chunks_.descriptor() >= 0 && state_of(chunks_.descriptor()) != opened_)
+    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+}
+
+}  // namespace zarrbits::conversion

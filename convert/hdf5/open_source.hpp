@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: with a shared lock (flock), and heeding the
+// mark that a writer leaves in the superblock. Where somebody writes all the same (without locks, or as SWMR), that shows in the
+// file's size and time.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_OPEN_SOURCE_HPP
+#define ZARRBITS_CONVERT_HDF5_OPEN_SOURCE_HPP
+
+#include "convert/hdf5/chunk_locator.hpp"
+#include "convert/hdf5/h5.hpp"
+#include "convert/hdf5/other_files.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace zarrbits::conversion {
+
+class opened_source {
+ public:
+  // `path`: for sentences; `name`: as libhdf5 is given it. `access`: how, with any cache that is wanted; `below` as
+  // chunk_locator::set_driver() takes it. Without `lock`, files that others have open for writing are read as well. Throws
+  // convert_error.
+  opened_source(std::string path, const std::string& name, hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
+                bool lock);
+
+  hid_t file() const { return file_; }
+  // Its writer is, or was, one that lets others read meanwhile (SWMR).
+  bool swmr() const { return swmr_; }
+  // When it was opened. All zeros in S3.
+  const file_state& state() const { return opened_; }
+  const chunk_locator& chunks() const { return chunks_; }
+  // Throws convert_error where something could not be read that should have been there, or somebody wrote to the file since it
+  // was opened: what was made of it is not to be trusted, however it looks.
+  void require_unchanged() const;
+
+ private:
+  std::string path_;
+  std::uint64_t trouble_before_ = known_trouble().count;
+  h5::handle file_;
+  bool swmr_ = false;
+  chunk_locator chunks_;
+  file_state opened_;
+};
+
+// What a writer says in the superblock of an open file (HDF5 1.10's format): it takes that away where it closes the file.
+enum class writer_mark { none, writer, swmr_writer };
+writer_mark writer_mark_of(const std::string& file) noexcept;
+
+}  // namespace zarrbits::conversion
+
+#endif
