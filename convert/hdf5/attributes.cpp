@@ -4,6 +4,7 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/hdf5/variable_memory.hpp"
 #include "convert/text/names.hpp"
 
@@ -134,6 +135,24 @@ json nested(const attribute_values& values, const type_tree& type, std::size_t l
   return list;
 }
 
+bool has_text(const json& value) {
+  return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
+}
+
+// Whether the JSON of a value says what it was: a number may be one of an enumeration, a text a reference, a list a sequence, and
+// "NaN" either a text or a float.
+bool tells_type(const type_tree& t, const json& value) {
+  switch (t.kind) {
+    case type_class::boolean:
+    case type_class::text: return true;
+    case type_class::integer: return t.stored.empty();
+    case type_class::floating: return t.stored.empty() && !has_text(value);
+    case type_class::compound:
+      return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& p) { return tells_type(p, value); });
+    default: return false;
+  }
+}
+
 std::vector<std::byte> zero_element(const type_tree& t) { return std::vector<std::byte>(std::max<std::size_t>(t.size, 16)); }
 
 // "_FillValue" in the form that xarray reads: one value, of float arrays as base64. Null where there is no such form.
@@ -205,6 +224,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
     static_cast<json::object_t::Container&>(result.get_ref<json::object_t&>()).emplace_back(key, std::move(value));
   };
   attribute_room room{memory, memory};
+  object_builder types;
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &position, collect_name, &names) < 0) {
@@ -253,7 +273,15 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
         }
       }
       if (key != e.attribute) e.zarr_name = key;
-      if (!taken.contains(key)) add(key, std::move(plain));
+      if (!taken.contains(key)) {
+        const bool empty = values.null() || values.count() == 0;
+        if (empty || !tells_type(type, plain)) {
+          json description = type_description(type);
+          room.take(json_memory(description));
+          types.add(key, std::move(description));
+        }
+        add(key, std::move(plain));
+      }
       if (!values.null() && loses(attribute, stored, type, values.count())) {
         e.lossy = true;
         e.reason = "a value of a " + type.stored + " does not fit in a float64";
@@ -265,6 +293,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
     H5Eclear2(H5E_DEFAULT);
     report.push_back(std::move(e));
   }
+  if (!types.empty()) result[own_key] = {{"attribute_types", types.take()}};
   return result;
 }
 

@@ -16,8 +16,8 @@
 namespace zarrbits::conversion {
 
 // All attributes of an object as one JSON object. Each gets an entry in the report. Those that are HDF5's own business (dimension
-// scales, netCDF's bookkeeping) are left out. `array_type`: the element type, where the object becomes an array ("_FillValue"
-// follows it).
+// scales, netCDF's bookkeeping) are left out. Types that the JSON does not tell are under `own_key`. `array_type`: the element
+// type, where the object becomes an array ("_FillValue" follows it).
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
                         std::uint64_t memory, std::vector<converted_object>& report);
 

@@ -86,6 +86,13 @@ void source_file::require_range(std::uint64_t offset, std::uint64_t size) const 
   if (offset > opened_->state().size || size > opened_->state().size - offset) throw unreadable_range("the file ends before it");
 }
 
+std::uint64_t source_file::user_block_size() const {
+  const h5::handle properties(H5Fget_create_plist(file()), "tell the properties of the file");
+  hsize_t size = 0;
+  h5::check(H5Pget_userblock(properties, &size), "tell the size of the user block");
+  return size;
+}
+
 h5::handle source_file::open(const source_object& o) const {
   return h5::handle(H5Oopen_by_addr(file(), o.address), "open the object");
 }

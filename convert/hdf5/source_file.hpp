@@ -87,6 +87,8 @@ class source_file final : public reference_reader {
   const file_gate& others() const { return *gate_; }
   hid_t file() const { return opened_->file(); }
   const std::string& path() const { return path_; }
+  // Bytes before the HDF5 file proper; 0: there are none.
+  std::uint64_t user_block_size() const;
   // What S3 has to tell this content from another; empty for local files.
   const std::string& etag() const { return etag_; }
   // Of the same file, for what can be read without libhdf5; negative where it cannot be opened.

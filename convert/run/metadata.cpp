@@ -4,6 +4,7 @@
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
 #include "convert/hdf5/type_json.hpp"
+#include "convert/io/files.hpp"
 #include "convert/run/dataset_metadata.hpp"
 #include "convert/store/node.hpp"
 #include "convert/store/sink.hpp"
@@ -82,7 +83,7 @@ class metadata_writer {
       e.source_bytes = dataset.data.stored_bytes;
       if (unsupported_reason(dataset.data.type).empty()) {
         user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), memory(), attributes);
-        if (json own = dataset.own_attributes(); !own.empty()) user[own_key] = std::move(own);
+        if (json own = dataset.own_attributes(); !own.empty()) user[own_key].update(own);
       }
       dataset.prepare();
       const unit_result made = all_.take(index);
@@ -134,7 +135,7 @@ class metadata_writer {
       named_types_[o.parent].add(shown(o.link_name), description);
       json user = convert_attributes(type, o.path, source_, nullptr, memory(), attributes);
       if (!user.empty()) {
-        user[own_key] = {{"datatype", description}};
+        user[own_key]["datatype"] = description;
         out_.put(metadata_key(o.store_path), group_text(user));
       } else {
         e.zarr_path.clear();
@@ -188,12 +189,43 @@ class metadata_writer {
       if (leaf != c.link_name && !skipped_[child]) names.add(leaf, text_or_base64(c.link_name));
     }
     if (!names.empty()) own["names"] = names.take();  // of children that are stored under another
-    if (!own.empty()) user[own_key] = std::move(own);
+    if (index == 0) user_block(o, own);
+    if (!own.empty()) user[own_key].update(own);
     if (index == 0) source_.require_unchanged();  // from here on the store counts as whole
     out_.put(metadata_key(o.store_path), group_text(user));
     report_.push_back(std::move(e));
     append(report_, attributes);
     append(report_, links);
+  }
+
+  // What stands before the HDF5 file proper: bytes of any kind, a program's or a text.
+  void user_block(const source_object& root, json& own) {
+    const std::uint64_t size = source_.user_block_size();
+    if (size == 0) return;
+    const std::uint64_t most = std::min<std::uint64_t>(memory() / 8, 64U << 20);
+    converted_object e;
+    e.path = "/";
+    e.kind = "user_block";
+    e.outcome = outcome::skipped;
+    if (root.path != "/") {
+      e.selected = false;
+      e.reason = "not selected";
+    } else if (source_.descriptor() < 0) {
+      e.reason = "of a source in S3 it is not read";
+    } else if (size > most) {
+      e.reason = "its " + human_bytes(size) + " are more than the " + human_bytes(most) + " that are kept";
+    } else {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+      try {
+        source_.require_range(0, size);
+        read_range(source_.descriptor(), 0, bytes);
+      } catch (const unreadable_range& reason) {
+        throw convert_error("the user block of \"" + source_.path() + "\" cannot be read: " + reason.what());
+      }
+      own["user_block"] = {{"base64", base64(bytes)}};
+      e.outcome = outcome::mapped;
+    }
+    report_.push_back(std::move(e));
   }
 
   converted_object record(const source_object& o, const extra_link& link, object_builder& recorded) {

@@ -46,10 +46,11 @@ struct chunk_counts {
   std::uint64_t lost = 0;       // unreadable in the source
 };
 
-// One object of the source: a group, dataset, named datatype, attribute, or a link that is not the first to its object.
+// One object of the source: a group, dataset, named datatype, attribute, a link that is not the first to its object, or the bytes
+// before the HDF5 file proper.
 struct converted_object {
   std::string path;                                       // in the source; bytes that are not UTF-8 as %XX
-  std::string kind;                                       // "group", "dataset", "datatype", "attribute", "link"
+  std::string kind;                                       // "group", "dataset", "datatype", "attribute", "link", "user_block"
   std::string attribute;                                  // name, where kind is "attribute"
   std::string link;                                       // "hard", "soft", "external", "user", "broken", where kind is "link"
   std::string target;                                     // of the link

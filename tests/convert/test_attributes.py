@@ -43,6 +43,84 @@ def test_values_of_each_type(folder):
     assert str(have["minus_zero"]) == "-0.0" and have["reference"] == "/"
 
 
+def test_types_that_json_does_not_tell(folder):
+    """Under zarrbits.attribute_types, by the name in the store; nothing of what the value tells."""
+    colours = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
+
+    def fill(f):
+        d = f.create_dataset("d", data=np.zeros(3, "f4"))
+        for at in f, d, f.create_group("g"):
+            at.attrs.create("colour", 1, dtype=colours)
+            at.attrs.create("colours", [1, -2], dtype=colours)
+            opaque = h5py.h5t.create(h5py.h5t.OPAQUE, 3)
+            opaque.set_tag(b"a tag")
+            h5py.h5a.create(at.id, b"opaque", opaque, h5py.h5s.create(h5py.h5s.SCALAR)).write(np.array(b"abc", "V3"), opaque)
+            at.attrs["path"] = d.ref
+            at.attrs["region"] = d.regionref[1:]
+            at.attrs["path_as_text"] = "/d"
+            vlen = np.empty(1, object)
+            vlen[0] = np.array([1, 2], "i4")
+            at.attrs.create("vlen", vlen, dtype=h5py.vlen_dtype("i4"))
+            at.attrs["complex"] = np.complex64(1)
+            at.attrs["record"] = np.array((1, 2.5), [("a", "i4"), ("b", "f8")])
+            at.attrs.create("coloured", np.array((1, 1), [("a", "i4"), ("c", colours)]))
+            at.attrs["nan"] = np.float32("nan")
+            at.attrs["nan_as_text"] = "NaN"
+            at.attrs["null"] = h5py.Empty("S5")
+            at.attrs["empty"] = np.zeros(0, ">i8")
+            at.attrs["bool"], at.attrs["int"], at.attrs["float"], at.attrs["texts"] = np.bool_(True), 7, [1.5, 2], ["a", "b"]
+            at.attrs["bytes"] = np.bytes_(b"\xff")
+            at.attrs["zarrbits"] = np.void(b"mine")
+        named = h5py.h5t.py_create(np.dtype("i4"))
+        named.commit(f.id, b"named")
+        f["named"].attrs["path"] = f.ref
+    store, _ = made(folder, fill)
+    enum = {"class": "enum", "base": "int16", "members": {"RED": 1, "BLUE": -2}}
+    wanted = {"colour": enum, "colours": enum, "opaque": {"class": "opaque", "length": 3, "tag": "a tag"}, "path": {"class": "object_reference"},
+              "region": {"class": "region_reference"}, "vlen": {"class": "sequence", "base": "int32"}, "complex": "complex64",
+              "coloured": {"class": "compound", "fields": [{"name": "a", "type": "int32"}, {"name": "c", "type": enum}]}, "nan": "float32",
+              "null": {"class": "string", "length": 5, "padding": "null"}, "empty": {"class": "int64", "endian": "big"},
+              "zarrbits_": {"class": "opaque", "length": 4, "tag": ""}}
+    for node in "", "d", "g":
+        attributes = store.attributes(node)
+        assert attributes["zarrbits"]["attribute_types"] == wanted, attributes["zarrbits"]
+        assert attributes["path"] == attributes["path_as_text"] == "/d" and attributes["opaque"] == {"base64": "YWJj"}
+    assert store.attributes("named")["zarrbits"] == {"attribute_types": {"path": {"class": "object_reference"}}, "datatype": "int32"}
+
+
+def test_nothing_is_noted_of_plain_attributes(folder):
+    def fill(f):
+        f.attrs["a"], f.attrs["b"], f.attrs["c"] = 1, 2.5, "text"
+        f["d"] = np.zeros(3)
+        f["d"].attrs["_FillValue"] = np.float64(-1)
+    store, _ = made(folder, fill)
+    assert "zarrbits" not in store.attributes() and "zarrbits" not in store.attributes("d")
+
+
+def test_user_block(folder):
+    """It is kept as bytes; one that is too large is a loss that is told."""
+    source, target, report = (os.path.join(folder, n) for n in ("in.h5", "out.zarr", "r.json"))
+
+    def entry(*options, status=0, top=""):
+        with h5py.File(source, "w", userblock_size=1 << 22) as f:
+            f["g/d"] = [1, 2]
+        with open(source, "r+b") as f:
+            f.write(block)
+        convert(source + top, target, "--overwrite", "--report", report, "-q", *options, status=status)
+        with open(report, encoding="utf-8") as f:
+            return [o for o in json.load(f)["objects"] if o["kind"] == "user_block"]
+    block = bytes(range(256)) * 100
+    assert entry() == [{"path": "/", "kind": "user_block", "outcome": "mapped"}]
+    kept = base64.b64decode(Store(target).attributes()["zarrbits"]["user_block"]["base64"])
+    assert kept == block.ljust(1 << 22, b"\0")
+    [lost] = entry("--memory", "16M", status=3)
+    assert lost["outcome"] == "skipped" and "4.0 MiB" in lost["reason"], lost
+    assert "zarrbits" not in Store(target).attributes()
+    [other] = entry(top=":/g")
+    assert other["selected"] is False
+    assert "user_block" not in Store(target).attributes().get("zarrbits", {})
+
+
 def test_fill_value_attribute_as_xarray_reads_it(folder):
     def fill(f):
         for name, dtype in (("f", "f4"), ("i", "i2")):
