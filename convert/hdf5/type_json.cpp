@@ -47,10 +47,13 @@ json enumeration_members(const type_tree& t) {
 json type_description(const type_tree& t) {
   switch (t.kind) {
     case type_class::boolean: return "bool";
-    case type_class::enumeration:
-      return {{"class", "enum"},
-              {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
-              {"members", enumeration_members(t)}};
+    case type_class::enumeration: {
+      json d = {{"class", "enum"},
+                {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
+                {"members", enumeration_members(t)}};
+      if (!t.stored.empty()) d["stored"] = t.stored;
+      return d;
+    }
     case type_class::integer:
     case type_class::floating:
     case type_class::complex: {

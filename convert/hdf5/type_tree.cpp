@@ -121,18 +121,25 @@ void describe_enumeration(type_tree& t, hid_t type) {
   const h5::handle base(H5Tget_super(type), "tell the base of an enumeration");
   type_tree b;
   describe_integer(b, base);
-  if (H5Tget_class(base) != H5T_INTEGER || b.kind != type_class::integer || !b.as_stored) {
+  if (H5Tget_class(base) != H5T_INTEGER || b.kind != type_class::integer) {
     return unsupported(t, "enumeration over " + (b.stored.empty() ? std::string("a type that is no integer") : b.stored));
   }
   t.kind = type_class::enumeration;
   t.is_signed = b.is_signed;
   t.big_endian = b.big_endian;
   t.size = b.size;
-  t.memory = h5::handle(H5Tcopy(type), "copy an enumeration");
+  t.as_stored = b.as_stored;
+  t.stored = b.stored;
+  t.precision = b.precision;
+  t.bit_offset = b.bit_offset;
+  // between enumerations libhdf5 converts by name, and makes -1 of what has none; of numbers it keeps each
+  t.memory = h5::handle(H5Tcopy(b.as_stored ? type : b.memory), "copy an enumeration");
   const int n = H5Tget_nmembers(type);
-  std::vector<std::byte> value(H5Tget_size(type));
+  std::vector<std::byte> value(std::max(H5Tget_size(type), b.size));
   for (int i = 0; i < n; ++i) {
     h5::check(H5Tget_member_value(type, static_cast<unsigned>(i), value.data()), "tell a value of an enumeration");
+    if (!b.as_stored)
+      h5::check(H5Tconvert(base, b.memory, 1, value.data(), nullptr, H5P_DEFAULT), "convert a value of an enumeration");
     t.names.emplace_back(h5::member_name(type, static_cast<unsigned>(i)), number_json(b, value.data()));
   }
   std::set<std::string_view> seen;  // damaged files have names twice

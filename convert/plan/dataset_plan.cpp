@@ -67,7 +67,7 @@ json dataset_plan::own_attributes() const {
   const bool plain =
       (t->kind == type_class::integer || t->kind == type_class::floating || t->kind == type_class::complex) && t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
-  if (!plain && t->kind != type_class::boolean && t->kind != type_class::enumeration &&
+  if (!plain && t->kind != type_class::boolean && (t->kind != type_class::enumeration || !t->stored.empty()) &&
       !(t->kind == type_class::text && t->variable)) {
     own["hdf5_type"] = type_description(*t);
   }
@@ -130,7 +130,8 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
 
 void dataset_plan::choose_units() {
   const std::uint64_t all = data.shards.chunks();
-  units_ = all > 0 ? 1 : 0;
+  const auto has_nodes_inside = [](const dataset_part& p) { return p.kind == dataset_part::kind_type::sequences; };
+  units_ = all > 0 || std::any_of(parts_.begin(), parts_.end(), has_nodes_inside) ? 1 : 0;  // also where they are all empty
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
   const array_plan plan(data, parts_[0].view, options, {});
@@ -146,6 +147,7 @@ void dataset_plan::choose_units() {
 
 chunk_range dataset_plan::unit(std::uint64_t number) const {
   const std::uint64_t all = data.shards.chunks(), first = number * per_unit_, count = std::min(per_unit_, all - first);
+  if (all == 0) return {};
   return {first, count,
           static_cast<std::uint64_t>(static_cast<double>(data.stored_bytes) *
                                      (static_cast<double>(count) / static_cast<double>(all)))};

@@ -68,12 +68,14 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
                     {source_, out_, unit->result_of(part), unit->made(), !options_.checksum.empty(), memory});
     return calls_.advance(data.stored_bytes);
   }
+  const chunk_range range = unit->dataset->unit(unit->id.number);
+  if (range.count == 0) return;
   chunk_batch next{unit, part};
   {
     const h5::lock one_thread;
     next.plan = std::make_shared<const array_plan>(data, node.view, options_, unit->assumed(part));
   }
-  reader_.read(next, unit->dataset->unit(unit->id.number));
+  reader_.read(next, range);
 }
 
 void unit_runner::submit(chunk_batch& next) {

@@ -2,11 +2,19 @@
 """Each HDF5 datatype as h5py writes it, converted and read back without zarrbits."""
 import json
 import os
+import shutil
+import subprocess
 
 import h5py
 import numpy as np
 
-from store import Store, convert, run_tests
+from store import COMMAND, Store, convert, run_tests
+
+
+def verified(folder):
+    """zarrbits verify reads with H5Dread, and a reader of its own."""
+    done = subprocess.run([COMMAND, "verify", os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def made(folder, fill, *args, status=0):
@@ -130,6 +138,52 @@ def test_integers_of_reduced_precision(folder):
         assert "12 bits" in json.dumps(store.attributes(name))
 
 
+def test_enumerations_of_reduced_precision(folder):
+    """4 bits in a byte, also of what has no name; in packed chunks, attributes and compounds."""
+    def enumeration(order, size, precision, offset, signed, names):
+        base = (h5py.h5t.STD_I8LE if signed else h5py.h5t.STD_U8LE).copy()
+        base.set_size(size)
+        base.set_order(order)
+        base.set_precision(precision)
+        base.set_offset(offset)
+        t = h5py.h5t.enum_create(base)
+        for name, value in names.items():
+            t.enum_insert(name.encode(), value)
+        return t
+    little, big = h5py.h5t.ORDER_LE, h5py.h5t.ORDER_BE
+    kinds = {"nibble": (enumeration(little, 1, 4, 0, True, {"A": -3, "B": 7}), "int8", [-3, 7, 0, -8]),
+             "shifted": (enumeration(big, 2, 5, 6, False, {"A": 1, "B": 31}), "uint16", [1, 31, 0, 17]),
+             "bit": (enumeration(little, 1, 1, 0, False, {"NO": 0, "YES": 1}), "uint8", [0, 1, 1, 0])}
+    truth = enumeration(little, 1, 1, 0, False, {"FALSE": 0, "TRUE": 1})
+
+    def fill(f):
+        for name, (t, _, values) in kinds.items():
+            space = h5py.h5s.create_simple((4,))
+            numbers = h5py.h5t.py_create(np.dtype("<i4"))
+            for chunked in False, True:
+                properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                if chunked:
+                    properties.set_chunk((3,))
+                    properties.set_deflate(1)
+                d = h5py.h5d.create(f.id, (name + "2" * chunked).encode(), t, space, dcpl=properties)
+                d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array(values, "<i4"), mtype=numbers)
+            h5py.h5a.create(f.id, name.encode(), t, space).write(np.array(values, "<i4"), numbers)
+        h5py.h5d.create(f.id, b"truth", truth, space).write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 1, 0], "<i4"), mtype=numbers)
+    store, report = made(folder, fill)
+    for name, (t, kind, values) in kinds.items():
+        names = {t.get_member_name(i).decode(): i for i in range(2)}
+        for node in name, name + "2":
+            assert store.meta(node)["data_type"] == kind and store.read(node).tolist() == values, (node, store.read(node))
+            members = store.attributes(node)["zarrbits"]["enum"]
+            assert [members[n] for n in names] == values[:2], members
+            assert "bit" in store.attributes(node)["zarrbits"]["hdf5_type"]["stored"]
+            assert not report["/" + node, None].get("lossy")
+        assert store.attributes()[name] == values
+        assert store.attributes()["zarrbits"]["attribute_types"][name]["class"] == "enum"
+    assert store.meta("truth")["data_type"] == "bool" and store.read("truth").tolist() == [False, True, True, False]
+    verified(folder)
+
+
 def test_numbers_that_no_zarr_type_holds_keep_their_bytes(folder):
     numbers = [0, 1, 10 ** 20, (1 << 128) - 1, 1 << 127]
 
@@ -196,6 +250,25 @@ def test_sequences_become_values_and_offsets(folder):
     assert store.meta("v")["node_type"] == "group" and store.attributes("v")["zarrbits"]["shape"] == [3]
     assert store.read("v/offsets").tolist() == [0, 3, 3, 4] and store.read("v/values").tolist() == [1, 2, 3, 7]
     assert report["/v", None]["outcome"] == "mapped"
+
+
+def test_sequences_of_nothing(folder):
+    """An empty dataset has the same arrays, empty ones."""
+    def fill(f):
+        f.create_dataset("v", (0,), h5py.vlen_dtype("<i4"), maxshape=(None,), chunks=(5,))
+        f.create_dataset("w", (3, 0), h5py.vlen_dtype("<f8"))
+        f.create_dataset("c", (0,), np.dtype([("a", "<i2"), ("s", h5py.vlen_dtype("<u1"))]))
+    for options in [], ["--resume"]:
+        store, report = made(folder, fill, "--overwrite" if not options else "--threads=1", *options)
+        for node, kind, shape in ("v", "int32", [0]), ("w", "float64", [3, 0]), ("c/s", "uint8", [0]):
+            assert store.meta(node)["node_type"] == "group" and store.attributes(node)["zarrbits"]["shape"] == shape
+            assert store.read(node + "/offsets").tolist() == [0], node
+            values = store.meta(node + "/values")
+            assert values["shape"] == [0] and values["data_type"] == kind
+        assert store.meta("c/a")["shape"] == [0]
+        assert report["/v", None]["outcome"] == "mapped" and not report["/v", None].get("lossy")
+        verified(folder)
+        shutil.rmtree(store.path)
 
 
 def test_references_become_paths(folder):
