@@ -4,6 +4,7 @@
 #include "command/child_process.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
+#include "convert/hdf5/h5.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/io/source_name.hpp"
 #include "convert/run/job.hpp"
@@ -155,6 +156,8 @@ void mpi_worker::serve(int argc, char** argv) {
   static std::unique_ptr<conversion::job> work;
   static mpi_worker* self = nullptr;
   self = this;
+  // libhdf5 prints no errors of its own; the threads of a conversion see to that themselves
+  static const h5::silence quiet;
   const auto next = [&] {
     auto l = line(-1);
     if (!l) std::_Exit(0);

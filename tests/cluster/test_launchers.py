@@ -42,7 +42,8 @@ def example(path):
 
 def test_mpi(case):
     for ranks in (1, 2, 3):
-        run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report, *case.options)
+        text = run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report, *case.options)
+        assert "HDF5-DIAG" not in text, text
         case.matches()
         case.clear()
         print(f"mpi: {ranks} ranks{' ' if case.options else ''}{' '.join(case.options)}: byte-identical to one process")
