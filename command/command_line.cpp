@@ -15,6 +15,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <poll.h>
@@ -69,9 +70,46 @@ void wait_for(int descriptor, short events) {
 
 }  // namespace
 
+std::string with_flags(std::string_view sentence) {
+  struct option {
+    std::string_view member, flag;
+  };
+  static constexpr option options[] = {
+      {"`allow_expansion`", "--allow-expansion"},
+      {"`bits`", "--bits"},
+      {"`chunk`", "--chunk"},
+      {"`codec`", "--codec"},
+      {"`compress`", "--compress"},
+      {"`endpoint`", "--endpoint"},
+      {"`exclude`", "--exclude"},
+      {"`external`", "--external"},
+      {"`include`", "--include"},
+      {"`keep_going`", "--keep-going"},
+      {"`memory`", "--memory"},
+      {"`overwrite`", "--overwrite"},
+      {"`profile`", "--profile"},
+      {"`resume`", "--resume"},
+      {"`shard`", "--shard"},
+      {"`share`", "--partition"},
+  };
+  std::string text;
+  while (!sentence.empty()) {
+    const std::size_t tick = std::min(sentence.find('`'), sentence.size());
+    text += sentence.substr(0, tick);
+    sentence.remove_prefix(tick);
+    if (sentence.empty()) break;
+    const auto found =
+        std::find_if(std::begin(options), std::end(options), [&](const option& o) { return sentence.starts_with(o.member); });
+    const std::string_view taken = found == std::end(options) ? sentence.substr(0, 1) : found->member;
+    text += found == std::end(options) ? taken : found->flag;
+    sentence.remove_prefix(taken.size());
+  }
+  return text;
+}
+
 void print_error(std::string_view sentence) noexcept {
   try {
-    const std::string line = "zarrbits: " + printable(sentence) + "\n";
+    const std::string line = "zarrbits: " + printable(with_flags(sentence)) + "\n";
     // one write: lines of several processes on the same terminal do not mix
     if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
   } catch (...) {

@@ -47,7 +47,10 @@ struct broken_pipe : std::runtime_error {
   broken_pipe() : std::runtime_error("the reader of the output is gone") {}
 };
 
-// Prints "zarrbits: <sentence>" on standard error, always as one line.
+// A sentence of the library, in which options stand as `keep_going`, with the flags of the command: --keep-going.
+std::string with_flags(std::string_view sentence);
+
+// Prints "zarrbits: <sentence>" on standard error, always as one line, and with flags.
 void print_error(std::string_view sentence) noexcept;
 
 // Calls `run` and turns whatever it throws into one sentence and an exit status. Also reports standard output that could not be

@@ -17,12 +17,17 @@ struct convert_arguments {
   std::string report;        // file for it; "": none
   std::string share_origin;  // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
+  bool allow_lossy = false;  // exit status 0 where something was skipped or lossy
 };
 
 enum class convert_kind { convert, finalize, ranks, plan };
 
-// A value means that the command is over with this exit status. Throws usage_error and convert_error.
+// A value means that the command is over with this exit status. `options` refer to `arguments`. Throws usage_error and
+// convert_error.
 std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv);
+
+// 0 nothing lost (or that was allowed), 3 something skipped or lossy.
+int exit_status_of(const convert_arguments& arguments, const convert_result& result);
 
 // Losses, report and table of a conversion that is finished. Returns its exit status.
 int tell_result(const convert_arguments& arguments, const convert_result& result);

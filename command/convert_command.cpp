@@ -6,13 +6,13 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
+#include "command/convert_values.hpp"
 #include "command/progress.hpp"
 #include "command/share.hpp"
 #include "command/summary.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/io/source_name.hpp"
-#include "convert/plan/grid_request.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/store/zip_sink.hpp"
 #include "convert/text/names.hpp"
@@ -34,6 +34,7 @@
 #include <malloc.h>
 #endif
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -78,6 +79,31 @@ void try_report(const std::string& path) {
   }
 }
 
+// It appears whole or not at all.
+void write_report(const std::string& path, const std::string& text) {
+  const auto fail = [&](int error) {
+    throw command_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) +
+                        "; check the place given with --report");
+  };
+  struct stat info {};
+  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
+  const std::string temporary = special ? path : path + ".zarrbits-" + std::to_string(::getpid()) + ".tmp";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
+  if (fd < 0) fail(errno);
+  int error = 0;
+  for (std::string_view left = text; !left.empty() && error == 0;) {
+    const ssize_t n = ::write(fd, left.data(), left.size());
+    if (n > 0) left.remove_prefix(static_cast<std::size_t>(n));
+    else if (n == 0) error = ENOSPC;
+    else if (errno != EINTR) error = errno;
+  }
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  if (!special) ::unlink(temporary.c_str());
+  fail(error);
+}
+
 // One heap, for one of each thread would keep what was freed: with many threads more than the bound. It keeps a part of the
 // bound, where glibc would give the buffers of each chunk back to the system and take them anew, page by page: 1.4 times the CPU
 // time with two threads.
@@ -112,7 +138,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   convert_options& options = arguments.options;
   std::string &report = arguments.report, &origin = arguments.share_origin;
   bool &quiet = arguments.quiet, &print_json = arguments.print_json;
-  std::string bits, threads, memory, partition;
+  std::string bits, threads, memory, partition, codec, profile_name, compress, chunk, shard, sum;
   app.add_option(
          "source", options.source,
          "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
@@ -155,31 +181,31 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->allow_extra_args(false);
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
-  app.add_flag("--allow-lossy", options.allow_lossy, "Exit status 0 although something was skipped or rounded");
+  app.add_flag("--allow-lossy", arguments.allow_lossy, "Exit status 0 although something was skipped or rounded");
   app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping");
   app.add_flag("--allow-expansion", options.allow_expansion,
                "Decode chunks that become more than 1,000 times larger, beyond --memory");
-  app.add_option("--codec", options.codec,
+  app.add_option("--codec", codec,
                  "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but "
                  "chunks that the packbits "
                  "filter made are copied as packbits")
       ->type_name("bytes|packbits");
   app.add_option(
-         "--profile", options.profile,
+         "--profile", profile_name,
          "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode")
       ->type_name("NAME");
-  app.add_option("--compress", options.compress,
+  app.add_option("--compress", compress,
                  "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
       ->type_name("HOW");
-  app.add_option("--chunk", options.chunk,
+  app.add_option("--chunk", chunk,
                  "Chunks of this shape for datasets of its rank, such as 100,200 (rank 1: 100,); implies --profile recode")
       ->type_name("SHAPE");
-  app.add_option("--shard", options.shard,
+  app.add_option("--shard", shard,
                  "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such "
                  "as 1000,2000 for datasets "
                  "of its rank")
       ->type_name("BYTES|SHAPE");
-  app.add_option("--checksum", options.checksum,
+  app.add_option("--checksum", sum,
                  "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")
       ->type_name("crc32c");
   app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")
@@ -193,15 +219,21 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
       "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
+  options.codec = parse_array_codec(codec);
+  options.profile = parse_profile(profile_name);
+  options.compress = parse_compression(compress);
+  options.chunk = parse_shape("--chunk", chunk);
+  options.shard = parse_shard("--shard", shard);
+  options.checksum = parse_checksum(sum);
+  if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (!bits.empty()) {
     const std::uint64_t n = parse_count("--bits", bits);
-    if (options.codec != "packbits") throw usage_error("--bits goes with --codec packbits");
+    if (options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");
     if (n < 1 || n > 64) throw usage_error("--bits is 1 to 64, not " + bits);
     options.bits = static_cast<unsigned>(n);
   }
   try {
     check_options(options);
-    if (!memory.empty()) options.memory = conversion::parse_bytes("--memory", memory);
   } catch (const convert_error& e) {
     throw usage_error(e.what());
   }
@@ -211,6 +243,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     options.threads = static_cast<unsigned>(n);
   }
   tune_heap(options.memory);
+  options.wording = [](const std::string& reason) { return with_flags(reason); };
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   origin = "--partition";
   if (!partition.empty()) {
@@ -233,16 +266,22 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     require_place_of_its_own(report, options);
     try_report(report);
     // before the store counts as whole: who finds one may rely on its report
-    options.before_done = [report](const convert_result& result) { conversion::write_whole_file(report, result.report_json()); };
+    options.before_done = [&arguments](const convert_result& result) {
+      write_report(arguments.report, result.report_json(exit_status_of(arguments, result)));
+    };
   }
   return {};
 }
 
+int exit_status_of(const convert_arguments& arguments, const convert_result& result) {
+  return result.lost() && !arguments.allow_lossy ? exit_loss : exit_success;
+}
+
 int tell_result(const convert_arguments& arguments, const convert_result& result) {
   print_losses(result);
-  if (arguments.print_json) std::cout << printable_json(result.report_json()) << std::flush;
+  if (arguments.print_json) std::cout << printable_json(result.report_json(exit_status_of(arguments, result))) << std::flush;
   if (!arguments.quiet) print_summary(result);
-  return result.exit_status;
+  return exit_status_of(arguments, result);
 }
 
 namespace {

@@ -62,7 +62,7 @@ int plan_main(int argc, char** argv) {
     std::cout.flush();
     const bool all = std::none_of(p.datasets.begin(), p.datasets.end(),
                                   [](const planned_dataset& d) { return d.outcome == outcome::skipped; });
-    return static_cast<int>((all && p.refused_files.empty()) || arguments.options.allow_lossy ? exit_success : exit_loss);
+    return static_cast<int>((all && p.refused_files.empty()) || arguments.allow_lossy ? exit_success : exit_loss);
   });
 }
 

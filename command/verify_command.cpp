@@ -39,7 +39,7 @@ const char verify_footer[] =
 
 void print_text(const verify_result& r) {
   for (const finding& f : r.findings)
-    std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(f.reason) << '\n';
+    std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
   for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
     std::cout << what;
@@ -70,7 +70,8 @@ void print_json(const verify_result& r, const std::string& source, const std::st
   j["only_in_store"] = r.only_in_store;
   j["findings"] = nlohmann::ordered_json::array();
   for (const finding& f : r.findings) {
-    nlohmann::ordered_json entry = {{"path", f.path}, {"kind", f.kind}, {"outcome", to_string(f.outcome)}, {"reason", f.reason}};
+    nlohmann::ordered_json entry = {
+        {"path", f.path}, {"kind", f.kind}, {"outcome", to_string(f.outcome)}, {"reason", with_flags(f.reason)}};
     if (!f.store_path.empty()) entry["store_path"] = f.store_path;
     if (f.has_index) {
       entry["index"] = f.index;

@@ -28,39 +28,26 @@ using namespace conversion;
 }  // namespace
 
 void check_options(const convert_options& options) {
-  if (!options.codec.empty() && options.codec != "bytes" && options.codec != "packbits") {
-    throw convert_error("\"" + options.codec + "\" is no codec that the converter writes; give \"bytes\" or \"packbits\"");
-  }
-  if (options.bits && (options.codec != "packbits" || *options.bits < 1 || *options.bits > 64)) {
+  if (options.bits && (options.codec != array_codec::packbits || *options.bits < 1 || *options.bits > 64)) {
     throw convert_error("the number of bits goes with the codec packbits, and is 1 to 64");
   }
-  const std::string profile = options.effective_profile();
-  if (profile != "portable" && profile != "native" && profile != "recode") {
-    throw convert_error("\"" + profile + "\" is no profile; give portable, native or recode");
+  if (options.effective_profile() != profile::recode) {
+    const std::string other = to_string(options.effective_profile());
+    if (options.compress) throw convert_error("compression goes with the profile recode, not " + other);
+    if (!options.chunk.empty()) throw convert_error("another chunk shape goes with the profile recode, not " + other);
   }
-  if (!options.compress.empty()) parse_compression(options.compress);
-  if (!options.compress.empty() && profile != "recode")
-    throw convert_error("compression goes with the profile recode, not " + profile);
-  if (!options.chunk.empty()) {
-    if (profile != "recode") throw convert_error("another chunk shape goes with the profile recode, not " + profile);
-    if (parse_grid_request("--chunk", options.chunk).shape.empty()) {
-      throw convert_error("--chunk is \"" + shown(options.chunk) +
-                          "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
-    }
-  }
-  parse_grid_request("--shard", options.shard);
-  if (!options.checksum.empty() && options.checksum != "crc32c")
-    throw convert_error("\"" + options.checksum + "\" is no checksum that the converter writes; give crc32c");
+  if (options.compress) check_compression(*options.compress);
+  check_grid(options.chunk, options.shard);
   selection(options.include, options.exclude);
   if (!options.endpoint.empty() && !is_s3(options.source) && !is_s3(options.store)) {
-    throw convert_error("an endpoint goes with a source or a store \"s3://...\"; leave --endpoint out");
+    throw convert_error("an endpoint goes with a source or a store \"s3://...\"; leave `endpoint` out");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
     throw convert_error("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) +
                         " does not exist; the first is 0");
   }
   if (options.overwrite && (options.resume || options.share)) {
-    throw convert_error("a store is either resumed or begun anew; leave --overwrite out, or --resume and --partition");
+    throw convert_error("a store is either resumed or begun anew; leave `overwrite` out, or `resume` and `share`");
   }
 }
 
@@ -86,7 +73,7 @@ convert_result finished(job& all, clock::time_point started) {
   convert_result result = result_for(all.options());
   result.objects = write_metadata(all);
   list_other_files(all.source().others(), result.other_files, result.refused_files);
-  result.exit_status = result.lost() && !all.options().allow_lossy ? 3 : 0;
+  for (auto& refused : result.refused_files) refused.reason = all.worded(refused.reason);
   count(result, all, started);
   if (all.options().before_done) all.options().before_done(result);
   all.source().require_unchanged();
@@ -143,7 +130,7 @@ convert_result finalize(const convert_options& options) {
     for (const unsigned share : whose) of += (of.empty() ? "" : ", ") + std::to_string(share);
     of = all.shares() ? ", of partition " + of + " of " + std::to_string(shares) : "";
     throw convert_error(std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + options.store +
-                        "\"" + of + "; run these partitions again, or all that is missing with convert --resume");
+                        "\"" + of + "; run these partitions again, or convert all that is missing with `resume`");
   }
   return finished(all, started);
 }

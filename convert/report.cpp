@@ -20,6 +20,11 @@ const char* to_string(outcome o) noexcept {
   return names[static_cast<std::size_t>(o)];
 }
 
+const char* to_string(profile p) noexcept {
+  constexpr const char* names[] = {"portable", "native", "recode"};
+  return names[static_cast<std::size_t>(p)];
+}
+
 bool convert_result::lost() const noexcept {
   for (const converted_object& o : objects) {
     if (o.lossy || (o.outcome == outcome::skipped && o.selected)) return true;
@@ -27,7 +32,7 @@ bool convert_result::lost() const noexcept {
   return false;
 }
 
-std::string convert_result::report_json() const {
+std::string convert_result::report_json(std::optional<int> exit_status) const {
   using json = nlohmann::ordered_json;
   json list = json::array();
   std::map<std::string, std::uint64_t> counts;
@@ -69,10 +74,10 @@ std::string convert_result::report_json() const {
                  {"converter", std::string("zarrbits ") + version()},
                  {"source", conversion::shown(source)},
                  {"store", conversion::shown(store)},
-                 {"profile", profile},
-                 {"exit_status", exit_status},
-                 {"objects", std::move(list)},
-                 {"summary", std::move(summary)}};
+                 {"profile", to_string(profile)}};
+  if (exit_status) report["exit_status"] = *exit_status;
+  report["objects"] = std::move(list);
+  report["summary"] = std::move(summary);
   conversion::add_other_files(report, other_files, refused_files);
   return conversion::json_text(report, 1) + "\n";
 }

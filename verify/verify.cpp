@@ -347,8 +347,8 @@ void walk::add_missing(const object& o) {
   } else if (o.disclaimed) {
     f.outcome = verdict::unchecked;
     f.reason =
-        "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same --include and "
-        "--exclude where that is so";
+        "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same `include` and "
+        "`exclude` where that is so";
     const auto above = objects_.find(o.parent);
     if (above != objects_.end() && disclaimed(above->second)) {  // the group stands for all below it
       ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];

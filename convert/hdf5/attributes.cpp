@@ -62,7 +62,7 @@ struct attribute_room {
   void take(std::uint64_t bytes) {
     if (bytes > left)
       throw h5::failure("as JSON it would take more than what is left of " + human_bytes(all) +
-                        " for the attributes of an object; give more --memory");
+                        " for the attributes of an object; give more `memory`");
     left -= bytes;
   }
 };

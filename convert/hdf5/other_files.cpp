@@ -50,7 +50,7 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
     struct stat info {};
     const auto real = real_path(folder);
     if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-      throw convert_error("--external is \"" + shown(folder) +
+      throw convert_error("`external` is \"" + shown(folder) +
                           "\", which is no folder; give a folder whose files may be read, or all");
     }
     allowed_.push_back(*real);
@@ -91,7 +91,7 @@ file_gate::answer file_gate::ask(const std::string& name) {
     why = "is no regular file";
   } else if (!all_ &&
              std::none_of(allowed_.begin(), allowed_.end(), [&](const std::string& folder) { return lies_in(folder, *real); })) {
-    why = "lies outside of the source's folder (--external FOLDER allows another one, --external all any file)";
+    why = "lies outside of the source's folder (`external` FOLDER allows another one, `external` all any file)";
   }
   if (why.empty()) return answer::allowed;
   refused_file_ = *real;

@@ -49,7 +49,7 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   const auto there = s3_client(std::move(settings)).send({.method = "HEAD", .key = key});
   if (there.status == 404)
     throw convert_error("cannot open \"" + name +
-                        "\": there is no such object; give the name of an HDF5 file, and check --endpoint");
+                        "\": there is no such object; give the name of an HDF5 file, and check `endpoint`");
   const herr_t set = H5Pset_fapl_ros3(access, &driver);
   wipe(driver.secret_key, sizeof driver.secret_key);
   h5::check(set, "set the driver for S3");

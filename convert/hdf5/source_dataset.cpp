@@ -149,8 +149,8 @@ void source_dataset::count_variable(std::uint64_t bytes) const {
   hsize_t size = 0;
   if (H5Fget_filesize(file.file(), &size) >= 0 && all / most_times <= size) return;
   throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
-                     ", more than 1,000 times as much as the file, and more than --memory allows; give "
-                     "--allow-expansion if the file can be trusted");
+                     ", more than 1,000 times as much as the file, and more than `memory` allows; give "
+                     "`allow_expansion` if the file can be trusted");
 }
 
 source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
@@ -179,7 +179,7 @@ void source_dataset::require_sensible(std::uint64_t stored) const {
   if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
   throw damaged_chunk(
       human_bytes(stored) + " would become " + human_bytes(plain) +
-      ", more than 1,000 times as much, and more than --memory allows; give --allow-expansion if the file can be trusted");
+      ", more than 1,000 times as much, and more than `memory` allows; give `allow_expansion` if the file can be trusted");
 }
 
 void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {

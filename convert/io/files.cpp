@@ -152,21 +152,4 @@ int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
   return 0;
 }
 
-void write_whole_file(const std::string& path, std::string_view text) {
-  constexpr const char* what = "cannot write the report";
-  constexpr const char* remedy = "check the place given with --report";
-  struct stat info {};
-  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
-  const std::string temporary = special ? path : path + ".zarrbits-" + unique_token() + ".tmp";
-  file_descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666));
-  if (!fd) fail_file(what, path, errno, remedy);
-  int error = write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size())));
-  if (const int closing = fd.close(); !error) error = closing;
-  if (!error && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error) {
-    if (!special) ::unlink(temporary.c_str());
-    fail_file(what, path, error, remedy);
-  }
-}
-
 }  // namespace zarrbits::conversion

@@ -76,9 +76,6 @@ void read_range(int fd, std::uint64_t offset, std::span<std::byte> to);
 // read throws unreadable_range.
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
 
-// Writes a file so that it appears whole or not at all. Throws convert_error.
-void write_whole_file(const std::string& path, std::string_view text);
-
 }  // namespace zarrbits::conversion
 
 #endif

@@ -302,7 +302,7 @@ void* s3_client::signed_headers(const request& r, const std::string& path, const
 std::string s3_client::why_unreached(const request& r, int transport_error, const std::string& reason) const {
   const bool certificate = transport_error == CURLE_PEER_FAILED_VERIFICATION || transport_error == CURLE_SSL_CACERT_BADFILE;
   return "the S3 server at " + settings_.url + " cannot be reached for \"s3://" + settings_.bucket + "/" + r.key + "\"" + reason +
-         (certificate ? "; name the file of the certificates to trust in AWS_CA_BUNDLE" : "; check --endpoint and the network");
+         (certificate ? "; name the file of the certificates to trust in AWS_CA_BUNDLE" : "; check `endpoint` and the network");
 }
 
 s3_client::response s3_client::send(const request& r) {
@@ -345,13 +345,13 @@ s3_client::response s3_client::send(const request& r) {
     const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"" + tries;
     if (!understood && answer.xml.name != "Error") {
       throw convert_error("the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " +
-                          std::to_string(answer.status) + ", but not with what that means; check --endpoint");
+                          std::to_string(answer.status) + ", but not with what that means; check `endpoint`");
     }
     const bool forbidden = answer.status == 401 || answer.status == 403;
     throw convert_error("the S3 server refuses " + std::string(r.method) + " of " + object + ": " +
                         std::to_string(answer.status) + said(answer.xml) +
                         (forbidden ? "; check the access key, the secret and what they may do"
-                                   : "; check the bucket, the region and --endpoint"));
+                                   : "; check the bucket, the region and `endpoint`"));
   }
 }
 
@@ -361,7 +361,7 @@ s3_client::response s3_client::store(const request& r) {
   const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
   if (answer.etag.empty()) {
     throw convert_error("the S3 server says that it has " + object +
-                        ", but not with which ETag, so nothing shows that it has; check --endpoint");
+                        ", but not with which ETag, so nothing shows that it has; check `endpoint`");
   }
   if (answer.etag_is_md5 && looks_like_md5(answer.etag)) {
     const std::string md5 = digest_of(r.body, EVP_md5());

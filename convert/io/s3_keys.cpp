@@ -72,7 +72,7 @@ std::string signing_keys::signature(std::string_view day, std::string_view text)
   const auto found = at_.find(day);
   if (found == at_.end()) {
     throw convert_error("the keys for S3 were made for " + std::to_string(days - 2) +
-                        " days, which are over; convert again with --resume");
+                        " days, which are over; convert again with `resume`");
   }
   char digest[digest_size];
   hmac(keys_.data() + found->second, digest_size, text, digest);

@@ -44,7 +44,7 @@ std::uint64_t size_of(const xml_element& object) {
   std::uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    throw convert_error("the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check --endpoint");
+    throw convert_error("the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check `endpoint`");
   return size;
 }
 
@@ -61,7 +61,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const auto answer = client.send({.query = query, .answer = "ListBucketResult"});
     if (answer.status == 404) {
       throw convert_error("there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
-                          "; make it, or check --endpoint");
+                          "; make it, or check `endpoint`");
     }
     const bool encoded = answer.xml.text_of("EncodingType") == "url";
     std::string first_key;

@@ -97,7 +97,7 @@ std::string checked_server(std::string server) {
   const bool web = server.starts_with("http://") || server.starts_with("https://");
   for (const char c : server) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '\\')
-      throw convert_error("the URL of the S3 server has characters that no such URL has; check --endpoint and AWS_ENDPOINT_URL");
+      throw convert_error("the URL of the S3 server has characters that no such URL has; check `endpoint` and AWS_ENDPOINT_URL");
   }
   if (!server.empty() && (!web || host_of(server).empty())) {
     throw convert_error("the S3 server \"" + server + "\" is no URL; begin it with https:// or http://");

@@ -70,7 +70,7 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
     throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
   }
-  checksum = !options.checksum.empty();
+  checksum = options.checksum != zarrbits::checksum::none;
   native = data.filters;
   // one checksum in place of the other
   if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
@@ -129,7 +129,7 @@ void array_plan::choose_way(const convert_options& options) {
     if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
     return;
   }
-  const bool again = options.effective_profile() == "recode";
+  const bool again = options.effective_profile() == profile::recode;
   if (bytes_are_bytes && p.empty()) {
     way = strategy::copy;
   } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
@@ -139,7 +139,7 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && options.profile == "native" && native_codecs(native) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && options.profile == profile::native && native_codecs(native) && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
@@ -153,26 +153,26 @@ void array_plan::choose_compression(const convert_options& options) {
   const std::size_t number = leaf.kind == type_class::complex ? leaf.size / 2 : leaf.size;
   typesize = packed || text || opaque ? 1 : number;
   if (way == strategy::packed) return;
-  if (options.effective_profile() == "recode" && !options.compress.empty()) {
-    after = parse_compression(options.compress);
-    if (way == strategy::copy && after.kind != compression::none)
+  if (options.effective_profile() == profile::recode && options.compress) {
+    after = with_level(*options.compress);
+    if (way == strategy::copy && after.kind != compressor::none)
       way = data.keeps_chunks() && p.undoable(data.type) ? strategy::decode : strategy::read;
-    if (typesize == 1 && after.shuffle == 1) after.shuffle = 0;
+    if (typesize == 1 && after.shuffle == blosc_shuffle::bytes) after.shuffle = blosc_shuffle::none;
   } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
     after = compression_of(p.filters[0]);
   } else if (data.layout == H5D_CHUNKED && p.compresses() && way != strategy::copy) {
-    after = {compression::gzip, p.gzip_level(), {}, 0};
+    after = {compressor::gzip, p.gzip_level()};
     // Zarr's core has no shuffle but Blosc's: gzip alone would make the store far larger than the source
     const bool decoded = way == strategy::decode || way == strategy::read;
     if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && shuffle != 0)
-      after = {compression::blosc, 5, "zstd", shuffle};
+      after = {compressor::blosc, 5, blosc_compressor::zstd, static_cast<blosc_shuffle>(shuffle)};
   }
   const std::uint64_t bytes = data.grid.chunk_elements() * view.size;
-  if (!text && !fits(after, bytes)) after = {compression::zstd, 3, {}, 0};
+  if (!text && !fits(after, bytes)) after = {compressor::zstd, 3};
 }
 
 void array_plan::choose_packbits(const convert_options& options) {
-  if (options.codec == "bytes" || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
+  if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
   const pipeline& p = data.filters;
   const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
   // chunks of our own filter are such chunks already
@@ -188,7 +188,7 @@ void array_plan::choose_packbits(const convert_options& options) {
       return;
     }
   }
-  if (options.codec != "packbits" || !is_packable(leaf)) return;
+  if (options.codec != array_codec::packbits || !is_packable(leaf)) return;
   const unsigned width = type.component_bits();
   unsigned bits = width;
   if (leaf.kind != type_class::boolean) {

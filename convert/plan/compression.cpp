@@ -6,20 +6,20 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace zarrbits::conversion {
 
 namespace {
 
-constexpr const char* blosc_names[] = {"blosclz", "lz4",  "lz4hc",
-                                       "snappy",  "zlib", "zstd"};  // in the order of the filter's numbers
+constexpr const char* kinds[] = {"none", "gzip", "zstd", "blosc"};
+// In the order of the filter's numbers.
+constexpr const char* blosc_names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
 constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
+constexpr int usual_levels[] = {0, 6, 3, 5}, highest_levels[] = {0, 9, 22, 9};
 
-[[noreturn]] void refuse(const std::string& text) {
-  throw convert_error("\"" + text +
-                      "\" is no compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
-                      "blosc:NAME:LEVEL:SHUFFLE with lz4, lz4hc, zlib or zstd, 1-9, and noshuffle, shuffle or bitshuffle");
+template <class E>
+std::size_t number(E e) noexcept {
+  return static_cast<std::size_t>(e);
 }
 
 }  // namespace
@@ -32,58 +32,54 @@ int deflate_level(const filter& f) { return f.values.empty() ? 6 : static_cast<i
 
 compression compression_of(const filter& f) {
   const auto at = [&](std::size_t i, unsigned other) { return i < f.values.size() ? f.values[i] : other; };
-  if (f.id == zstd_filter) return {compression::zstd, at(0, 3) > 22 ? 3 : static_cast<int>(at(0, 3)), {}, 0};
-  return {compression::blosc, static_cast<int>(std::min(at(4, 5), 9U)), blosc_names[at(6, 0) < 6 ? at(6, 0) : 0],
-          static_cast<int>(std::min(at(5, 1), 2U))};
+  if (f.id == zstd_filter) return {compressor::zstd, at(0, 3) > 22 ? 3 : static_cast<int>(at(0, 3))};
+  return {compressor::blosc, static_cast<int>(std::min(at(4, 5), 9U)), static_cast<blosc_compressor>(at(6, 0) < 6 ? at(6, 0) : 0),
+          static_cast<blosc_shuffle>(std::min(at(5, 1), 2U))};
 }
 
-compression parse_compression(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (const char c : text) {
-    if (c == ':') words.emplace_back();
-    else words.back() += c;
+void check_compression(const compression& c) {
+  const int highest = highest_levels[number(c.kind)];
+  if (c.level < 0 || c.level > highest) {
+    throw convert_error(std::to_string(c.level) + " is no level of " + kinds[number(c.kind)] +
+                        (highest > 0 ? "; give 1 to " + std::to_string(highest) : "; leave it out"));
   }
-  const auto level = [&](std::size_t i, int most, int usual) {
-    if (i >= words.size()) return usual;
-    int n = 0;
-    const auto [end, error] = std::from_chars(words[i].data(), words[i].data() + words[i].size(), n);
-    if (error != std::errc() || end != words[i].data() + words[i].size() || n < 1 || n > most) refuse(text);
-    return n;
-  };
-  compression c;
-  if (words[0] == "none" && words.size() == 1) return c;
-  if (words[0] == "gzip" && words.size() <= 2) return {compression::gzip, level(1, 9, 6), {}, 0};
-  if (words[0] == "zstd" && words.size() <= 2) return {compression::zstd, level(1, 22, 3), {}, 0};
-  if (words[0] != "blosc" || words.size() > 4) refuse(text);
-  c.kind = compression::blosc;
-  c.name = words.size() > 1 ? words[1] : "zstd";
-  if (c.name != "lz4" && c.name != "lz4hc" && c.name != "zlib" && c.name != "zstd") refuse(text);
-  c.level = level(2, 9, 5);
-  c.shuffle = 1;
-  if (words.size() > 3) {
-    const auto found = std::find(std::begin(shuffles), std::end(shuffles), words[3]);
-    if (found == std::end(shuffles)) refuse(text);
-    c.shuffle = static_cast<int>(found - std::begin(shuffles));
+  if (c.kind == compressor::blosc && (c.inside == blosc_compressor::blosclz || c.inside == blosc_compressor::snappy)) {
+    throw convert_error(std::string("readers of Zarr are built without blosc's ") + to_string(c.inside) +
+                        "; give lz4, lz4hc, zlib or zstd");
   }
+}
+
+compression with_level(compression c) {
+  if (c.level == 0) c.level = usual_levels[number(c.kind)];
   return c;
 }
 
-bool fits(const compression& c, std::uint64_t bytes) { return c.kind != compression::blosc || bytes <= most_of_blosc; }
+std::string text_of(const compression& c) {
+  std::string text = kinds[number(c.kind)];
+  if (c.kind == compressor::blosc) text += std::string(":") + to_string(c.inside);
+  if (c.kind != compressor::none) text += ":" + std::to_string(c.level);
+  if (c.kind == compressor::blosc) text += std::string(":") + shuffles[number(c.shuffle)];
+  return text;
+}
+
+const char* to_string(blosc_compressor c) noexcept { return blosc_names[number(c)]; }
+
+bool fits(const compression& c, std::uint64_t bytes) { return c.kind != compressor::blosc || bytes <= most_of_blosc; }
 
 void append_codec(json& codecs, const compression& c, std::size_t typesize) {
   switch (c.kind) {
-    case compression::none: break;
-    case compression::gzip: codecs.push_back({{"name", "gzip"}, {"configuration", {{"level", c.level}}}}); break;
-    case compression::zstd:
+    case compressor::none: break;
+    case compressor::gzip: codecs.push_back({{"name", "gzip"}, {"configuration", {{"level", c.level}}}}); break;
+    case compressor::zstd:
       codecs.push_back({{"name", "zstd"}, {"configuration", {{"level", c.level}, {"checksum", false}}}});
       break;
-    case compression::blosc:
+    case compressor::blosc:
       codecs.push_back({{"name", "blosc"},
                         {"configuration",
                          {{"typesize", blosc_typesize(typesize)},
-                          {"cname", c.name},
+                          {"cname", to_string(c.inside)},
                           {"clevel", c.level},
-                          {"shuffle", shuffles[c.shuffle]},
+                          {"shuffle", shuffles[number(c.shuffle)]},
                           {"blocksize", 0}}}});
       break;
   }

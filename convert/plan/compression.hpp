@@ -2,7 +2,7 @@
 //
 // How chunks are compressed that are encoded anew.
 //
-//   const compression c = parse_compression("blosc:zstd:5");
+//   const compression c = with_level({.kind = compressor::blosc});
 //   append_codec(codecs, c, sizeof(float));
 //   chunk = compress(c, std::move(chunk), sizeof(float));  // run/compress.hpp
 //
@@ -11,19 +11,20 @@
 
 #include "convert/hdf5/filters.hpp"
 
+#include <zarrbits/convert.hpp>
+
 #include <string>
 
 namespace zarrbits::conversion {
 
-struct compression {
-  enum kind_type { none, gzip, zstd, blosc } kind = none;
-  int level = 0;
-  std::string name = {};  // blosc: of the compressor inside
-  int shuffle = 0;        // blosc: 0 none, 1 bytes, 2 bits
-};
-
-// "none", "gzip:6", "zstd:3", "blosc:lz4:5", "blosc:zstd:5:bitshuffle"; levels and shuffle may be left out. Throws convert_error.
-compression parse_compression(const std::string& text);
+// Throws convert_error where nobody can compress so.
+void check_compression(const compression& c);
+// The usual level in the place of none.
+compression with_level(compression c);
+// "none", "gzip:6", "blosc:zstd:5:bitshuffle".
+std::string text_of(const compression& c);
+// As Blosc calls it.
+const char* to_string(blosc_compressor c) noexcept;
 
 // Blosc takes less than 2 GiB at once; what may be larger is compressed otherwise.
 bool fits(const compression& c, std::uint64_t bytes);

@@ -92,7 +92,7 @@ void dataset_plan::prepare() {
     throw skip_dataset("its datatype is not supported: " + why);
   if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
   if (data.null) return;
-  choose_grid(data, parse_grid_request("--chunk", options.chunk), parse_grid_request("--shard", options.shard));
+  choose_grid(data, options.chunk, options.shard);
   add_parts(data.type, {}, data.object.store_path, json::object());
   choose_units();
 }

@@ -7,7 +7,7 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <string>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -17,57 +17,26 @@ namespace {
 // Its index has 16 bytes for each, and is held in memory.
 constexpr std::uint64_t most_per_shard = 1U << 22;
 
-std::uint64_t parse_number(const std::string& option, std::string_view digits, const std::string& text) {
-  std::uint64_t n = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-  if (digits.empty() || error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
-    throw convert_error(option + " is \"" + shown(text) + "\", in which \"" + shown(std::string(digits)) +
-                        "\" is no number; give decimal digits, such as 1000");
+void check_shape(const char* option, const std::vector<std::uint64_t>& shape) {
+  if (shape.size() > H5S_MAX_RANK) {
+    throw convert_error(std::string(option) + " has more than " + std::to_string(H5S_MAX_RANK) +
+                        " dimensions, which no dataset has");
   }
-  if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62)
-    throw convert_error(option + " is \"" + shown(text) + "\", which is more than there can be");
-  return n;
+  for (const std::uint64_t n : shape) {
+    if (n == 0) throw convert_error(std::string("an extent of ") + option + " is 0; extents are at least 1");
+    if (n > std::uint64_t{1} << 62) throw convert_error(std::string("an extent of ") + option + " is more than there can be");
+  }
 }
 
 }  // namespace
 
-std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
-  unsigned shift = 0;
-  std::string_view digits = text;
-  if (digits.ends_with("iB")) digits.remove_suffix(2);
-  if (!digits.empty()) {
-    const std::size_t unit = std::string_view("kMGT").find(digits.back() == 'K' ? 'k' : digits.back());
-    if (unit != std::string_view::npos) {
-      shift = 10 * (static_cast<unsigned>(unit) + 1);
-      digits.remove_suffix(1);
-    }
-  }
-  const std::uint64_t n = parse_number(option, digits, text);
-  if (n > (std::uint64_t{1} << 62) >> shift)
-    throw convert_error(option + " is \"" + text + "\", which is more than there can be");
-  return n << shift;
+void check_grid(const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
+  check_shape("`chunk`", chunk);
+  check_shape("`shard`", shard.shape);
+  if (shard.bytes > 0 && !shard.shape.empty()) throw convert_error("`shard` has bytes and a shape; give one of them");
 }
 
-grid_request parse_grid_request(const std::string& option, const std::string& text) {
-  grid_request wanted;
-  if (text.empty()) return wanted;
-  if (text.find(',') == std::string::npos) {
-    wanted.bytes = parse_bytes(option, text);
-    if (wanted.bytes == 0) throw convert_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000,1000");
-    return wanted;
-  }
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view extent = rest.substr(0, rest.find(','));
-    wanted.shape.push_back(parse_number(option, extent, text));
-    if (wanted.shape.back() == 0) throw convert_error(option + " is \"" + text + "\"; extents are at least 1");
-    rest.remove_prefix(std::min(rest.size(), extent.size() + 1));
-  }
-  if (wanted.shape.size() > H5S_MAX_RANK)
-    throw convert_error(option + " has more than " + std::to_string(H5S_MAX_RANK) + " dimensions, which no dataset has");
-  return wanted;
-}
-
-std::vector<hsize_t> chunks_per_shard(const grid_request& wanted, const chunk_grid& grid, std::uint64_t element_size) {
+std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid& grid, std::uint64_t element_size) {
   std::vector<hsize_t> n(grid.rank(), 1);
   if (grid.chunks() <= 1) return n;
   if (wanted.bytes > 0) {
@@ -81,12 +50,12 @@ std::vector<hsize_t> chunks_per_shard(const grid_request& wanted, const chunk_gr
   for (std::size_t d = 0; d < n.size(); ++d) n[d] = wanted.shape[d] / grid.chunk[d] + (wanted.shape[d] % grid.chunk[d] != 0);
   if (product(n) > most_per_shard) {
     throw convert_error("a shard would have " + std::to_string(product(n)) + " chunks, whose index alone has " +
-                        human_bytes(product(n) * 16) + "; give --shard a smaller shape, or a size such as 64M");
+                        human_bytes(product(n) * 16) + "; give `shard` a smaller shape, or a size such as 64M");
   }
   return n;
 }
 
-void choose_grid(source_dataset& data, const grid_request& chunk, const grid_request& shard) {
+void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
   const std::vector<hsize_t>& dims = data.dims;
   chunk_grid grid{dims, {}};
   bool rechunked = false;
@@ -103,11 +72,12 @@ void choose_grid(source_dataset& data, const grid_request& chunk, const grid_req
         holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
     grid.chunk = chunk_shape_for(dims, element);
   }
-  if (!dims.empty() && chunk.shape.size() == dims.size()) {
-    std::vector<hsize_t> asked = chunk.shape;
+  if (!dims.empty() && chunk.size() == dims.size()) {
+    const std::vector<hsize_t> whole(chunk.begin(), chunk.end());
+    std::vector<hsize_t> asked = whole;
     for (std::size_t d = 0; d < dims.size(); ++d) asked[d] = std::min(asked[d], std::max<hsize_t>(1, dims[d]));
-    rechunked = asked != grid.chunk && chunk.shape != grid.chunk;
-    if (chunk.shape == grid.chunk) asked = grid.chunk;  // as the source has them, over the edge
+    rechunked = asked != grid.chunk && whole != grid.chunk;
+    if (whole == grid.chunk) asked = grid.chunk;  // as the source has them, over the edge
     grid.chunk = std::move(asked);
   }
   chunk_grid shards = shards_of(grid, chunks_per_shard(shard, grid, data.type.size));

@@ -160,7 +160,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
 void batch_worker::lose(one_chunk& c) {
   if (!options_.keep_going) {
     throw convert_error("chunk " + place(c.chunk.at) + " of dataset \"" + c.data.object.path + "\" cannot be read: " + c.why +
-                        "; --keep-going leaves such chunks out and names them");
+                        "; `keep_going` leaves such chunks out and names them");
   }
   ++c.result.counts.lost;
   c.result.worst = std::max(c.result.worst, outcome::recoded);
@@ -189,7 +189,7 @@ buffer batch_worker::read_values(const chunk_maker& maker, const source_dataset&
     if (!alone) strings.one_of_many.unlock();
     if (!alone) strings.alone = std::unique_lock(strings_turn_);
   }
-  throw skip_dataset("the strings of chunk " + place(at) + " take more than " + human_bytes(most) + ", a quarter of --memory");
+  throw skip_dataset("the strings of chunk " + place(at) + " take more than " + human_bytes(most) + ", a quarter of `memory`");
 }
 
 }  // namespace zarrbits::conversion

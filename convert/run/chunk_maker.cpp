@@ -165,7 +165,7 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
   }
   expect_size(stored, plain_size);
   check_bools(stored);
-  if (plan_.after.kind == compression::none) return {std::move(stored), mask == 0 ? outcome::rewrapped : outcome::raw};
+  if (plan_.after.kind == compressor::none) return {std::move(stored), mask == 0 ? outcome::rewrapped : outcome::raw};
   return encoded(std::move(stored), at);
 }
 
@@ -283,7 +283,7 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
     if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};
     const std::string sentence = plan_.packed->explain(r.failure);
     throw convert_error("dataset \"" + data_.object.path + "\", index " + place(index_in_chunk(r.failure.element, at)) + ": " +
-                        sentence.substr(0, sentence.find("; ")) + "; give more --bits, or leave --codec packbits out");
+                        sentence.substr(0, sentence.find("; ")) + "; give more `bits`, or leave the `codec` packbits out");
   }
   values = std::move(out);
 }

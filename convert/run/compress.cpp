@@ -15,10 +15,10 @@ namespace zarrbits::conversion {
 
 buffer compress(const compression& c, buffer bytes, std::size_t typesize) {
   switch (c.kind) {
-    case compression::none: return bytes;
-    case compression::gzip: return gzip_member(bytes, c.level);
-    case compression::zstd: return zstd_frame(bytes, c.level);
-    case compression::blosc: return blosc_buffer(bytes, typesize, c.level, c.shuffle, c.name);
+    case compressor::none: return bytes;
+    case compressor::gzip: return gzip_member(bytes, c.level);
+    case compressor::zstd: return zstd_frame(bytes, c.level);
+    case compressor::blosc: return blosc_buffer(bytes, typesize, c.level, static_cast<int>(c.shuffle), to_string(c.inside));
   }
   return bytes;
 }

@@ -31,7 +31,7 @@ void write_null(const dataset_plan& dataset, sink& out, dimension_namer& dimensi
   const buffer zeros(leaf.size);
   m.fill_value = fixed ? fill_json(leaf, zeros.data()) : json(0);
   m.codecs = bytes_codecs(fixed && has_byte_order(leaf), false);
-  if (!dataset.options.checksum.empty()) append_crc32c_codec(m.codecs);
+  if (dataset.options.checksum != checksum::none) append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
   out.put(metadata_key(data.object.store_path), array_text(m));
@@ -117,7 +117,7 @@ void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_na
         const made_array& m = result.made[made];
         if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
           throw convert_error("the journal of the unfinished store tells of \"" + utf8_text(m.store_path.substr(0, 200)) +
-                              "\" in the place of dataset \"" + data.object.path + "\"; begin anew with --overwrite");
+                              "\" in the place of dataset \"" + data.object.path + "\"; begin anew with `overwrite`");
         }
         if (m.store_path == part.store_path) {
           ++made;

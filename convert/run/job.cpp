@@ -97,7 +97,7 @@ void job::doubt_journal(mode how) {
     const source_object& o = source_->objects()[index];
     const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
                              "\", or have another size than its journal says";
-    if (how == mode::join) throw convert_error(what + "; make them again with convert --resume");
+    if (how == mode::join) throw convert_error(what + "; convert again with `resume`, which makes them anew");
     if (options_.warning) options_.warning(what + "; the dataset is made anew");
     if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
     results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));
@@ -329,12 +329,18 @@ convert_plan job::plan() {
     });
     H5Eclear2(H5E_DEFAULT);
     if (why) {
-      p = {.path = o.path, .outcome = outcome::skipped, .how = *why, .codecs = {}, .source_bytes = p.source_bytes, .units = {}};
+      p = {.path = o.path,
+           .outcome = outcome::skipped,
+           .how = worded(*why),
+           .codecs = {},
+           .source_bytes = p.source_bytes,
+           .units = {}};
     }
     all.datasets.push_back(std::move(p));
   }
   list_other_files(source_->others(), all.other_files, all.refused_files);
   source_->require_unchanged();
+  for (auto& refused : all.refused_files) refused.reason = worded(refused.reason);
   return all;
 }
 

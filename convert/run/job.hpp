@@ -61,6 +61,9 @@ class job {
   // All units of a dataset as one. Nothing of what was asked is kept.
   unit_result take(std::size_t dataset);
 
+  // A reason as the caller words it: convert_options::wording.
+  std::string worded(const std::string& reason) const { return options_.wording ? options_.wording(reason) : reason; }
+
   void at_hand(const std::string& path);
   void object_done() { ++objects_done_; }
 

@@ -2,6 +2,7 @@
 #include "convert/run/journal.hpp"
 
 #include "convert/io/files.hpp"
+#include "convert/plan/compression.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/sha256.hpp"
 
@@ -24,10 +25,10 @@ std::string key_of(const char* name) { return std::string(unfinished_folder) + "
 
 // All options that a byte of the store may depend on.
 json choices(const convert_options& o) {
-  json j = {{"profile", o.effective_profile()},
-            {"compress", o.compress},
+  json j = {{"profile", to_string(o.effective_profile())},
+            {"compress", o.compress ? text_of(with_level(*o.compress)) : ""},
             {"chunk", o.chunk},
-            {"shard", o.shard},
+            {"shard", {{"bytes", o.shard.bytes}, {"shape", o.shard.shape}}},
             {"checksum", o.checksum},
             {"codec", o.codec},
             {"include", o.include},
@@ -95,7 +96,7 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 
 [[noreturn]] void differs(const convert_options& options, const std::string& what) {
   throw convert_error("the unfinished store \"" + options.store + "\" " + what +
-                      "; convert as before, or begin anew with --overwrite");
+                      "; convert as before, or begin anew with `overwrite`");
 }
 
 }  // namespace

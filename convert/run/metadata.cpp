@@ -67,6 +67,9 @@ class metadata_writer {
     for (std::size_t i = source_.objects().size(); i-- > 0;) {
       if (source_.objects()[i].kind == source_object::kind_type::group) group(i);
     }
+    for (converted_object& e : report_) {
+      if (!e.reason.empty()) e.reason = all_.worded(e.reason);
+    }
     return std::move(report_);
   }
 
@@ -91,7 +94,7 @@ class metadata_writer {
       if (index == 0) source_.require_unchanged();
       write_dataset_metadata(dataset, out_, dimensions_, user, made, e);
     });
-    if (why) skip(index, e, attributes, std::move(user), *why);
+    if (why) skip(index, e, attributes, std::move(user), all_.worded(*why));
     H5Eclear2(H5E_DEFAULT);
     report_.push_back(std::move(e));
     append(report_, attributes);
@@ -253,7 +256,7 @@ class metadata_writer {
         return e;
       }
       e.lossy = true;  // the name is kept; what it leads to nobody can open
-      note["reason"] = link.detail;
+      note["reason"] = all_.worded(link.detail);
     }
     if (!recorded.add(shown(link.name), std::move(note))) {  // only a damaged file has that
       e.outcome = outcome::skipped;

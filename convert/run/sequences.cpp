@@ -136,7 +136,7 @@ class text_appender final : public array_appender {
   void hold(std::string text) {
     held_ += text.size() + sizeof text;
     if (held_ > context_.memory / 2)
-      throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of --memory");
+      throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of `memory`");
     all_.push_back(std::move(text));
   }
   void add(const std::byte* p) {
@@ -283,7 +283,7 @@ void append_rows(const source_dataset& data, const value_view& view, const std::
   }
   const auto longer = std::find_if(count.begin(), count.end(), [](hsize_t n) { return n > 1; });
   if (longer == count.end())
-    throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of --memory");
+    throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of `memory`");
   const auto d = static_cast<std::size_t>(longer - count.begin());
   std::vector<hsize_t> half = count, second = first;
   half[d] = count[d] / 2;

@@ -65,7 +65,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
     const h5::lock one_thread;
     const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
     write_sequences(data, node.view, node.store_path,
-                    {source_, out_, unit->result_of(part), unit->made(), !options_.checksum.empty(), memory});
+                    {source_, out_, unit->result_of(part), unit->made(), options_.checksum != checksum::none, memory});
     return calls_.advance(data.stored_bytes);
   }
   const chunk_range range = unit->dataset->unit(unit->id.number);

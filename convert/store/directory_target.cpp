@@ -148,18 +148,18 @@ bool directory_target::look(const sink_options& options, bool locked) {
   const std::string target = "the target \"" + path_ + "\"";
   if (there.empty()) return false;
   if (options.target == existing::refuse)
-    throw convert_error(target + " exists; choose another name, or replace it with --overwrite");
+    throw convert_error(target + " exists; choose another name, or replace it with `overwrite`");
   const bool node = is_node(root());
   if (options.target == existing::replace) {
     if (node || there.plan || there.half_removed) return true;
     throw convert_error(
-        target + " exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
+        target + " exists and is no Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
   }
   if (there.half_removed)
-    throw convert_error(target + " is an old store that was not wholly removed; replace it with --overwrite");
+    throw convert_error(target + " is an old store that was not wholly removed; replace it with `overwrite`");
   if (!there.plan) {
     throw convert_error(target + " exists and is no unfinished store that can be resumed; choose another name" +
-                        (node ? ", or replace it with --overwrite" : ""));
+                        (node ? ", or replace it with `overwrite`" : ""));
   }
   if (locked) found_unfinished_ = true;
   return false;

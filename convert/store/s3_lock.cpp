@@ -80,7 +80,7 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   mark_text_ = s3_mark(options.run, token_);
   if (options.target == existing::join) return join_target(target, unfinished, anything);
   const auto exists = [&] {
-    return convert_error("the target \"" + target + "\" exists; choose another name, or replace it with --overwrite");
+    return convert_error("the target \"" + target + "\" exists; choose another name, or replace it with `overwrite`");
   };
   if (anything && options.target == existing::refuse) throw exists();
   if (anything) {
@@ -123,14 +123,14 @@ void s3_sink::join_target(const std::string& target, const std::vector<s3_entry>
   for (const s3_entry& e : unfinished) {
     if (e.key == whole(in_unfinished(removing))) {
       throw convert_error("the target \"" + target +
-                          "\" is an old store that was not wholly removed; replace it with --overwrite");
+                          "\" is an old store that was not wholly removed; replace it with `overwrite`");
     }
     begun |= e.key == whole(in_unfinished(s3_begun));
   }
   if (anything && unfinished.empty()) {
     throw convert_error("the target \"" + target +
                         "\" exists and is no unfinished store that can be resumed; choose another name" +
-                        (is_zarr_node(text_of("zarr.json")) ? ", or replace it with --overwrite" : ""));
+                        (is_zarr_node(text_of("zarr.json")) ? ", or replace it with `overwrite`" : ""));
   }
   if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
 }
@@ -145,7 +145,7 @@ void s3_sink::require_removable(const std::string& target, bool unfinished) {
   if (unfinished && has_own_note()) return;
   throw convert_error(
       "the target \"" + target +
-      "\" exists and is no Zarr v3 store, so --overwrite does not remove it; choose another name or remove it yourself");
+      "\" exists and is no Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
 }
 
 // A run that is killed leaves what one leaves that still writes. The server's own clock tells them apart.

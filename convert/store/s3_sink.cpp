@@ -199,7 +199,7 @@ void s3_sink::require_all_listed() {
   if (joined_) {
     throw convert_error("the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) +
                         " objects that were written to \"" + target_ +
-                        "\" just now; convert again with --resume, and look for who else writes there");
+                        "\" just now; convert again with `resume`, and look for who else writes there");
   }
   throw convert_error("the S3 server lists other objects in \"" + target_ +
                       "\" than were written: " + std::to_string(there.objects) + " of " + std::to_string(there.bytes) +

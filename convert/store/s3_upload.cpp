@@ -11,7 +11,7 @@ void put_object(s3_client& client, const std::string& whole_key, std::span<const
   const auto answer = client.store({.method = "PUT", .key = whole_key, .body = bytes});
   if (answer.status == 404) {
     throw convert_error("there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
-                        "; make it, or check --endpoint");
+                        "; make it, or check `endpoint`");
   }
 }
 
@@ -45,7 +45,7 @@ void s3_upload::send_part() {
         client_.send({.method = "POST", .key = key_, .query = {{"uploads", ""}}, .answer = "InitiateMultipartUploadResult"});
     const std::string id = answer.xml.text_of("UploadId");
     if (answer.status == 404 || id.empty() || id.size() > 4096) {
-      throw convert_error("the S3 server begins no upload of parts for \"" + key_ + "\"; check the bucket and --endpoint");
+      throw convert_error("the S3 server begins no upload of parts for \"" + key_ + "\"; check the bucket and `endpoint`");
     }
     upload_ = id;
   }

@@ -34,7 +34,7 @@ void check_key(std::string_view key) {
       shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
   throw convert_error("\"" + shown +
                       "\" is no place in a store: the unfinished store was damaged, or made by somebody who means "
-                      "harm; begin anew with --overwrite, or choose another name");
+                      "harm; begin anew with `overwrite`, or choose another name");
 }
 
 void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {

@@ -124,10 +124,10 @@ zip_sink::zip_sink(std::string path, const sink_options& options)
 void zip_sink::check_target(const sink_options& options) const {
   std::error_code e;
   if (!fs::exists(fs::symlink_status(path_, e))) return;
-  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with --overwrite");
+  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`");
   if (!fs::is_regular_file(path_, e) || !is_zip_store(path_)) {
     throw convert_error("the target \"" + path_ +
-                        "\" exists and is no .zip file of a Zarr v3 store, so --overwrite does not replace it; "
+                        "\" exists and is no .zip file of a Zarr v3 store, so `overwrite` does not replace it; "
                         "choose another name or remove it yourself");
   }
   if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {

@@ -157,7 +157,7 @@ void selection::require_all_matched() const {
   for (const auto* list : {&include_, &exclude_}) {
     for (const entry& e : *list) {
       if (e.matched) continue;
-      throw convert_error(std::string(list == &include_ ? "--include" : "--exclude") + " \"" + e.pattern.text() +
+      throw convert_error(std::string(list == &include_ ? "`include`" : "`exclude`") + " \"" + e.pattern.text() +
                           "\" matches no path of the file; \"zarrbits inspect\" lists them, and ** matches across groups");
     }
   }

@@ -21,7 +21,8 @@
 
 namespace zarrbits {
 
-// The conversion failed as a whole, and no store is left. what() is a sentence: what, where, what to do.
+// The conversion failed as a whole, and no store is left. what() is a sentence: what, where, what to do. Members of
+// convert_options stand in it in backquotes.
 struct convert_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -77,6 +78,66 @@ struct convert_progress {
 
 struct convert_result;
 
+// Which chunks are copied, and under which codecs.
+enum class profile {
+  portable,  // codecs that all Zarr readers have
+  native,  // stored chunks are copied where numcodecs has the filters as codecs ("numcodecs.shuffle", ...); zarr-python and zarrs
+           // read those
+  recode,  // all is encoded anew
+};
+// Its name, as in the report.
+const char* to_string(profile p) noexcept;
+
+// A codec that compresses chunks.
+enum class compressor {
+  none,   // chunks are not compressed
+  gzip,   // levels 1 to 9, 6 is the usual one
+  zstd,   // levels 1 to 22, 3 is the usual one
+  blosc,  // levels 1 to 9, 5 is the usual one
+};
+// What blosc compresses with.
+enum class blosc_compressor {
+  blosclz,  // in chunks that are copied alone: many readers are built without it
+  lz4,      // fast
+  lz4hc,    // slower, and smaller
+  snappy,   // as blosclz
+  zlib,     // as gzip
+  zstd,     // the smallest
+};
+// How blosc orders the bytes of numbers before it compresses them.
+enum class blosc_shuffle {
+  none,   // as they are
+  bytes,  // first bytes of all numbers, second bytes, ...
+  bits,   // first bits of all numbers, second bits, ...
+};
+// How chunks are compressed that are encoded anew.
+struct compression {
+  compressor kind = compressor::none;                // the codec
+  int level = 0;                                     // 0: the usual one
+  blosc_compressor inside = blosc_compressor::zstd;  // with blosc
+  blosc_shuffle shuffle = blosc_shuffle::bytes;      // with blosc
+};
+
+// The codec that makes bytes of numbers.
+enum class array_codec {
+  automatic,  // `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`
+  bytes,      // these are decoded, too, for readers without packbits, such as zarr-python
+  packbits,   // bool and integers are packed
+};
+
+// What the codecs of every array end with.
+enum class checksum {
+  none,    // nothing
+  crc32c,  // 4 bytes that show damage of a chunk
+};
+
+// How large a shard is: of at most so many bytes before compression, or of a shape; neither: no shards.
+struct shard_size {
+  std::uint64_t bytes = 0;  // 0: none are asked for
+  std::vector<std::uint64_t> shape =
+      {};  // elements in each dimension, for datasets of this rank; made larger to hold whole chunks
+};
+
 // What to convert, where to, and how.
 struct convert_options {
   std::string source = {};    // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
@@ -89,7 +150,6 @@ struct convert_options {
   // any group; a group stands for all below it. A pattern that matches nothing is an error.
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};  // patterns of what is left out; wins over `include`
-  bool allow_lossy = false;               // exit status 0 where something was skipped or lossy
   // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) have to be regular ones in its
   // folder or below; these folders are allowed as well, or, with "all", any. Others are not read, and named.
   std::vector<std::string> external = {};
@@ -98,26 +158,16 @@ struct convert_options {
   bool lock = true;
   bool keep_going = false;       // a damaged chunk is left out and named, instead of ending the conversion
   bool allow_expansion = false;  // chunks may become more than 1,000 times larger, beyond `memory`, when they are decoded
-  // "portable" (the default): codecs that all Zarr readers have. "native": stored chunks are copied where numcodecs has the
-  // filters as codecs
-  // ("numcodecs.shuffle", ...); zarr-python and zarrs read those. "recode": all is encoded anew, with `compress`.
-  std::string profile = {};
-  std::string compress =
-      {};  // recode: "none", "gzip:6", "zstd:3", "blosc:zstd:5:shuffle"; "": as portable does for compressed sources
-  // recode: another shape of chunks, "100,200" (of a single dimension "100,"), for all datasets of this rank; cut to their
-  // extents.
-  std::string chunk = {};
-  // Many chunks in one object, with Zarr's codec sharding_indexed: of at most this size before compression, "64M", or of a shape,
-  // "1000,2000", for datasets of this rank; it is made larger where it is no multiple of the chunks.
-  std::string shard = {};
-  std::string checksum = {};  // "crc32c": every array's codecs end with that one
-  // "": `bytes`, but chunks of our packbits filter are copied as they are, as `packbits`. "bytes": these are decoded, too, for
-  // readers without packbits, such as zarr-python. "packbits": bool and integers are packed.
-  std::string codec = {};
+  std::optional<zarrbits::profile> profile = {};  // not set: what the other options imply, portable or recode
+  std::optional<compression> compress = {};       // recode: with this; not set: as portable does for compressed sources
+  std::vector<std::uint64_t> chunk = {};  // recode: another shape of chunks, for all datasets of this rank; cut to their extents
+  shard_size shard = {};                  // many chunks in one object, with Zarr's codec sharding_indexed
+  zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
+  array_codec codec = array_codec::automatic;              // of every array
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   // The profile, or what the other options imply.
-  std::string effective_profile() const {
-    return !profile.empty() ? profile : compress.empty() && chunk.empty() ? "portable" : "recode";
+  zarrbits::profile effective_profile() const {
+    return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : zarrbits::profile::portable;
   }
   unsigned threads = 0;                             // that make chunks; 0: as many as the processors that the process may use
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
@@ -133,6 +183,9 @@ struct convert_options {
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
   std::function<void(const std::string&)> warning =
       {};  // called before the first chunk is made: a sentence on a bound or promise that this run cannot keep
+  // Sentences name options in backquotes, as in "replace it with `overwrite`". Reasons pass through this on their way into the
+  // store and the report: the place to call an option otherwise. (Those of exceptions and warnings are the caller's anyway.)
+  std::function<std::string(const std::string& reason)> wording = {};
   // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the
   // conversion. The place to write a report.
   std::function<void(const convert_result&)> before_done = {};
@@ -142,15 +195,14 @@ struct convert_options {
 
 // What became of a conversion.
 struct convert_result {
-  std::string source;                     // as in the options
-  std::string store;                      // as in the options
-  std::string profile;                    // convert_options::effective_profile()
-  std::vector<converted_object> objects;  // everything that the source has
-  int exit_status = 0;                    // 0 nothing lost (or that was allowed), 3 something skipped or lossy
-  std::uint64_t store_objects = 0;        // files written
-  std::uint64_t store_bytes = 0;          // and their bytes
-  double seconds = 0;                     // elapsed
-  std::vector<std::string> other_files;   // that were read beside the source
+  std::string source;                                       // as in the options
+  std::string store;                                        // as in the options
+  zarrbits::profile profile = zarrbits::profile::portable;  // convert_options::effective_profile()
+  std::vector<converted_object> objects;                    // everything that the source has
+  std::uint64_t store_objects = 0;                          // files written
+  std::uint64_t store_bytes = 0;                            // and their bytes
+  double seconds = 0;                                       // elapsed
+  std::vector<std::string> other_files;                     // that were read beside the source
   // A file that was not read, and why.
   struct refused_file {
     std::string file;    // its name
@@ -160,8 +212,8 @@ struct convert_result {
 
   // True where something was skipped, or cannot be rebuilt from the store.
   bool lost() const noexcept;
-  // The report as strict JSON; docs/converter.md has its keys.
-  std::string report_json() const;
+  // The report as strict JSON; docs/converter.md has its keys. A program that ends with an exit status gives that, to be in it.
+  std::string report_json(std::optional<int> exit_status = {}) const;
 };
 
 // Removes what a conversion left that was killed: a store that is marked as unfinished, and that nobody writes to. With `run`,

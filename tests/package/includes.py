@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Every #include of the project is an arrow that the table in CONTRIBUTING.md has, and the table has no other.
+"""Every #include of the project is an arrow that the table in CONTRIBUTING.md has, and the table has no other. And flags are the
+command's: no text in the libraries has one.
 
     tests/package/includes.py FOLDER_OF_THE_PROJECT
 """
@@ -11,6 +12,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 outside = {"HDF5": re.compile(r"(hdf5|H5\w+)\.h"), "Boost": re.compile(r"boost/.+")}
 include = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
+literal, flag = re.compile(r'"((?:[^"\\]|\\.)*)"'), re.compile(r"--[a-z]")
 sources = {".hpp", ".cpp", ".h", ".c"}
 wrong = []
 
@@ -50,6 +52,10 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
             other = seen.setdefault(file.name, path)
             if other != path:
                 wrong.append(f"{path} has the name of {other}; names tell duties apart")
+        if top != "command":
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                if not line.lstrip().startswith("//") and any(flag.search(text) for text in literal.findall(line)):
+                    wrong.append(f"{path}:{number} names a flag of the command; name the member of the options in backquotes")
         for name in include.findall(file.read_text()):
             if name.startswith("boost/") and "/detail/" in name:
                 wrong.append(f"{path} includes {name}: what is in detail/ is Boost's own, and changes without a word")

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/convert_values.hpp"
+
+#include "command/command_line.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+namespace zarrbits::cli {
+
+namespace {
+
+std::uint64_t parse_number(const std::string& option, std::string_view digits, const std::string& text) {
+  std::uint64_t n = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+  if (digits.empty() || error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
+    throw usage_error(option + " is \"" + text + "\", in which \"" + std::string(digits) +
+                      "\" is no number; give decimal digits, such as 1000");
+  }
+  if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62)
+    throw usage_error(option + " is \"" + text + "\", which is more than there can be");
+  return n;
+}
+
+[[noreturn]] void refuse_compression(const std::string& text) {
+  throw usage_error("\"" + text +
+                    "\" is no compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
+                    "blosc:NAME:LEVEL:SHUFFLE with lz4, lz4hc, zlib or zstd, 1-9, and noshuffle, shuffle or bitshuffle");
+}
+
+template <class E>
+struct word {
+  const char* text;
+  E value;
+};
+
+template <class E, std::size_t N>
+std::optional<E> find_word(const word<E> (&words)[N], std::string_view text) {
+  const auto found = std::find_if(std::begin(words), std::end(words), [&](const word<E>& w) { return w.text == text; });
+  return found == std::end(words) ? std::nullopt : std::optional(found->value);
+}
+
+}  // namespace
+
+std::optional<profile> parse_profile(const std::string& text) {
+  static constexpr word<profile> words[] = {
+      {"portable", profile::portable}, {"native", profile::native}, {"recode", profile::recode}};
+  if (text.empty()) return {};
+  if (const auto found = find_word(words, text)) return found;
+  throw usage_error("\"" + text + "\" is no profile; give portable, native or recode");
+}
+
+std::optional<compression> parse_compression(const std::string& text) {
+  static constexpr word<compressor> kinds[] = {
+      {"none", compressor::none}, {"gzip", compressor::gzip}, {"zstd", compressor::zstd}, {"blosc", compressor::blosc}};
+  static constexpr word<blosc_compressor> insides[] = {{"lz4", blosc_compressor::lz4},
+                                                       {"lz4hc", blosc_compressor::lz4hc},
+                                                       {"zlib", blosc_compressor::zlib},
+                                                       {"zstd", blosc_compressor::zstd}};
+  static constexpr word<blosc_shuffle> shuffles[] = {
+      {"noshuffle", blosc_shuffle::none}, {"shuffle", blosc_shuffle::bytes}, {"bitshuffle", blosc_shuffle::bits}};
+  if (text.empty()) return {};
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == ':') words.emplace_back();
+    else words.back() += c;
+  }
+  const auto known = [&](const auto& choices, const std::string& w) {
+    const auto found = find_word(choices, w);
+    if (!found) refuse_compression(text);
+    return *found;
+  };
+  compression c;
+  c.kind = known(kinds, words[0]);
+  const bool blosc = c.kind == compressor::blosc;
+  if (words.size() > (blosc ? 4U : c.kind == compressor::none ? 1U : 2U)) refuse_compression(text);
+  if (blosc && words.size() > 1) c.inside = known(insides, words[1]);
+  if (const std::size_t i = blosc ? 2 : 1; i < words.size()) {
+    const auto [end, error] = std::from_chars(words[i].data(), words[i].data() + words[i].size(), c.level);
+    if (error != std::errc() || end != words[i].data() + words[i].size() || c.level < 1 ||
+        c.level > (c.kind == compressor::zstd ? 22 : 9))
+      refuse_compression(text);
+  }
+  if (words.size() > 3) c.shuffle = known(shuffles, words[3]);
+  return c;
+}
+
+array_codec parse_array_codec(const std::string& text) {
+  static constexpr word<array_codec> words[] = {
+      {"", array_codec::automatic}, {"bytes", array_codec::bytes}, {"packbits", array_codec::packbits}};
+  if (const auto found = find_word(words, text)) return *found;
+  throw usage_error("\"" + text + "\" is no codec that the converter writes; give \"bytes\" or \"packbits\"");
+}
+
+checksum parse_checksum(const std::string& text) {
+  static constexpr word<checksum> words[] = {{"", checksum::none}, {"crc32c", checksum::crc32c}};
+  if (const auto found = find_word(words, text)) return *found;
+  throw usage_error("\"" + text + "\" is no checksum that the converter writes; give crc32c");
+}
+
+std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
+  unsigned shift = 0;
+  std::string_view digits = text;
+  if (digits.ends_with("iB")) digits.remove_suffix(2);
+  if (!digits.empty()) {
+    const std::size_t unit = std::string_view("kMGT").find(digits.back() == 'K' ? 'k' : digits.back());
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<unsigned>(unit) + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  const std::uint64_t n = parse_number(option, digits, text);
+  if (n > (std::uint64_t{1} << 62) >> shift) throw usage_error(option + " is \"" + text + "\", which is more than there can be");
+  return n << shift;
+}
+
+shard_size parse_shard(const std::string& option, const std::string& text) {
+  shard_size wanted;
+  if (text.empty()) return wanted;
+  if (text.find(',') == std::string::npos) {
+    wanted.bytes = parse_bytes(option, text);
+    if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000,1000");
+    return wanted;
+  }
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view extent = rest.substr(0, rest.find(','));
+    wanted.shape.push_back(parse_number(option, extent, text));
+    if (wanted.shape.back() == 0) throw usage_error(option + " is \"" + text + "\"; extents are at least 1");
+    rest.remove_prefix(std::min(rest.size(), extent.size() + 1));
+  }
+  return wanted;
+}
+
+std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text) {
+  const shard_size wanted = parse_shard(option, text);
+  if (wanted.bytes > 0) {
+    throw usage_error(option + " is \"" + text + "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
+  }
+  return wanted.shape;
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the options of `zarrbits convert` say, as zarrbits/convert.hpp has it. "" is an option that was not given.
+//
+//   options.compress = parse_compression("blosc:zstd:5:shuffle");
+//   options.shard = parse_shard("--shard", "64M");
+//
+// All throw usage_error.
+//
+#ifndef ZARRBITS_COMMAND_CONVERT_VALUES_HPP
+#define ZARRBITS_COMMAND_CONVERT_VALUES_HPP
+
+#include <zarrbits/convert.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::cli {
+
+// "portable", "native", "recode".
+std::optional<profile> parse_profile(const std::string& text);
+
+// "none", "gzip:6", "zstd:3", "blosc:lz4:5", "blosc:zstd:5:bitshuffle"; levels and shuffle may be left out.
+std::optional<compression> parse_compression(const std::string& text);
+
+// "bytes", "packbits".
+array_codec parse_array_codec(const std::string& text);
+
+// "crc32c".
+checksum parse_checksum(const std::string& text);
+
+// "512M", "2G", "1048576", "64kiB".
+std::uint64_t parse_bytes(const std::string& option, const std::string& text);
+
+// "100,200" is a shape; one of a single dimension is "100,". All else is a number of bytes.
+shard_size parse_shard(const std::string& option, const std::string& text);
+std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
+
+}  // namespace zarrbits::cli
+
+#endif
