@@ -110,7 +110,14 @@ void array_plan::choose_fill() {
     meta.fill_value = std::to_integer<int>(fill[0]);
   } else if (text) {
     std::string value;
-    if (leaf.kind == type_class::text) value = text_of(leaf, fill.data());
+    if (leaf.kind == type_class::text) {
+      value = text_of(leaf, fill.data());
+    } else {
+      const bool object = leaf.kind == type_class::object_reference;
+      const json target = object ? data.file.object(fill.data()) : data.file.region(fill.data());
+      if (target.is_null()) loss = "the fill value is a reference that points nowhere";
+      else value = target.is_string() ? target.get<std::string>() : strict_json_text(target);
+    }
     if (!is_utf8(value)) assumed.text_is_utf8 = false;
     meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
   } else {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """Each HDF5 datatype as h5py writes it, converted and read back without zarrbits."""
+import ctypes
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -281,6 +283,24 @@ def test_references_become_paths(folder):
     store, _ = made(folder, fill)
     assert store.read("refs").tolist() == ["/g", "/g/d", ""]
     assert json.loads(store.read("regions")[0]) == {"path": "/g/d", "blocks": [[0, 0]]}
+
+
+def test_references_never_written_are_what_the_fill_value_refers_to(folder):
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        library = ctypes.CDLL(next(line.split()[-1] for line in f if re.search(r"/libhdf5[^/]*\.so", line) and "_hl" not in line))
+    library.H5Pset_fill_value.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p]
+
+    def fill(f):
+        address = h5py.h5o.get_info(f.create_group("g").id).addr.to_bytes(8, "little")
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk((2,))
+        assert library.H5Pset_fill_value(properties.id, h5py.h5t.STD_REF_OBJ.id, address) >= 0
+        d = h5py.Dataset(h5py.h5d.create(f.id, b"d", h5py.h5t.STD_REF_OBJ, h5py.h5s.create_simple((6,)), properties))
+        d[0] = f.ref
+        assert f[d[3]].name == "/g"
+    store, _ = made(folder, fill)
+    assert store.meta("d")["fill_value"] == "/g"
+    assert list(store.read("d")) == ["/", "/g", "/g", "/g", "/g", "/g"]
 
 
 def test_compounds_that_a_struct_cannot_hold_become_groups(folder):
