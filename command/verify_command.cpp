@@ -23,8 +23,8 @@ namespace {
 const char verify_footer[] =
     "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on "
     "one side, the\n"
-    "store's zarr.json and chunks on the other, decoded by a reader of their own. Attributes, links and named types are counted, "
-    "not compared.\n\n"
+    "store's zarr.json and chunks on the other, decoded by a reader of their own. So are all attributes, the names of\n"
+    "dimensions, links, named types, and what the store notes under zarrbits.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
     "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
     "What the store says of itself excuses nothing: of one made with --include, --exclude or of in.h5:/a/b, say the same here.\n"
@@ -41,6 +41,9 @@ void print_text(const verify_result& r) {
   for (const finding& f : r.findings)
     std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
   for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
+  for (const extra& e : r.extras) {
+    std::cout << "note: " << printable(e.store_path) << " has in the store alone the " << e.kind << " " << quote(e.name) << '\n';
+  }
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
     std::cout << what;
     for (const verdict v : {verdict::equal, verdict::differs, verdict::missing, verdict::unreadable, verdict::unchecked}) {
@@ -49,10 +52,13 @@ void print_text(const verify_result& r) {
     std::cout << '\n';
   };
   line("datasets:", r.datasets);
-  line("groups:  ", r.groups);
-  std::cout << "elements: " << r.elements << " equal, " << r.elements_unchecked << " unchecked\n"
-            << "not compared: " << r.attributes << " attributes, " << r.links << " soft and external links, " << r.named_types
-            << " named types\n";
+  line("groups:", r.groups);
+  line("attributes:", r.attributes);
+  line("dimension names:", r.dimension_names);
+  line("links:", r.links);
+  line("named types:", r.named_types);
+  line("notes:", r.notes);
+  std::cout << "elements: " << r.elements << " equal, " << r.elements_unchecked << " unchecked\n";
 }
 
 nlohmann::ordered_json counts_json(const std::array<std::uint64_t, verdict_count>& counts) {
@@ -66,15 +72,22 @@ void print_json(const verify_result& r, const std::string& source, const std::st
   j["datasets"] = counts_json(r.datasets);
   j["groups"] = counts_json(r.groups);
   j["elements"] = {{"equal", r.elements}, {"unchecked", r.elements_unchecked}};
-  j["not_compared"] = {{"attributes", r.attributes}, {"links", r.links}, {"named_types", r.named_types}};
+  j["attributes"] = counts_json(r.attributes);
+  j["dimension_names"] = counts_json(r.dimension_names);
+  j["links"] = counts_json(r.links);
+  j["named_types"] = counts_json(r.named_types);
+  j["notes"] = counts_json(r.notes);
   j["only_in_store"] = r.only_in_store;
+  j["extras"] = nlohmann::ordered_json::array();
+  for (const extra& e : r.extras) j["extras"].push_back({{"store_path", e.store_path}, {"kind", e.kind}, {"name", e.name}});
   j["findings"] = nlohmann::ordered_json::array();
   for (const finding& f : r.findings) {
     nlohmann::ordered_json entry = {
         {"path", f.path}, {"kind", f.kind}, {"outcome", to_string(f.outcome)}, {"reason", with_flags(f.reason)}};
     if (!f.store_path.empty()) entry["store_path"] = f.store_path;
-    if (f.has_index) {
-      entry["index"] = f.index;
+    if (!f.attribute.empty()) entry["attribute"] = f.attribute;
+    if (f.has_index) entry["index"] = f.index;
+    if (f.has_index || !f.source_value.empty()) {
       if (!f.field.empty()) entry["field"] = f.field;
       entry["source_value"] = f.source_value;
       entry["store_value"] = f.store_value;

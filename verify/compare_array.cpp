@@ -67,7 +67,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   if (shape != a.shape())
     return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
 
-  const comparison c(*leaf, a.type(), address_of_);
+  const comparison c(*leaf, a.type(), objects_);
   if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
   if (c.types() == likeness::unknown) {
     unchecked_ += product(shape);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_dataset.hpp"
 
+#include "convert/hdf5/lent_decoders.hpp"
 #include "verify/blocks.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 namespace zarrbits::verification {
 
@@ -18,7 +18,9 @@ constexpr std::uint64_t largest_element = 1u << 30;
 
 std::string dataset_comparison::view::member() const {
   std::string s;
-  for (const std::string& m : members) s += (s.empty() ? "" : ".") + m;
+  for (const step& to : steps) {
+    if (to.dims.empty()) s += (s.empty() ? "" : ".") + to.member;
+  }
   return s;
 }
 
@@ -47,6 +49,7 @@ bool dataset_comparison::different(const view& v, const index& at, const differe
 
 void dataset_comparison::read_properties() {
   properties_ = checked(H5Dget_create_plist(dataset_), "cannot read the creation properties");
+  conversion::register_decoders(properties_.get());
   const H5D_layout_t kind = H5Pget_layout(properties_.get());
   if (kind == H5D_CHUNKED) {
     std::vector<hsize_t> chunk(dims_.size());
@@ -132,11 +135,10 @@ void dataset_comparison::node(const view& v, const store_folder& folder) {
       case node_kind::array: return array(v, folder);
       case node_kind::group: break;
     }
-    if (v.type.kind == source_kind::compound) return members(v, folder);
     const source_type* leaf = &v.type;
     while (leaf->kind == source_kind::array) leaf = &leaf->members[0].type;
+    if (leaf->kind == source_kind::compound) return members(v, folder);
     if (leaf->kind == source_kind::sequence) return sequences(v, folder);
-    if (v.type.kind == source_kind::array) throw not_supported(v.type.name + " in a group");
     conclude(verdict::differs, "is a group in the store", v.member());
   });
 }
@@ -144,11 +146,23 @@ void dataset_comparison::node(const view& v, const store_folder& folder) {
 // A compound that Zarr's struct cannot hold is a group with one array for each member.
 void dataset_comparison::members(const view& v, const store_folder& folder) {
   child_nodes nodes(folder);
-  for (unsigned i = 0; i < v.type.members.size(); ++i) {
-    const source_member& m = v.type.members[i];
-    std::vector<std::string> path = v.members;
-    path.push_back(m.name);
-    const std::string name = v.members.empty() ? m.name : v.member() + "." + m.name;
+  std::vector<step> outer = v.steps;
+  index dims;  // of the array types around the compound
+  const bool in_array = std::any_of(outer.begin(), outer.end(), [](const step& s) { return !s.dims.empty(); });
+  const source_type* compound = &v.type;
+  handle file_type = checked(H5Tcopy(v.file_type), "cannot copy a type");
+  for (; compound->kind == source_kind::array; compound = &compound->members[0].type) {
+    const bool known = in_array && dims.empty();  // that of the steps
+    dims.insert(dims.end(), compound->dims.begin(), compound->dims.end());
+    if (known) continue;
+    outer.push_back({"", compound->dims});
+    file_type = checked(H5Tget_super(file_type.get()), "cannot read an array type");
+  }
+  for (unsigned i = 0; i < compound->members.size(); ++i) {
+    const source_member& m = compound->members[i];
+    std::vector<step> path = outer;
+    path.push_back({m.name, {}});
+    const std::string name = v.member().empty() ? m.name : v.member() + "." + m.name;
     const std::vector<store_folder> children = nodes.take(m.name);
     if (m.type.kind == source_kind::unsupported || m.type.size == 0) {
       unchecked_ += product(dims_);
@@ -159,15 +173,31 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
       conclude(verdict::missing, "is not in the store", name);
       continue;
     }
-    const handle file_type = checked(H5Tget_member_type(v.file_type, i), "cannot read a compound's member");
+    const handle member = checked(H5Tget_member_type(file_type.get(), i), "cannot read a compound's member");
     // H5Dread takes a compound of the wanted members: this one alone, in the place of the whole
-    handle memory = memory_type(m.type, file_type.get());
+    handle memory = memory_type(m.type, member.get());
+    std::size_t size = m.type.size;
     for (std::size_t k = path.size(); k-- > 0;) {
-      handle outer = checked(H5Tcreate(H5T_COMPOUND, m.type.size), "cannot make a memory type");
-      check(H5Tinsert(outer.get(), path[k].c_str(), 0, memory.get()), "cannot make a memory type");
-      memory = std::move(outer);
+      handle around;
+      if (path[k].dims.empty()) {
+        around = checked(H5Tcreate(H5T_COMPOUND, size), "cannot make a memory type");
+        check(H5Tinsert(around.get(), path[k].member.c_str(), 0, memory.get()), "cannot make a memory type");
+      } else {
+        const std::vector<hsize_t> extent(path[k].dims.begin(), path[k].dims.end());
+        around = checked(H5Tarray_create2(memory.get(), static_cast<unsigned>(extent.size()), extent.data()),
+                         "cannot make a memory type");
+        size *= static_cast<std::size_t>(product(path[k].dims));
+      }
+      memory = std::move(around);
     }
-    for (const store_folder& child : children) node({m.type, file_type.get(), memory.get(), path}, child);
+    source_type type = m.type;
+    if (!dims.empty()) {
+      type.kind = source_kind::array;
+      type.dims = dims;
+      type.size = size;
+      type.members = {{"", 0, m.type}};
+    }
+    for (const store_folder& child : children) node({type, member.get(), memory.get(), path}, child);
   }
   add_rest(nodes);
 }

@@ -19,8 +19,8 @@ namespace zarrbits::verification {
 class dataset_comparison {
  public:
   // `going` is called again and again.
-  dataset_comparison(hid_t dataset, const comparison::lookup& address_of, std::function<void()> going, finding& f)
-      : dataset_(dataset), address_of_(address_of), going_(std::move(going)), finding_(f) {}
+  dataset_comparison(hid_t dataset, const source_objects& objects, std::function<void()> going, finding& f)
+      : dataset_(dataset), objects_(objects), going_(std::move(going)), finding_(f) {}
 
   void run(const store_folder& folder);
 
@@ -31,12 +31,17 @@ class dataset_comparison {
  private:
   using index = std::vector<std::uint64_t>;
 
+  // From an element inward: to a member of a compound, or through an array type.
+  struct step {
+    std::string member;
+    std::vector<std::uint64_t> dims;  // not empty: an array type
+  };
   // What is read: the dataset's elements, or one member of them.
   struct view {
-    const source_type& type;
-    hid_t file_type;
+    const source_type& type;  // the array types on the way to a member are a part of its type
+    hid_t file_type;          // without them
     hid_t memory_type;
-    std::vector<std::string> members;  // which one: names from the outermost compound on; empty: the whole element
+    std::vector<step> steps;  // to that member, from the outermost on; empty: the whole element
 
     std::string member() const;  // "a.b"
   };
@@ -68,7 +73,7 @@ class dataset_comparison {
   bool different(const view& v, const index& at, const difference& d);
 
   hid_t dataset_;
-  const comparison::lookup& address_of_;
+  const source_objects& objects_;
   std::function<void()> going_;
   finding& finding_;
   std::vector<store_folder> only_in_store_;

@@ -79,7 +79,7 @@ class dataset_comparison::fixed_values final : public values {
     }
     if (wanted != shape) throw store_error("the values of sequences have the shape " + join(shape));
     width_ = product(wanted.data() + 1, wanted.data() + wanted.size());
-    comparison_.emplace(*leaf_, rows_.array().type(), owner.address_of_);
+    comparison_.emplace(*leaf_, rows_.array().type(), owner.objects_);
     if (comparison_->types() == likeness::different)
       throw store_error("the values of sequences have another data type: " + comparison_->why());
     if (comparison_->types() == likeness::unknown) throw not_supported(comparison_->why());

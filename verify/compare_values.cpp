@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_values.hpp"
 
+#include "convert/text/json_text.hpp"
+#include "verify/compare_json.hpp"
+#include "verify/value_text.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -12,97 +18,6 @@ namespace zarrbits::verification {
 
 namespace {
 
-using lookup = comparison::lookup;
-
-std::uint64_t load(const std::byte* p, std::size_t size) {
-  std::uint64_t v = 0;
-  std::memcpy(&v, p, size);
-  if constexpr (std::endian::native == std::endian::big) v >>= 8 * (8 - size);
-  return v;
-}
-
-std::int64_t load_signed(const std::byte* p, std::size_t size) {
-  const unsigned unused = static_cast<unsigned>(64 - 8 * size);
-  return static_cast<std::int64_t>(load(p, size) << unused) >> unused;
-}
-
-std::string hex(const std::byte* p, std::size_t size) {
-  static const char digits[] = "0123456789abcdef";
-  std::string out = "0x";
-  for (std::size_t i = 0; i < std::min<std::size_t>(size, 16); ++i) {
-    out += digits[std::to_integer<unsigned>(p[i]) >> 4];
-    out += digits[std::to_integer<unsigned>(p[i]) & 15];
-  }
-  return size > 16 ? out + "..." : out;
-}
-
-// In quotes, shortened, and always UTF-8: other bytes and control characters as \xff.
-std::string show_text(std::string_view text) {
-  std::string out = "\"";
-  for (std::size_t i = 0; i < text.size() && i < 60;) {
-    const std::size_t length = utf8_length(text.substr(i));
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f || byte == '"') {
-      const std::byte b{byte};
-      out += "\\x" + hex(&b, 1).substr(2);
-      ++i;
-    } else {
-      out += text.substr(i, length);
-      i += length;
-    }
-  }
-  return out + (text.size() > 60 ? "\"..." : "\"");
-}
-
-// The value of a float of `size` bytes with so many exponent bits.
-double float_value(std::uint64_t bits, unsigned exponent_bits, unsigned mantissa_bits) {
-  const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
-  const auto top = (1u << exponent_bits) - 1;
-  const auto exponent = static_cast<unsigned>(bits >> mantissa_bits) & top;
-  const bool negative = (bits >> (mantissa_bits + exponent_bits) & 1) != 0;
-  const int bias = static_cast<int>(top / 2);
-  double v = 0;
-  if (exponent == top) {
-    v = mantissa != 0 ? std::nan("") : HUGE_VAL;
-  } else if (exponent == 0) {
-    v = std::ldexp(static_cast<double>(mantissa), 1 - bias - static_cast<int>(mantissa_bits));
-  } else {
-    v = std::ldexp(static_cast<double>(mantissa | std::uint64_t{1} << mantissa_bits),
-                   static_cast<int>(exponent) - bias - static_cast<int>(mantissa_bits));
-  }
-  return negative ? -v : v;
-}
-
-std::optional<double> store_float(const std::string& name, const std::byte* p) {
-  if (name == "float64") return std::bit_cast<double>(load(p, 8));
-  if (name == "float32") return float_value(load(p, 4), 8, 23);
-  if (name == "float16") return float_value(load(p, 2), 5, 10);
-  if (name == "bfloat16") return float_value(load(p, 2), 8, 7);
-  return {};
-}
-
-std::string show_float(double v, const std::byte* p, std::size_t size) {
-  char text[40];
-  if (std::isnan(v)) {  // its bits are what may differ
-    std::snprintf(text, sizeof text, "NaN (0x%0*llx)", static_cast<int>(2 * size),
-                  static_cast<unsigned long long>(load(p, size)));
-    return text;
-  }
-  std::snprintf(text, sizeof text, size >= 8 ? "%.17g" : "%.9g", v);
-  return text;
-}
-
-std::string show_source(const source_type& t, const std::byte* p) {
-  switch (t.kind) {
-    case source_kind::integer:
-      if (t.is_bool && load(p, t.size) <= 1) return load(p, t.size) != 0 ? "true" : "false";
-      return t.is_signed ? std::to_string(load_signed(p, t.size)) : std::to_string(load(p, t.size));
-    case source_kind::bitfield: return std::to_string(load(p, t.size));
-    case source_kind::floating: return show_float(*store_float("float" + std::to_string(8 * t.size), p), p, t.size);
-    default: return hex(p, t.size);
-  }
-}
-
 std::string show_store(const zarr_type& t, const zarr_element& e) {
   if (e.string) return show_text(*e.string);
   switch (t.kind) {
@@ -110,7 +25,7 @@ std::string show_store(const zarr_type& t, const zarr_element& e) {
     case zarr_kind::signed_integer: return std::to_string(load_signed(e.bytes, t.size));
     case zarr_kind::unsigned_integer: return std::to_string(load(e.bytes, t.size));
     case zarr_kind::floating:
-      if (const auto v = store_float(t.name, e.bytes)) return show_float(*v, e.bytes, t.size);
+      if (const auto v = float_value(t.name, e.bytes)) return show_float(*v, e.bytes, t.size);
       return hex(e.bytes, t.size);
     default: return hex(e.bytes, t.size);
   }
@@ -218,7 +133,8 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       return likeness::unknown;
     case source_kind::text:
     case source_kind::variable_text: return is_text(z) ? likeness::equal : no();
-    case source_kind::reference: return z.kind == zarr_kind::text ? likeness::equal : no();
+    case source_kind::reference:
+    case source_kind::region: return z.kind == zarr_kind::text ? likeness::equal : no();
     case source_kind::opaque:
     case source_kind::array:
       if (z.kind == zarr_kind::raw && z.size == s.size) return likeness::equal;
@@ -251,22 +167,22 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
 }
 
 likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e,
-                         const lookup& address_of, difference& d);
+                         const source_objects& objects, difference& d);
 
 likeness compare_number(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e, difference& d) {
   bool same = false;
   if (z.kind == zarr_kind::raw) return raw(s, p, e, d);
   if (s.kind == source_kind::floating && !s.exact) {
-    const double a = *store_float("float64", p);
-    const auto b = store_float(z.name, e.bytes);
+    const double a = *float_value("float64", p);
+    const auto b = float_value(z.name, e.bytes);
     if (!b) return likeness::unknown;
     same = std::isnan(a) ? std::isnan(*b) : a == *b && std::signbit(a) == std::signbit(*b);
   } else if (s.kind == source_kind::floating) {
     same = load(p, s.size) == load(e.bytes, z.size);
   } else if (s.is_signed && z.kind != zarr_kind::boolean) {
-    same = load_signed(p, s.size) == load_signed(e.bytes, z.size);
+    same = load_source_signed(s, p) == load_signed(e.bytes, z.size);
   } else {
-    same = load(p, s.size) == load(e.bytes, z.size);
+    same = load_source(s, p) == load(e.bytes, z.size);
   }
   if (same) return likeness::equal;
   d.source = show_source(s, p);
@@ -275,7 +191,7 @@ likeness compare_number(const source_type& s, const std::byte* p, const zarr_typ
 }
 
 likeness compare_compound(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e,
-                          const lookup& address_of, difference& d) {
+                          const source_objects& objects, difference& d) {
   likeness worst = likeness::equal;
   for (std::size_t i = 0; i < s.members.size(); ++i) {
     const source_member& m = s.members[i];
@@ -289,7 +205,7 @@ likeness compare_compound(const source_type& s, const std::byte* p, const zarr_t
         d.store = show_source(m.type, e.bytes + i * half);
       }
     } else {
-      l = compare_element(m.type, part, z.fields[i].type, {e.bytes + z.fields[i].offset, nullptr}, address_of, d);
+      l = compare_element(m.type, part, z.fields[i].type, {e.bytes + z.fields[i].offset, nullptr}, objects, d);
     }
     if (l == likeness::different) {
       d.field = d.field.empty() ? m.name : m.name + "." + d.field;
@@ -300,16 +216,16 @@ likeness compare_compound(const source_type& s, const std::byte* p, const zarr_t
   return worst;
 }
 
-likeness compare_reference(const std::byte* p, const zarr_element& e, const lookup& address_of, difference& d) {
+likeness compare_reference(const std::byte* p, const zarr_element& e, const source_objects& objects, difference& d) {
   hobj_ref_t target = 0;
   std::memcpy(&target, p, sizeof target);
   if (target == 0 || target == HADDR_UNDEF) {
     if (e.string->empty()) return likeness::equal;
     d.source = "no object";
   } else {
-    const auto address = address_of(*e.string);
+    const auto address = objects.address_of(*e.string);
     if (address == target) return likeness::equal;
-    if (e.string->empty()) return likeness::unknown;  // the target may be gone
+    if (e.string->empty() && !objects.reachable(target)) return likeness::equal;  // it leads nowhere
     d.source = "the object at address " + std::to_string(target);
   }
   d.store = show_text(*e.string);
@@ -317,15 +233,20 @@ likeness compare_reference(const std::byte* p, const zarr_element& e, const look
 }
 
 likeness compare_element(const source_type& s, const std::byte* p, const zarr_type& z, const zarr_element& e,
-                         const lookup& address_of, difference& d) {
+                         const source_objects& objects, difference& d) {
   switch (s.kind) {
     case source_kind::integer:
     case source_kind::bitfield:
     case source_kind::floating: return compare_number(s, p, z, e, d);
     case source_kind::text:
     case source_kind::variable_text: return text(s, p, z, e, d);
-    case source_kind::reference: return compare_reference(p, e, address_of, d);
-    case source_kind::compound: return compare_compound(s, p, z, e, address_of, d);
+    case source_kind::reference: return compare_reference(p, e, objects, d);
+    case source_kind::region: {
+      const bool null = std::all_of(p, p + s.size, [](std::byte b) { return b == std::byte{0}; });
+      if (e.string->empty()) return compare_region(p, null ? nlohmann::json("") : nlohmann::json(), objects, d);
+      return compare_region(p, nlohmann::json(conversion::parse_foreign_json(*e.string)), objects, d);
+    }
+    case source_kind::compound: return compare_compound(s, p, z, e, objects, d);
     case source_kind::opaque:
       if (e.string) {
         if (e.string->size() == s.size && std::memcmp(e.string->data(), p, s.size) == 0) return likeness::equal;
@@ -344,56 +265,20 @@ bool same_bytes(const source_type& s, const zarr_type& z) {
   if (s.kind == source_kind::opaque) return true;
   if (s.kind == source_kind::integer && s.is_bool) return s.size == 1;
   const bool number = s.kind == source_kind::integer || s.kind == source_kind::bitfield || s.kind == source_kind::floating;
-  if (number) return s.exact && z.kind != zarr_kind::raw;
+  if (number) return s.exact && !s.reversed && z.kind != zarr_kind::raw;
   return is_complex(s) && z.kind == zarr_kind::complex;
 }
 
 }  // namespace
 
-std::size_t utf8_length(std::string_view text) noexcept {
-  if (text.empty()) return 0;
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = at(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xC0) != 0x80) return 0;
-  }
-  // overlong forms, surrogates and numbers past the last character
-  if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) >= 0xA0) || (lead == 0xF0 && at(1) < 0x90) ||
-      (lead == 0xF4 && at(1) >= 0x90))
-    return 0;
-  return length;
-}
-
-std::string shown_name(std::string_view name) {
-  static const char digits[] = "0123456789ABCDEF";
-  std::string out;
-  while (!name.empty()) {
-    const std::size_t length = utf8_length(name);
-    if (length == 0) {
-      const auto byte = static_cast<unsigned char>(name[0]);
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
-    } else {
-      out += name.substr(0, length);
-    }
-    name.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
-}
-
-comparison::comparison(const source_type& source, const zarr_type& store, const lookup& address_of)
-    : source_(source), store_(store), address_of_(address_of) {
+comparison::comparison(const source_type& source, const zarr_type& store, const source_objects& objects)
+    : source_(source), store_(store), objects_(objects) {
   types_ = match(source, store, why_);
   bytewise_ = types_ == likeness::equal && same_bytes(source, store);
 }
 
 likeness comparison::compare(const std::byte* source, const zarr_element& store, difference& d) const {
-  return compare_element(source_, source, store_, store, address_of_, d);
+  return compare_element(source_, source, store_, store, objects_, d);
 }
 
 }  // namespace zarrbits::verification

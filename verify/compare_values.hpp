@@ -5,22 +5,16 @@
 #ifndef ZARRBITS_VERIFY_COMPARE_VALUES_HPP
 #define ZARRBITS_VERIFY_COMPARE_VALUES_HPP
 
+#include "verify/source_objects.hpp"
 #include "verify/source_values.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace zarrbits::verification {
-
-// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
-std::size_t utf8_length(std::string_view text) noexcept;
-// A name as reports write it: a byte that is not UTF-8 is %XX.
-std::string shown_name(std::string_view name);
 
 enum class likeness { equal, unknown, different };
 
@@ -43,10 +37,7 @@ inline zarr_element element_of(const zarr_type& type, const zarr_values& values,
 
 class comparison {
  public:
-  // `address_of` finds the object that a path names, for references.
-  using lookup = std::function<std::optional<std::uint64_t>(const std::string& path)>;
-
-  comparison(const source_type& source, const zarr_type& store, const lookup& address_of);
+  comparison(const source_type& source, const zarr_type& store, const source_objects& objects);
 
   // different: the types cannot hold the same values. unknown: nothing here can tell. why() is the sentence.
   likeness types() const noexcept { return types_; }
@@ -60,7 +51,7 @@ class comparison {
  private:
   const source_type& source_;
   const zarr_type& store_;
-  const lookup& address_of_;
+  const source_objects& objects_;
   likeness types_ = likeness::equal;
   std::string why_;
   bool bytewise_ = false;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_values.hpp"
 
+#include "convert/hdf5/variable_memory.hpp"
+#include "verify/zarr/store_reader.hpp"
+
 #include <algorithm>
-#include <memory>
 
 namespace zarrbits::verification {
 
 namespace {
+
+constexpr std::uint64_t most_variable = 512u << 20;      // bytes of strings and sequences in a block
+constexpr std::uint64_t largest_attribute = 256u << 20;  // bytes
 
 herr_t first_reason(unsigned, const H5E_error2_t* e, void* out) {
   auto& reason = *static_cast<std::string*>(out);
@@ -23,15 +28,6 @@ hid_t native_integer(std::size_t size, bool is_signed) {
   }
 }
 
-hid_t native_bitfield(std::size_t size) {
-  switch (size) {
-    case 1: return H5T_NATIVE_B8;
-    case 2: return H5T_NATIVE_B16;
-    case 4: return H5T_NATIVE_B32;
-    default: return H5T_NATIVE_B64;
-  }
-}
-
 std::size_t container(std::size_t size) { return size <= 1 ? 1 : size <= 2 ? 2 : size <= 4 ? 4 : 8; }
 
 source_type unsupported(const std::string& name) {
@@ -45,16 +41,46 @@ bool is_swapped(hid_t type) {
   return (order == H5T_ORDER_LE || order == H5T_ORDER_BE) && order != H5Tget_order(H5T_NATIVE_UINT64);
 }
 
-source_type describe_integer(hid_t type, source_kind kind) {
+// What libhdf5 would change if it were asked to convert it, or cannot convert: the bytes as they are in the file.
+source_type as_bytes(hid_t type, std::string name) {
+  source_type t;
+  t.kind = source_kind::opaque;
+  t.size = H5Tget_size(type);
+  t.swapped = is_swapped(type);
+  t.name = std::move(name);
+  return t;
+}
+
+source_type describe_integer(hid_t type) {
+  source_type t;
+  t.kind = source_kind::integer;
+  t.swapped = is_swapped(type);
+  const std::size_t size = H5Tget_size(type), precision = H5Tget_precision(type);
+  t.is_signed = H5Tget_sign(type) == H5T_SGN_2;
+  t.name = (t.is_signed ? "int" : "uint") + std::to_string(8 * size);
+  if (size == 0 || size > largest_number) return unsupported("integers of " + std::to_string(size) + " bytes");
+  if (precision > 64) {
+    source_type wide = as_bytes(type, t.name);
+    wide.is_wide = precision == 8 * size;
+    wide.is_signed = t.is_signed;
+    return wide;
+  }
+  t.size = size <= 8 ? container(size) : 8;
+  t.exact = t.size == size && precision == 8 * size;
+  return t;
+}
+
+// Bit fields and times.
+source_type describe_bits(hid_t type, source_kind kind) {
+  const std::size_t size = H5Tget_size(type);
+  const std::string name = (kind == source_kind::bitfield ? "bitfield" : "time") + std::to_string(8 * size);
+  if (size == 0 || container(size) != size) return as_bytes(type, name);
   source_type t;
   t.kind = kind;
-  t.swapped = is_swapped(type);
-  const std::size_t size = H5Tget_size(type);
-  t.is_signed = kind == source_kind::integer && H5Tget_sign(type) == H5T_SGN_2;
-  if (size == 0 || size > 8) return unsupported("integers of " + std::to_string(size) + " bytes");
-  t.size = container(size);
-  t.exact = t.size == size && H5Tget_precision(type) == 8 * size;
-  t.name = (kind == source_kind::bitfield ? "bitfield" : t.is_signed ? "int" : "uint") + std::to_string(8 * size);
+  t.size = size;
+  t.swapped = t.reversed = is_swapped(type);
+  t.is_signed = kind == source_kind::integer;
+  t.name = name;
   return t;
 }
 
@@ -78,9 +104,8 @@ source_type describe_float(hid_t type) {
   t.exact = is_ieee(type, size);
   t.size = t.exact ? size : sizeof(double);
   t.name = (t.exact ? "float" : "a float of ") + std::to_string(8 * size) + (t.exact ? "" : " bits");
-  if (!t.exact && (size > 8 || H5Tget_precision(type) > 64))
-    return unsupported("floats of " + std::to_string(8 * size) + " bits");
-  return t;
+  if (size > largest_number) return unsupported("floats of " + std::to_string(8 * size) + " bits");
+  return H5Tget_precision(type) > 8 * size ? as_bytes(type, t.name) : t;
 }
 
 bool is_boolean(hid_t type) {
@@ -168,12 +193,13 @@ source_type describe(hid_t type, unsigned depth) {
   if (depth > 32) return unsupported("types nested more than 32 deep");
   source_type t;
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return describe_integer(type, source_kind::integer);
-    case H5T_BITFIELD: return describe_integer(type, source_kind::bitfield);
+    case H5T_INTEGER: return describe_integer(type);
+    case H5T_BITFIELD: return describe_bits(type, source_kind::bitfield);
     case H5T_FLOAT: return describe_float(type);
     case H5T_ENUM: {
       const handle base = checked(H5Tget_super(type), "cannot read an enum");
-      t = describe_integer(base.get(), source_kind::integer);
+      t = describe_integer(base.get());
+      if (t.kind != source_kind::integer) return unsupported("an enum of " + t.name);
       t.is_enum = true;
       t.is_bool = is_boolean(type);
       t.name = t.is_bool ? "a boolean" : "an enum of " + t.name;
@@ -199,10 +225,17 @@ source_type describe(hid_t type, unsigned depth) {
     case H5T_COMPOUND: return describe_compound(type, depth);
     case H5T_ARRAY: return describe_array(type, depth);
     case H5T_REFERENCE:
-      if (H5Tequal(type, H5T_STD_REF_OBJ) <= 0) return unsupported("region references");
-      t.kind = source_kind::reference;
-      t.size = sizeof(hobj_ref_t);
-      t.name = "an object reference";
+      if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) {
+        t.kind = source_kind::reference;
+        t.size = sizeof(hobj_ref_t);
+        t.name = "an object reference";
+      } else if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) {
+        t.kind = source_kind::region;
+        t.size = sizeof(hdset_reg_ref_t);
+        t.name = "a region reference";
+      } else {
+        return unsupported("a reference of a kind that is newer than HDF5 1.10");
+      }
       return t;
     case H5T_VLEN: {
       const handle base = checked(H5Tget_super(type), "cannot read a sequence type");
@@ -215,7 +248,7 @@ source_type describe(hid_t type, unsigned depth) {
       t.members.push_back(std::move(m));
       return t;
     }
-    case H5T_TIME: return unsupported("the time class");
+    case H5T_TIME: return describe_bits(type, source_kind::integer);
     default: return unsupported("an unknown datatype class");
   }
 }
@@ -223,8 +256,10 @@ source_type describe(hid_t type, unsigned depth) {
 handle memory_type(const source_type& t, hid_t file_type) {
   const char* const what = "cannot make a memory type";
   switch (t.kind) {
-    case source_kind::integer: return checked(H5Tcopy(native_integer(t.size, t.is_signed)), what);
-    case source_kind::bitfield: return checked(H5Tcopy(native_bitfield(t.size)), what);
+    case source_kind::integer:
+      if (H5Tget_class(file_type) == H5T_TIME) return checked(H5Tcopy(file_type), what);
+      return checked(H5Tcopy(native_integer(t.size, t.is_signed)), what);
+    case source_kind::bitfield: return checked(H5Tcopy(file_type), what);
     case source_kind::floating: {
       if (!t.exact) return checked(H5Tcopy(H5T_NATIVE_DOUBLE), what);
       // a copy of the file's type in our byte order: only bytes are exchanged, and NaN payloads live
@@ -236,6 +271,7 @@ handle memory_type(const source_type& t, hid_t file_type) {
     case source_kind::variable_text:
     case source_kind::opaque: return checked(H5Tcopy(file_type), what);
     case source_kind::reference: return checked(H5Tcopy(H5T_STD_REF_OBJ), what);
+    case source_kind::region: return checked(H5Tcopy(H5T_STD_REF_DSETREG), what);
     case source_kind::array: {
       const handle file_base = checked(H5Tget_super(file_type), what);
       const handle base = memory_type(t.members[0].type, file_base.get());
@@ -261,10 +297,14 @@ handle memory_type(const source_type& t, hid_t file_type) {
   }
 }
 
+source_values::source_values(const source_type& type, hid_t memory_type) : type_(&type), memory_(memory_type) {}
+
+source_values::~source_values() { reclaim(); }
+
 void source_values::reclaim() {
+  if (variable_) variable_->clear();
   if (live_ == 0 || !type_->has_variable_parts()) return;
-  const hsize_t n = live_;
-  live_ = 0;
+  const hsize_t n = std::exchange(live_, 0);
   const handle space(H5Screate_simple(1, &n, nullptr));
   if (space) H5Dvlen_reclaim(memory_, space.get(), H5P_DEFAULT, data_.data());
 }
@@ -287,8 +327,31 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
           "cannot select a block");
     memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
   }
-  live_ = elements;
-  check(H5Dread(dataset, memory_, memory_space.get(), file_space.get(), H5P_DEFAULT, data_.data()), "H5Dread failed");
+  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<conversion::variable_memory>(most_variable);
+  const hid_t transfer = variable_ ? variable_->transfer() : H5P_DEFAULT;
+  const herr_t status = H5Dread(dataset, memory_, memory_space.get(), file_space.get(), transfer, data_.data());
+  if (variable_ && variable_->exceeded()) {
+    H5Eclear2(H5E_DEFAULT);
+    throw not_supported("strings or sequences of more than 512 MiB in a block of the source");
+  }
+  check(status, "H5Dread failed");
+}
+
+void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {
+  reclaim();
+  if (elements > largest_attribute / std::max<std::size_t>(type_->size, 1))
+    throw not_supported("attributes of more than 256 MiB");
+  data_.assign(static_cast<std::size_t>(elements) * type_->size, std::byte{0});
+  if (elements == 0) return;
+  if (type_->has_variable_parts()) {
+    try {  // H5Aread cannot be told how much it may allocate
+      conversion::count_variable_bytes(attribute, conversion::describe_type(file_type), elements, largest_attribute);
+    } catch (const h5::failure& e) {
+      throw source_error(e.what());
+    }
+  }
+  check(H5Aread(attribute, memory_, data_.data()), "H5Aread failed");
+  live_ = static_cast<std::size_t>(elements);
 }
 
 void source_values::read_fill(hid_t creation_properties) {

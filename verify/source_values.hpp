@@ -8,10 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <hdf5.h>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace zarrbits::conversion {
+class variable_memory;
+}
 
 namespace zarrbits::verification {
 
@@ -46,6 +51,9 @@ void check(herr_t status, const char* what);
 // The innermost reason on libhdf5's error stack, which is then cleared.
 std::string hdf5_reason();
 
+// Bytes. Damaged files have numbers of 64 KiB, on which libhdf5 crashes.
+inline constexpr std::size_t largest_number = 16;
+
 enum class source_kind {
   integer,
   bitfield,
@@ -56,6 +64,7 @@ enum class source_kind {
   compound,
   array,
   reference,  // to objects
+  region,     // a reference to a part of a dataset
   sequence,   // variable length, not text
   unsupported,
 };
@@ -70,7 +79,9 @@ struct source_type {
   bool exact = true;     // memory has the very bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
   bool is_bool = false;  // h5py's boolean: an enum FALSE = 0, TRUE = 1
   bool is_enum = false;
-  bool swapped = false;  // numbers: the file has the other byte order
+  bool swapped = false;   // numbers: the file has the other byte order
+  bool reversed = false;  // and so has memory, for libhdf5 is not asked to convert what it would change
+  bool is_wide = false;   // opaque: an integer of more than 64 bits
   H5T_str_t padding = H5T_STR_NULLTERM;
   std::vector<source_member> members;  // compound; array and sequence: one, the base
   std::vector<std::uint64_t> dims;     // array
@@ -90,16 +101,19 @@ source_type describe(hid_t file_type, unsigned depth = 0);
 // The memory type of `t` for H5Dread. Follows describe(): same layout.
 handle memory_type(const source_type& t, hid_t file_type);
 
-// A buffer of elements, whose variable parts are given back to libhdf5.
+// A buffer of elements, and of their strings and sequences, which are bounded: in a small file any number of them may be one and
+// the same piece.
 class source_values {
  public:
-  source_values(const source_type& type, hid_t memory_type) : type_(&type), memory_(memory_type) {}
-  ~source_values() { reclaim(); }
+  source_values(const source_type& type, hid_t memory_type);
+  ~source_values();
   source_values(const source_values&) = delete;
   source_values& operator=(const source_values&) = delete;
 
-  // Elements start[i] ... start[i] + count[i] - 1 of a dataset. Throws source_error.
+  // Elements start[i] ... start[i] + count[i] - 1 of a dataset. Throws source_error, and not_supported where it is too much.
   void read(hid_t dataset, const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count);
+  // All `elements` of an attribute, whose datatype in the file is `file_type`. Throws the same.
+  void read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements);
   // The dataset's fill value as one element.
   void read_fill(hid_t creation_properties);
 
@@ -111,7 +125,8 @@ class source_values {
   const source_type* type_;
   hid_t memory_;
   std::vector<std::byte> data_;
-  std::size_t live_ = 0;  // elements whose variable parts are ours to give back
+  std::unique_ptr<conversion::variable_memory> variable_;  // what H5Dread allocates
+  std::size_t live_ = 0;                                   // elements whose variable parts are to be given back to libhdf5
 };
 
 }  // namespace zarrbits::verification

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Walks the file and the store side by side. Objects of the file are told apart by their address, so that groups that contain
-// themselves end; an object with several hard links may be in the store under any of them.
+// Walks the file and the store side by side. An object with several hard links may be in the store under any of them.
 //
 #include <zarrbits/verify.hpp>
 
@@ -12,6 +11,12 @@
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
 #include "verify/compare_dataset.hpp"
+#include "verify/compare_links.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/convention.hpp"
+#include "verify/source_notes.hpp"
+#include "verify/source_tree.hpp"
+#include "verify/value_text.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -20,49 +25,19 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace zarrbits::verification {
 
 namespace {
 
-struct link {
-  std::string name;
-  haddr_t target = HADDR_UNDEF;  // undefined: cannot be opened
-  std::string reason;            // then
-};
-
-struct object {
-  H5O_type_t type = H5O_TYPE_UNKNOWN;
-  std::string path;              // one of them
-  haddr_t parent = HADDR_UNDEF;  // the group of that path
-  std::vector<link> links;       // of a group: its hard links
-  std::string reason;            // why the group cannot be listed, where it cannot
-  bool in_store = false;
-  bool wanted = false;      // under one of its paths
-  bool unwanted = false;    // under another
-  bool disclaimed = false;  // the store says that it was not wanted, under one of its paths
-};
-
-struct name_and_type {
-  std::string name;
-  H5L_type_t type;
-};
-
-herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
-  try {
-    static_cast<std::vector<name_and_type>*>(out)->push_back({name, info->type});
-    return 0;
-  } catch (...) {
-    return -1;  // no exception may pass through libhdf5
-  }
-}
-
 class walk {
  public:
   walk(const verify_options& options, const conversion::source_name& name)
       : store_(open_store(options.store, options.endpoint)),
         gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
+        file_(name.file),
         at_(options.progress) {
     const std::string& source = name.file;
     if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
@@ -71,19 +46,25 @@ class walk {
     source_ = std::make_unique<const conversion::opened_source>(source, source, access.get(), gate_, h5::handle(), options.lock);
     if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
     const store_selection s = selection_of(store_);
-    top_ = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
+    const std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
     if (name.object.empty() && !s.object.empty()) part_ = s.object;
     wanted_ = conversion::selection(options.include, options.exclude);
     if (wanted_.everything()) claimed_ = conversion::selection(s.include, s.exclude);  // else it is known what was wanted
+    tree_.emplace(source_->file(), top, at_);
+    tree_->select(wanted_, claimed_);
+    wanted_.require_all_matched();
+    metadata_.emplace(*tree_, convention_of(read_node(store_)), result_);
+    links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
+      const std::string shown = conversion::shown(path);
+      return !wanted_.wants(shown) ? verdict::equal : claimed_.wants(shown) ? verdict::missing : verdict::unchecked;
+    });
   }
 
   verify_result run() {
-    list_source();
-    select();
-    wanted_.require_all_matched();
     pair();
-    for (const auto& [address, o] : objects_) {
-      if (o.wanted && !o.in_store && o.type != H5O_TYPE_NAMED_DATATYPE) add_missing(o);
+    links_->finish();
+    for (const auto& [address, o] : tree_->objects()) {
+      if (o.wanted && !o.in_store && (o.type != H5O_TYPE_NAMED_DATATYPE || o.has_attributes)) add_missing(o);
     }
     if (!part_.empty()) add_rest();
     source_->require_unchanged();
@@ -93,163 +74,95 @@ class walk {
   }
 
  private:
-  void list_source();
-  void list_group(haddr_t address, object& group);
-  void select();
-  void pair();
-  void pair_group(const object& group, const std::string& path, const store_folder& folder);
-  void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
-  void check_metadata(const store_folder& folder, finding& f) const;
-  void add_missing(const object& o);
-  void add_rest();
-  bool disclaimed(const object& o) const { return !o.in_store && !o.unwanted && o.disclaimed; }
-  std::optional<std::uint64_t> address_of(const std::string& path) const;
-
-  void add(finding&& f) {
-    f.path = shown_name(f.path);
-    f.reason = shown_name(f.reason);
-    ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
-    if (f.outcome != verdict::equal) result_.findings.push_back(std::move(f));
-  }
-  static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
-
-  store_folder store_;
-  std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
-  std::unique_ptr<const conversion::opened_source> source_;
-  haddr_t root_ = 0;
-  const std::function<void(const std::string&)>& at_;
-  std::string top_;
-  std::string part_;  // what the store says that it was made of, where nobody else does
-  conversion::selection wanted_, claimed_;
-  std::map<haddr_t, object> objects_;
   struct place {
     haddr_t address;
     std::string path;
     store_folder folder;
   };
+
+  void pair();
+  void pair_group(const place& p, const source_object& group);
+  void compare_named_type(const place& p);
+  void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
+  void check_metadata(const store_folder& folder, finding& f) const;
+  void add_missing(const source_object& o);
+  void add_rest();
+
+  void add(finding&& f) { add_finding(result_, std::move(f)); }
+  static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
+
+  store_folder store_;
+  std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
+  std::string file_;                             // the name of the source
+  std::unique_ptr<const conversion::opened_source> source_;
+  const std::function<void(const std::string&)>& at_;
+  std::optional<source_tree> tree_;
+  std::string part_;  // what the store says that it was made of, where nobody else does
+  conversion::selection wanted_, claimed_;
   std::deque<place> pairs_;
   std::set<std::pair<haddr_t, std::string>> paired_;
   verify_result result_;
+  std::optional<metadata_comparison> metadata_;
+  std::optional<link_comparison> links_;
 };
 
-std::string child_path(const std::string& parent, const std::string& name) {
-  return parent == "/" ? "/" + name : parent + "/" + name;
-}
-
-void walk::list_source() {
-  const handle root = checked(H5Oopen(source_->file(), top_.c_str(), H5P_DEFAULT),
-                              top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
-  H5O_info_t info;
-  check(H5Oget_info(root.get(), &info), "cannot open the root group");
-  root_ = info.addr;
-  object& top = objects_[root_];
-  top.type = info.type;
-  top.path = top_;
-  top.wanted = true;
-  result_.attributes += info.num_attrs;
-  std::deque<haddr_t> groups;
-  if (info.type == H5O_TYPE_GROUP) groups.push_back(root_);
-  while (!groups.empty()) {
-    const haddr_t address = groups.front();
-    groups.pop_front();
-    object& group = objects_[address];
-    if (at_) at_(group.path);
-    list_group(address, group);
-    for (const link& l : group.links) {
-      if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP &&
-          objects_[l.target].path == child_path(group.path, l.name)) {
-        groups.push_back(l.target);
-      }
-    }
-  }
-}
-
-void walk::list_group(haddr_t address, object& group) {
-  const handle id(H5Oopen_by_addr(source_->file(), address));
-  std::vector<name_and_type> names;
-  if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &names) < 0) {
-    group.reason = "cannot be listed: " + hdf5_reason();
-  }
-  for (name_and_type& n : names) {
-    if (n.type != H5L_TYPE_HARD) {
-      ++result_.links;
-      continue;
-    }
-    link l;
-    H5O_info_t info;
-    const handle child(H5Oopen(id.get(), n.name.c_str(), H5P_DEFAULT));
-    if (!child || H5Oget_info(child.get(), &info) < 0) {
-      l.reason = hdf5_reason();
-    } else {
-      l.target = info.addr;
-      const auto [at, is_new] = objects_.try_emplace(info.addr);
-      if (is_new) {
-        at->second.type = info.type;
-        at->second.path = child_path(group.path, n.name);
-        at->second.parent = address;
-        result_.attributes += info.num_attrs;
-        if (info.type == H5O_TYPE_NAMED_DATATYPE) ++result_.named_types;
-      }
-    }
-    l.name = std::move(n.name);
-    group.links.push_back(std::move(l));
-  }
-}
-
-// An object is wanted by any of its links, and brings what is below it.
-void walk::select() {
-  std::deque<object*> brought;
-  const auto want = [&](object& o) {
-    if (!o.wanted) brought.push_back(&o);
-    o.wanted = true;
-  };
-  for (const auto& [address, group] : objects_) {
-    for (const link& l : group.links) {
-      if (l.target == HADDR_UNDEF) continue;
-      object& o = objects_[l.target];
-      const std::string path = conversion::shown(child_path(group.path, l.name));
-      if (wanted_.wants(path)) want(o);
-      else o.unwanted = true;
-      if (!claimed_.wants(path)) o.disclaimed = true;
-    }
-  }
-  while (!brought.empty()) {
-    const object& group = *brought.front();
-    brought.pop_front();
-    for (const link& l : group.links) {
-      if (l.target != HADDR_UNDEF && !wanted_.excludes(conversion::shown(child_path(group.path, l.name))))
-        want(objects_[l.target]);
-    }
-  }
-}
-
 void walk::pair() {
-  pairs_.push_back({root_, top_, store_});
+  pairs_.push_back({tree_->root(), tree_->top(), store_});
   while (!pairs_.empty()) {
     const place p = std::move(pairs_.front());
     pairs_.pop_front();
     if (!paired_.insert({p.address, p.folder.path()}).second) continue;
-    object& o = objects_[p.address];
+    source_object& o = tree_->at(p.address);
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
-      pair_group(o, p.path, p.folder);
+      pair_group(p, o);
     } else if (o.type == H5O_TYPE_DATASET) {
       compare_dataset(p.address, p.path, p.folder);
+    } else if (o.type == H5O_TYPE_NAMED_DATATYPE) {
+      compare_named_type(p);
     }
   }
 }
 
-void walk::pair_group(const object& group, const std::string& path, const store_folder& folder) {
+// A named type is a node where it has attributes.
+void walk::compare_named_type(const place& p) {
+  finding f;
+  f.path = p.path;
+  f.store_path = store_path(p.folder);
+  f.kind = "named type";
+  try {
+    const handle type = tree_->open(p.address);
+    if (!type) throw source_error(hdf5_reason());
+    const nlohmann::json node = read_node(p.folder);
+    const node_pair n{p.path, f.store_path, node};
+    metadata_->attributes(type.get(), n, false);
+    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types"});
+    return;  // the type itself counts where its group has it
+  } catch (const source_error& e) {
+    f.outcome = verdict::unreadable;
+    f.reason = std::string("cannot be read from the source: ") + e.what();
+  } catch (const store_error& e) {
+    f.outcome = verdict::differs;
+    f.reason = std::string("cannot be read from the store: ") + e.what();
+  }
+  add(std::move(f));
+}
+
+void walk::pair_group(const place& p, const source_object& group) {
+  const auto& [address, path, folder] = p;
   finding f;
   f.path = path;
   f.store_path = store_path(folder);
   f.kind = "group";
   child_nodes children;
+  nlohmann::json node;
   try {
     if (kind_of(folder) != node_kind::group) {
       f.outcome = verdict::differs;
       f.reason = "is no group in the store";
     } else {
+      node = read_node(folder);
       children = child_nodes(folder);
       check_metadata(folder, f);
     }
@@ -264,8 +177,12 @@ void walk::pair_group(const object& group, const std::string& path, const store_
     f.outcome = verdict::unreadable;
     f.reason = group.reason;
   }
+  const node_pair n{path, f.store_path, node};
   add(std::move(f));
-  for (const link& l : group.links) {
+  std::set<std::string> nodes;                // the names of links that have one
+  std::map<std::string, std::string> stored;  // names, by those of the nodes
+  for (const source_link& l : group.links) {
+    if (l.type != H5L_TYPE_HARD) continue;
     const std::vector<store_folder> found = children.take(l.name);
     if (l.target == HADDR_UNDEF) {
       if (!wanted_.wants(conversion::shown(child_path(path, l.name)))) continue;
@@ -277,7 +194,27 @@ void walk::pair_group(const object& group, const std::string& path, const store_
       add(std::move(broken));
       continue;
     }
-    for (const store_folder& child : found) pairs_.push_back({l.target, child_path(path, l.name), child});
+    for (const store_folder& child : found) {
+      nodes.insert(l.name);
+      stored[child.last()] = l.name;
+      pairs_.push_back({l.target, child_path(path, l.name), child});
+    }
+  }
+  if (node.is_object()) {
+    if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
+    std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names"};
+    if (folder.path().empty()) {
+      known.merge(std::set<std::string>{"selection", "convention"});
+      const handle creation(H5Fget_create_plist(source_->file()));
+      hsize_t size = 0;
+      if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
+        known.insert("user_block");
+        metadata_->user_block(n, file_, size);
+      }
+    }
+    metadata_->notes(n, {}, known);
+    metadata_->names(n, stored);
+    links_->group(address, n, nodes);
   }
   for (const store_folder& child : children.rest()) result_.only_in_store.push_back(store_path(child));
 }
@@ -297,19 +234,29 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
   }
 }
 
+void walk::compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder) {
+  try {
+    const nlohmann::json node = kind_of(folder) == node_kind::none ? nlohmann::json() : read_node(folder);
+    if (node.is_object()) metadata_->dataset(dataset, {path, store_path(folder), node}, folder);
+  } catch (const store_error&) {  // which is told where values are compared
+  }
+}
+
 void walk::compare_dataset(haddr_t address, const std::string& path, const store_folder& folder) {
   finding f;
   f.path = path;
   f.store_path = store_path(folder);
   f.kind = "dataset";
-  const handle dataset(H5Oopen_by_addr(source_->file(), address));
+  const handle dataset = tree_->open(address);
   if (!dataset) {
     f.outcome = verdict::unreadable;
     f.reason = "cannot be opened: " + hdf5_reason();
     return add(std::move(f));
   }
   try {
-    if (const auto other = conversion::look_beside(dataset.get(), *gate_); !other.obstacle.empty() || other.refused > 0) {
+    const auto other = conversion::look_beside(dataset.get(), *gate_);
+    if (!other.endless) compare_metadata(dataset.get(), path, folder);
+    if (!other.obstacle.empty() || other.refused > 0) {
       f.outcome = verdict::unreadable;
       f.reason =
           "cannot be read: " + (other.obstacle.empty() ? "one of its sources must not be: " + other.why_refused : other.obstacle);
@@ -320,10 +267,9 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     f.reason = e.what();
     return add(std::move(f));
   }
-  const comparison::lookup find_address = [this](const std::string& p) { return address_of(p); };
   if (at_) at_(path);
   dataset_comparison c(
-      dataset.get(), find_address,
+      dataset.get(), *tree_,
       [&] {
     if (at_) at_(path);
       },
@@ -335,12 +281,12 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   add(std::move(f));
 }
 
-void walk::add_missing(const object& o) {
+void walk::add_missing(const source_object& o) {
   finding f;
   f.path = o.path;
-  f.kind = o.type == H5O_TYPE_GROUP ? "group" : "dataset";
+  f.kind = o.type == H5O_TYPE_GROUP ? "group" : o.type == H5O_TYPE_DATASET ? "dataset" : "named type";
   f.outcome = verdict::missing;
-  f.reason = "is not in the store";
+  f.reason = o.type == H5O_TYPE_NAMED_DATATYPE ? "has attributes, which are not in the store" : "is not in the store";
   if (o.unwanted) {
     f.outcome = verdict::unchecked;
     f.reason = "is not in the store; one of its paths is selected, and another is not";
@@ -349,8 +295,8 @@ void walk::add_missing(const object& o) {
     f.reason =
         "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same `include` and "
         "`exclude` where that is so";
-    const auto above = objects_.find(o.parent);
-    if (above != objects_.end() && disclaimed(above->second)) {  // the group stands for all below it
+    const auto above = tree_->objects().find(o.parent);
+    if (above != tree_->objects().end() && above->second.only_disclaimed()) {  // the group stands for all below it
       ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
       return;
     }
@@ -371,16 +317,6 @@ void walk::add_rest() {
   add(std::move(f));
 }
 
-// References in the store are paths, of the file or of the store.
-std::optional<std::uint64_t> walk::address_of(const std::string& path) const {
-  for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
-    H5O_info_t info;
-    if (!p.empty() && H5Oget_info_by_name(source_->file(), p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
-  }
-  H5Eclear2(H5E_DEFAULT);
-  return {};
-}
-
 }  // namespace
 
 }  // namespace zarrbits::verification
@@ -397,7 +333,7 @@ bool verify_result::failed() const noexcept {
 }
 
 bool verify_result::incomplete() const noexcept {
-  return !only_in_store.empty() ||
+  return !only_in_store.empty() || !extras.empty() ||
          std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
 }
 

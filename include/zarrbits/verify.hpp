@@ -6,9 +6,9 @@
 //   const zarrbits::verify_result r = zarrbits::verify({.source = "in.h5", .store = "out.zarr"});
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
 //
-// Compared are the hierarchy, the shape, data type and fill value of every dataset, and every element. Attributes, links and
-// named types are counted only. What the store says of itself is no reason to leave anything out: a selection is the caller's,
-// and what only the store says was not wanted is `unchecked`.
+// Compared are the hierarchy, the shape, data type and fill value of every dataset, every element, every attribute, the names of
+// dimensions, links and named types. What the store says of itself is no reason to leave anything out: a selection is the
+// caller's, and what only the store says was not wanted is `unchecked`.
 //
 // Links as zarrbits/convert.hpp does, and is called from one thread at a time for the same reason.
 //
@@ -42,31 +42,42 @@ inline constexpr std::size_t verdict_count = 5;  // how many there are
 // Its name, as `zarrbits verify` prints it.
 const char* to_string(verdict v) noexcept;
 
-// One object of the source.
+// One object of the source, or something that belongs to it.
 struct finding {
   std::string path;                  // in the source
   std::string store_path;            // in the store; empty where it is missing
-  std::string kind;                  // "group", "dataset", "link"
+  std::string kind;                  // "group", "dataset", "attribute", "dimension names", "link", "named type", "note"
+  std::string attribute;             // its name, of an attribute; "zarrbits.maxshape", of a note
   verdict outcome = verdict::equal;  // what was found
   std::string reason;                // a sentence; empty where all is equal
   bool has_index = false;            // outcome `differs` at the element `index`
   std::vector<std::uint64_t> index;  // of that element
-  std::string field;                 // of a compound
-  std::string source_value;          // of that element, in the source
+  std::string field;                 // of a compound; where in a list of an attribute
+  std::string source_value;          // of that element or attribute, in the source
   std::string store_value;           // and in the store
+};
+
+// What a node of the store has and the object of the source has not.
+struct extra {
+  std::string store_path;  // of the node
+  std::string kind;        // "attribute", "link", "named type", "note"
+  std::string name;        // its name
 };
 
 // What was compared, and what was found.
 struct verify_result {
-  std::vector<finding> findings;                        // all that is not equal
-  std::array<std::uint64_t, verdict_count> groups{};    // how many, by verdict
-  std::array<std::uint64_t, verdict_count> datasets{};  // how many, by verdict
-  std::uint64_t elements = 0;                           // compared
-  std::uint64_t elements_unchecked = 0;                 // of datasets that are `unchecked`
-  std::vector<std::string> only_in_store;               // nodes that the source does not have
-  std::uint64_t attributes = 0;                         // not compared
-  std::uint64_t links = 0;                              // soft and external ones; not compared
-  std::uint64_t named_types = 0;                        // not compared
+  std::vector<finding> findings;                               // all that is not equal
+  std::array<std::uint64_t, verdict_count> groups{};           // how many, by verdict
+  std::array<std::uint64_t, verdict_count> datasets{};         // how many, by verdict
+  std::array<std::uint64_t, verdict_count> attributes{};       // how many, by verdict
+  std::array<std::uint64_t, verdict_count> dimension_names{};  // of how many arrays, by verdict
+  std::array<std::uint64_t, verdict_count> links{};            // how many that are no nodes of the store, by verdict
+  std::array<std::uint64_t, verdict_count> named_types{};      // how many, by verdict
+  std::array<std::uint64_t, verdict_count> notes{};  // what the attribute "zarrbits" says of types, limits and names, by verdict
+  std::uint64_t elements = 0;                        // compared
+  std::uint64_t elements_unchecked = 0;              // of datasets that are `unchecked`
+  std::vector<std::string> only_in_store;            // nodes that the source does not have
+  std::vector<extra> extras;                         // of nodes that it has
 
   // True where something differs, is missing or cannot be read.
   bool failed() const noexcept;

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
-"""`zarrbits verify` on stores that are written here by hand, from the specification, and then damaged in one place at a time."""
+"""`zarrbits verify` on stores that are written by hand, from the specification, and then damaged in one place at a time."""
 import collections
 import ctypes
 import gzip
 import json
 import os
 import random
-import re
 import shutil
 import struct
 import tempfile
@@ -16,162 +15,10 @@ import h5py
 import numpy as np
 
 from command import is_one_sentence, run
+from stores_by_hand import (BIG, BYTES, DATASETS, GZIP, LITTLE, array, edit, flip, group, note, read, strings, write,
+                            write_sequences, write_source, write_store)
 
-LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
-BIG = {"name": "bytes", "configuration": {"endian": "big"}}
-BYTES = {"name": "bytes"}
-GZIP = {"name": "gzip", "configuration": {"level": 5}}
-CRC32C = {"name": "crc32c"}
-PAYLOAD_NAN = np.array(0x7FF8000000000123, "u8").view("f8")[()]
-COMPOUND = np.dtype([("n", "<i4"), ("x", "<f8"), ("s", "S3")])
-STRUCT = {"name": "struct", "configuration": {"fields": [
-    {"name": "n", "data_type": "int32"}, {"name": "x", "data_type": "float64"},
-    {"name": "s", "data_type": {"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}}]}}
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for b in data:
-        crc ^= b
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return struct.pack("<I", crc ^ 0xFFFFFFFF)
-
-
-def strings(*texts):
-    parts = [t.encode() if isinstance(t, str) else t for t in texts]
-    return struct.pack("<I", len(parts)) + b"".join(struct.pack("<I", len(p)) + p for p in parts)
-
-
-def write_json(folder, value):
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "zarr.json"), "w") as f:
-        json.dump(value, f)
-
-
-def group(folder):
-    write_json(folder, {"zarr_format": 3, "node_type": "group", "attributes": {}})
-
-
-def array(folder, shape, chunk, data_type, codecs, fill, chunks, keys=None):
-    """`chunks`: key -> bytes."""
-    write_json(folder, {"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type, "fill_value": fill, "codecs": codecs,
-                        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}}, "attributes": {},
-                        "chunk_key_encoding": keys or {"name": "default", "configuration": {"separator": "/"}}})
-    for key, data in chunks.items():
-        path = os.path.join(folder, key)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as f:
-            f.write(data)
-
-
-def edit(store, node, **changes):
-    path = os.path.join(store, node, "zarr.json")
-    with open(path) as f:
-        metadata = json.load(f)
-    metadata.update(changes)
-    with open(path, "w") as f:
-        json.dump(metadata, f)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def write(path, data):
-    with open(path, "wb") as f:
-        f.write(data)
-
-
-def flip(store, key, at, mask=1):
-    with open(os.path.join(store, key), "r+b") as f:
-        f.seek(at)
-        b = f.read(1)[0]
-        f.seek(at)
-        f.write(bytes([b ^ mask]))
-
-
-def write_sequences(file, name, kind, values, size):
-    """Sequences that h5py cannot write, by libhdf5 itself: `values` are their bytes, elements have `size`."""
-    with open("/proc/self/maps") as f:
-        library = ctypes.CDLL(next(line.split()[-1] for line in f if re.search(r"/libhdf5[^/]*\.so", line) and "_hl" not in line))
-    library.H5Dwrite.argtypes = [ctypes.c_int64] * 5 + [ctypes.c_char_p]
-    held = [ctypes.create_string_buffer(v) for v in values]
-    rows = b"".join(struct.pack("<QQ", len(v) // size, ctypes.addressof(h)) for v, h in zip(values, held))
-    dataset = h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple((len(values),)))
-    assert library.H5Dwrite(dataset.id, kind.id, 0, 0, 0, rows) >= 0
-
-
-def write_source(path):
-    with h5py.File(path, "w") as f:
-        f.attrs["title"] = "an attribute"
-        g = f.create_group("g")
-        g.create_dataset("int16", data=np.arange(-7, 8, dtype="<i2").reshape(3, 5), chunks=(2, 2))
-        g.create_dataset("big", data=np.arange(5, dtype=">i4"), chunks=(2,))
-        g.create_dataset("nan", data=np.array([PAYLOAD_NAN, -0.0, 1.5]))
-        g.create_dataset("mask", data=np.array([1, 0, 1, 1, 0, 0, 0, 0, 1, 1], "?"))
-        g.create_dataset("camera", data=np.array([0xABC, 0xFFF, 1], "<u2"))
-        g.create_dataset("scalar", data=np.float32(2.5))
-        g.create_dataset("nothing", data=np.zeros((0, 3), "i4"))
-        g.create_dataset("complex", data=np.array([1 + 2j, -3 - 0j]))
-        g.create_dataset("compound", data=np.array([(1, 2.5, b"ab"), (-1, 4, b"")], COMPOUND))
-        f.create_dataset("filled", (6,), "f8", chunks=(2,), fillvalue=PAYLOAD_NAN)[0:2] = [1, 2]
-        f.create_dataset("text", data=["é", "", "abc"], dtype=h5py.string_dtype())
-        f.create_dataset("fixed", data=np.array([b"abc", b"", b"\xffz"], "S4"))
-        f.create_dataset("enum", data=np.array([1, 2], "i1"), dtype=h5py.enum_dtype({"RED": 1, "BLUE": 2}, basetype="i1"))
-        f.create_dataset("array_type", (2,), np.dtype(("<i4", (3,))))[...] = np.arange(6).reshape(2, 3)
-        f.create_dataset("null", data=h5py.Empty("i4"))
-        v = f.create_dataset("sequences", (2,), h5py.vlen_dtype("<i4"))
-        v[0], v[1] = [1, 2, 3], [4]
-        mixed = f.create_dataset("mixed", (2,), np.dtype([("a", "<i4"), ("s", h5py.string_dtype())]))
-        mixed[...] = np.array([(1, "one"), (2, "two")], mixed.dtype)
-        r = f.create_dataset("references", (2,), h5py.ref_dtype)
-        r[0] = f["g/int16"].ref
-        f.create_dataset("a%b\\c", data=np.array([7], "u1"))
-        f["hard"] = f["g/int16"]
-        f["soft"] = h5py.SoftLink("/g/int16")
-        f["loop"] = f["/"]
-        f["type"] = np.dtype("i8")
-
-
-def write_store(s):
-    group(s)
-    group(s + "/g")
-    whole = np.zeros((4, 6), "<i2")
-    whole[:3, :5] = np.arange(-7, 8).reshape(3, 5)
-    array(s + "/g/int16", [3, 5], [2, 2], "int16", [LITTLE, GZIP], 0,
-          {f"c/{i}/{j}": gzip.compress(whole[2 * i:2 * i + 2, 2 * j:2 * j + 2].tobytes()) for i in range(2) for j in range(3)})
-    array(s + "/g/big", [5], [2], "int32", [BIG, CRC32C], 0,
-          {f"{i}": d + crc32c(d) for i, d in enumerate([struct.pack(">2i", 0, 1), struct.pack(">2i", 2, 3), struct.pack(">2i", 4, 0)])},
-          keys={"name": "v2", "configuration": {"separator": "."}})
-    array(s + "/g/nan", [3], [3], "float64", [LITTLE], 0.0, {"c/0": np.array([PAYLOAD_NAN, -0.0, 1.5]).tobytes()})
-    array(s + "/g/mask", [10], [10], "bool", [{"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}], False,
-          {"c/0": bytes([6, 0b00001101, 0b00000011])})
-    array(s + "/g/camera", [3], [3], "uint16", [{"name": "packbits", "configuration": {"last_bit": 11}}], 0, {"c/0": b"\xbc\xfa\xff\x01\x00"})
-    array(s + "/g/scalar", [], [], "float32", [LITTLE], 0.0, {"c": struct.pack("<f", 2.5)})
-    array(s + "/g/nothing", [0, 3], [1, 3], "int32", [LITTLE], 0, {})
-    array(s + "/g/complex", [2], [2], "complex128", [LITTLE], [0.0, 0.0], {"c/0": np.array([1 + 2j, -3 - 0j]).tobytes()})
-    array(s + "/g/compound", [2], [2], STRUCT, [LITTLE], {"n": 0, "x": 0.0, "s": ""},
-          {"c/0": np.array([(1, 2.5, b"ab"), (-1, 4, b"")], COMPOUND).tobytes()})
-    array(s + "/filled", [6], [2], "float64", [LITTLE], "0x7ff8000000000123", {"c/0": struct.pack("<2d", 1, 2)})
-    array(s + "/text", [3], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("é", ""), "c/1": strings("abc", "")})
-    array(s + "/fixed", [3], [3], "variable_length_bytes", [{"name": "vlen-bytes"}], "", {"c/0": strings("abc", "", b"\xffz")})
-    array(s + "/enum", [2], [2], "int8", [BYTES], 0, {"c/0": b"\1\2"})
-    array(s + "/array_type", [2, 3], [2, 2], "int32", [{"name": "transpose", "configuration": {"order": [1, 0]}}, LITTLE], 0,
-          {"c/0/0": struct.pack("<4i", 0, 3, 1, 4), "c/0/1": struct.pack("<4i", 2, 5, 0, 0)})
-    group(s + "/null")
-    group(s + "/sequences")
-    array(s + "/sequences/values", [4], [3], "int32", [LITTLE], 0, {"c/0": struct.pack("<3i", 1, 2, 3), "c/1": struct.pack("<3i", 4, 0, 0)})
-    array(s + "/sequences/offsets", [3], [2], "int64", [LITTLE], 0, {"c/0": struct.pack("<2q", 0, 3), "c/1": struct.pack("<2q", 4, 0)})
-    group(s + "/mixed")
-    array(s + "/mixed/a", [2], [2], "int32", [LITTLE], 0, {"c/0": struct.pack("<2i", 1, 2)})
-    array(s + "/mixed/s", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("one", "two")})
-    array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/int16", "")})
-    array(s + "/a%25b%5Cc", [1], [1], "uint8", [BYTES], 0, {"c/0": b"\7"})
-
-
-DATASETS = 19
+WITHOUT_HARD = {"loop": {"kind": "hard", "target": "/"}, "soft": {"kind": "soft", "target": "/g/int16"}}
 # what is done to the store -> (path of the only finding, its outcome, index or None)
 DAMAGE = {
     "a flipped bit": (lambda s: flip(s, "g/nan/c/0", 0), "/g/nan", "differs", [0]),
@@ -194,7 +41,8 @@ DAMAGE = {
     "a sequence's offset": (lambda s: flip(s, "sequences/offsets/c/0", 8), "/sequences", "differs", None),
     "a member": (lambda s: flip(s, "mixed/a/c/0", 4), "/mixed", "differs", [1]),
     "a member lost": (lambda s: shutil.rmtree(s + "/mixed/s"), "/mixed", "missing", None),
-    "a reference": (lambda s: array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/big", "")}),
+    "a reference": (lambda s: array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/big", "")},
+                                          hdf5_type={"class": "object_reference"}),
                     "/references", "differs", [0]),
     "a chunk lost": (lambda s: os.remove(s + "/g/big/2"), "/g/big", "differs", [4]),
     "a short chunk": (lambda s: os.truncate(s + "/g/nan/c/0", 23), "/g/nan", "differs", None),
@@ -205,15 +53,15 @@ DAMAGE = {
     "a shape": (lambda s: edit(s, "g/big", shape=[4]), "/g/big", "differs", None),
     "a sign": (lambda s: edit(s, "g/int16", data_type="uint16"), "/g/int16", "differs", None),
     "a size": (lambda s: edit(s, "g/nothing", data_type="int64"), "/g/nothing", "differs", None),
-    "a boolean as int8": (lambda s: edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]), "/g/mask", "differs", None),
+    "a boolean as int8": (lambda s: edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]) or note(s, "g/mask", enum={"FALSE": 0, "TRUE": 1}), "/g/mask", "differs", None),
     "a byte order": (lambda s: edit(s, "g/int16", codecs=[BIG, GZIP]), "/g/int16", "differs", [0, 0]),
     "metadata that is no JSON": (lambda s: os.truncate(s + "/text/zarr.json", 20), "/text", "differs", None),
     "a key that is given twice": (lambda s: write(s + "/enum/zarr.json", read(s + "/enum/zarr.json").replace(b'"fill_value": 0', b'"fill_value": 1, "fill_value": 0')),
                                   "/enum", "differs", None),
     "an unknown key": (lambda s: edit(s, "text", more=1), "/text", "differs", None),
     "a dataset lost": (lambda s: shutil.rmtree(s + "/enum"), "/enum", "missing", None),
-    "a dataset that is a group": (lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum"), "/enum", "differs", None),
-    "a null dataspace with elements": (lambda s: shutil.rmtree(s + "/null") or shutil.copytree(s + "/enum", s + "/null"), "/null", "differs", None),
+    "a dataset that is a group": (lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum", enum={"RED": 1, "BLUE": 2}), "/enum", "differs", None),
+    "a null dataspace with elements": (lambda s: shutil.rmtree(s + "/null") or shutil.copytree(s + "/enum", s + "/null") and note(s, "null", enum=None, null_dataspace=True), "/null", "differs", None),
     "a name": (lambda s: os.rename(s + "/a%25b%5Cc", s + "/a%25b%2Fc"), "/a%b\\c", "missing", None),
     "a codec that this reader does not know": (lambda s: edit(s, "enum", codecs=[BYTES, {"name": "zfp", "configuration": {}}]),
                                                "/enum", "unchecked", None),
@@ -245,8 +93,8 @@ class Verify(unittest.TestCase):
         self.assertEqual((status, report["findings"]), (0, []))
         self.assertEqual(report["datasets"], {"equal": DATASETS, "unchecked": 0, "unreadable": 0, "missing": 0, "differs": 0})
         self.assertEqual((report["groups"]["equal"], report["elements"]["unchecked"]), (2, 0))
-        self.assertEqual(report["not_compared"], {"attributes": 1, "links": 1, "named_types": 1})
-        self.assertEqual(report["only_in_store"], [])
+        self.assertEqual([report[kind]["equal"] for kind in ("attributes", "links", "named_types")], [1, 3, 1])
+        self.assertEqual((report["only_in_store"], report["extras"]), ([], []))
         r = run("verify", self.source, self.store)
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         self.assertIn(f"datasets: {DATASETS} equal, 0 differs", r.stdout.decode())
@@ -296,6 +144,8 @@ class Verify(unittest.TestCase):
             store = folder + "/s.zarr"
             shutil.copytree(self.store, store)
             shutil.move(store + "/g/int16", store + "/hard")
+            note(store, "", links=WITHOUT_HARD)
+            note(store, "g", links={"int16": {"kind": "hard", "target": "/hard"}})
             self.assertEqual(self.verify(self.source, store)[0], 0)
             shutil.copytree(store + "/hard", store + "/g/int16")  # a copy is compared as well
             flip(store, "g/int16/c/0/0", 12)
@@ -322,12 +172,12 @@ class Verify(unittest.TestCase):
         def excuse(store, **selection):
             shutil.rmtree(store + "/g")
             shutil.rmtree(store + "/text")
-            edit(store, "", attributes={"zarrbits": {"selection": selection}})
+            note(store, "", selection=selection)
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, lambda s: excuse(s, exclude=["/**"]))
             self.assertEqual(self.outcomes(self.source, store), (3, {"/g": "unchecked", "/hard": "unchecked", "/text": "unchecked"}))  # a group stands for what is below
             self.assertIn("zarrbits.selection", run("verify", self.source, store).stdout.decode())
-            edit(store, "", attributes={"zarrbits": {"selection": {"exclude": ["/g"]}}})
+            note(store, "", selection={"exclude": ["/g"]})
             self.assertEqual(self.outcomes(self.source, store), (1, {"/g": "unchecked", "/hard": "unchecked", "/text": "missing"}))
             # whoever asked for it says so
             more = ["--exclude", "/g", "--exclude", "hard"]
@@ -342,7 +192,7 @@ class Verify(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             store = folder + "/g.zarr"
             shutil.copytree(self.store + "/g", store)
-            edit(store, "", attributes={"zarrbits": {"selection": {"object": "/g"}}})
+            note(store, "", selection={"object": "/g"})
             self.assertEqual(self.outcomes(self.source, store), (3, {"/": "unchecked"}))
             self.assertEqual(self.outcomes(self.source + ":/g", store), (0, {}))
             self.assertEqual(self.outcomes(self.source + ":/hard", store)[0], 1)
@@ -408,7 +258,9 @@ class Verify(unittest.TestCase):
             group(folder + "/r.zarr")
             for a, b, status in (("<", ">", 0), ("<", "<", 0), (">", ">", 1)):  # as in the file, or in the machine's order
                 array(folder + "/r.zarr/d", [1], [1], struct_type, [BYTES], {"a": [0] * 4, "b": [0] * 4},
-                      {"c/0": struct.pack(a + "2h", 1, 2) + struct.pack(b + "2h", 3, 4)})
+                      {"c/0": struct.pack(a + "2h", 1, 2) + struct.pack(b + "2h", 3, 4)},
+                      hdf5_type={"class": "compound", "fields": [{"name": name, "type": {"class": "array", "shape": [2], "base": base}}
+                                                                 for name, base in (("a", "int16"), ("b", {"class": "int16", "endian": "big"}))]})
                 self.assertEqual(self.verify(folder + "/r.h5", folder + "/r.zarr")[0], status, (a, b))
 
     def test_sequences_of_all_kinds_and_long_names(self):

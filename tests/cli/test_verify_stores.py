@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from command import COMMAND, is_one_sentence, run
-from test_verify import BYTES, CRC32C, DATASETS, GZIP, LITTLE, array, crc32c, flip, group, strings, write_json, write_source, write_store
+from stores_by_hand import BYTES, CRC32C, DATASETS, GZIP, LITTLE, array, crc32c, flip, group, strings, write_json, write_source, write_store
 
 GOLDEN = os.path.join(os.path.dirname(os.environ["ZARRBITS_GOLDEN"]), "shards.json")
 
@@ -291,7 +291,7 @@ class Shards(unittest.TestCase):
                 f.create_dataset(name, data=x, chunks=(4,))
                 array(f"{self.store}/{name}", [8], [8], "int32", codecs, 0, {"c/0": data})
             f.create_dataset("text", data=["a", "b", "c"], dtype=h5py.string_dtype(), chunks=(2,), maxshape=(None,))
-            array(f"{self.store}/text", [3], [4], "string", [sharding([2], [{"name": "vlen-utf8"}])], "", {"c/0": b"".join(letters) + places + crc32c(places)})
+            array(f"{self.store}/text", [3], [4], "string", [sharding([2], [{"name": "vlen-utf8"}])], "", {"c/0": b"".join(letters) + places + crc32c(places)}, maxshape=[None])
             f["scalar"] = np.int8(7)
             place = struct.pack("<2Q", 0, 1)
             array(f"{self.store}/scalar", [], [], "int8", [sharding([], [BYTES])], 0, {"c": b"\7" + place + crc32c(place)})

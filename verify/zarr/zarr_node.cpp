@@ -170,7 +170,7 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     try {
       const json is = read_node(group / path);
       for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
-                              "codecs", "storage_transformers"}) {
+                              "codecs", "storage_transformers", "dimension_names", "attributes"}) {
         // an empty list of transformers is as good as none
         const auto value = [&](const json& j) {
           return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/hdf5/h5.hpp"
+#include "convert/text/names.hpp"
+#include "verify/blocks.hpp"
+#include "verify/compare_json.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/source_notes.hpp"
+#include "verify/value_text.hpp"
+#include "verify/zarr/zarr_json.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* source_form = "_FillValue_source";  // the attribute as it was, where xarray takes another form
+
+herr_t add_name(hid_t, const char* name, const H5A_info_t*, void* out) {
+  try {
+    static_cast<std::vector<std::string>*>(out)->push_back(name);
+    return 0;
+  } catch (...) {
+    return -1;  // no exception may pass through libhdf5
+  }
+}
+
+// HDF5's and netCDF's own. Dimension names and data types say what is worth keeping of it.
+bool is_bookkeeping(const std::string& name, bool scale) {
+  static const std::set<std::string> always = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
+                                               "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
+  return always.contains(name) || (scale && (name == "CLASS" || name == "NAME"));
+}
+
+std::string in_quotes(const std::string& name) { return show_text(conversion::shown(name)); }
+
+bool has_text(const json& value) {
+  return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
+}
+
+// Whether a value in JSON says of what type it is: an integer, a float (unless it may be a word), a bool or a text.
+bool tells_type(const json& type, const json& value) {
+  if (type.is_string()) {
+    const std::string& name = type.get_ref<const std::string&>();
+    return name == "bool" || name.starts_with("int") || name.starts_with("uint") ||
+           (name.starts_with("float") && !has_text(value));
+  }
+  const json& c = type["class"];
+  if (c == "string") return true;
+  if (c == "compound") {
+    const json& fields = type["fields"];
+    return std::all_of(fields.begin(), fields.end(), [&](const json& f) { return tells_type(f["type"], value); });
+  }
+  return type.contains("endian") && !type.contains("stored") && tells_type(c, value);
+}
+
+// The value of a number as a float64.
+bool as_double(const source_type& t, const std::byte* p, double& v) {
+  if (t.kind == source_kind::floating) v = *float_value("float" + std::to_string(8 * t.size), p);
+  else if (t.kind != source_kind::integer && t.kind != source_kind::bitfield) return false;
+  else v = t.is_signed ? static_cast<double>(load_source_signed(t, p)) : static_cast<double>(load_source(t, p));
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> extent_of(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  std::vector<hsize_t> dims(static_cast<std::size_t>(std::max(rank, 0)));
+  if (rank < 0 || (rank > 0 && H5Sget_simple_extent_dims(space, dims.data(), nullptr) < 0))
+    throw source_error("cannot read the dataspace: " + hdf5_reason());
+  return {dims.begin(), dims.end()};
+}
+
+const json& node_pair::attributes() const {
+  static const json none = json::object();
+  const auto found = node.find("attributes");
+  return found != node.end() && found->is_object() ? *found : none;
+}
+
+const json& node_pair::notes() const {
+  static const json none = json::object();
+  const auto found = attributes().find(conversion::own_key);
+  return found != attributes().end() && found->is_object() ? *found : none;
+}
+
+attribute_values read_attribute(hid_t object, const std::string& name) {
+  const handle id = checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), "cannot open the attribute");
+  const handle space = checked(H5Aget_space(id.get()), "cannot read the dataspace");
+  attribute_values a;
+  a.file_type = checked(H5Aget_type(id.get()), "cannot read the datatype");
+  a.type = describe(a.file_type.get());
+  if (a.type.kind == source_kind::unsupported || a.type.size == 0) throw not_supported(a.type.name);
+  a.null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
+  if (a.null) return a;
+  a.dims = extent_of(space.get());
+  a.memory = memory_type(a.type, a.file_type.get());
+  auto values = std::make_unique<source_values>(a.type, a.memory.get());
+  values->read_attribute(id.get(), a.file_type.get(), product(a.dims));
+  a.values = std::move(values);
+  return a;
+}
+
+std::vector<std::string> text_attribute(hid_t object, const char* name) {
+  std::vector<std::string> out;
+  if (H5Aexists(object, name) <= 0) return out;
+  const attribute_values a = read_attribute(object, name);
+  if (a.null || (a.type.kind != source_kind::text && a.type.kind != source_kind::variable_text)) return out;
+  for (std::uint64_t i = 0; i < product(a.dims); ++i) out.emplace_back(text_of(a.type, a.values->data() + i * a.type.size));
+  return out;
+}
+
+bool is_dimension_scale(hid_t object) {
+  const std::vector<std::string> text = text_attribute(object, "CLASS");
+  return text.size() == 1 && text[0] == "DIMENSION_SCALE";
+}
+
+void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_dataset) {
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &position, add_name, &names) < 0)
+    tell(n, "attribute", "", verdict::unreadable, "has attributes that cannot all be listed: " + hdf5_reason());
+  std::sort(names.begin(), names.end());
+  bool scale = false;
+  try {
+    scale = is_dimension_scale(object);
+  } catch (const std::runtime_error&) {  // the attribute itself is compared below
+  }
+  const json& store = n.attributes();
+  std::set<std::string> taken = {conversion::own_key};
+  for (const std::string& name : names) {
+    std::string key = conversion::shown(name);
+    if (is_bookkeeping(name, scale) && !store.contains(key)) continue;
+    while (taken.contains(key)) key += "_";
+    attribute(object, n, name, key, is_dataset);
+    taken.insert(key);
+    // of two attributes of the file with these names the second one is renamed
+    const bool own_source_form = std::binary_search(names.begin(), names.end(), source_form);
+    if (name == "_FillValue" && is_dataset && (!own_source_form || store.contains(std::string(source_form) + "_")))
+      taken.insert(source_form);
+  }
+  for (const auto& [key, value] : store.items()) {
+    if (!taken.contains(key)) tell_extra(n, "attribute", key);
+  }
+  const json types = n.notes().value("attribute_types", json::object());
+  for (const auto& [key, type] : types.items()) {
+    if (!store.contains(key)) tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_types." + key);
+  }
+}
+
+void metadata_comparison::attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key,
+                                    bool is_dataset) {
+  const std::string quoted = in_quotes(name);
+  const json& store = n.attributes();
+  const bool fill = name == "_FillValue" && is_dataset;
+  // an attribute of this very name goes by another in the store, if both forms are there
+  const bool has_source_form = fill && store.contains(source_form) &&
+                               (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
+  const bool missing = !store.contains(key) && !has_source_form;
+  const auto tell_missing = [&] { tell(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store"); };
+  try {
+    const attribute_values a = read_attribute(object, name);
+    if (missing) return tell_missing();
+    difference d;
+    const likeness like = fill ? compare_fill(a, n, has_source_form, d) : compare(a, store[key], d);
+    if (like == likeness::unknown) throw not_supported(a.type.name);
+    if (like == likeness::equal) {
+      const std::string fault = type_fault(a, n, has_source_form ? source_form : key);
+      return tell(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
+                  fault.empty() ? "" : "has an attribute " + quoted + " of another type: " + fault);
+    }
+    tell(n, "attribute", name, verdict::differs,
+         "has another attribute " + quoted + (d.field.empty() ? "" : " at " + d.field) + ": source " + d.source + ", store " +
+             d.store,
+         d);
+  } catch (const not_supported& e) {
+    if (missing) return tell_missing();
+    tell(n, "attribute", name, verdict::unchecked,
+         "has an attribute " + quoted + " that was not compared: this reader does not know " + e.what());
+  } catch (const source_error& e) {
+    tell(n, "attribute", name, verdict::unreadable,
+         "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
+  } catch (const h5::failure& e) {
+    tell(n, "attribute", name, verdict::unreadable,
+         "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
+  }
+}
+
+std::string metadata_comparison::type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const {
+  const json types = n.notes().value("attribute_types", json::object());
+  const json source = type_note(a.file_type.get());
+  if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
+  const json& value = n.attributes()[key];
+  const bool empty = a.null || product(a.dims) == 0;
+  // of a float, the form for xarray is base64
+  if (!empty && (tells_type(source, value) || (key == "_FillValue" && a.type.kind == source_kind::floating && a.dims.empty())))
+    return "";
+  return type_difference(source, "none that is told");
+}
+
+likeness metadata_comparison::compare(const attribute_values& a, const json& store, difference& d) const {
+  if (a.null) {
+    d.source = "no value";
+    d.store = show_json(store);
+    return store.is_null() ? likeness::equal : likeness::different;
+  }
+  if (rules_.one_element_is_scalar && product(a.dims) == 1 && !store.is_array())
+    return compare_json(a.type, a.values->data(), store, objects_, d);
+  return compare_json(a.type, a.values->data(), a.dims, store, objects_, d);
+}
+
+// One value, of float arrays as little-endian float64 in base64.
+bool metadata_comparison::is_fill_for_xarray(const attribute_values& a, const json& store, bool array_of_floats) const {
+  if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
+  double v = 0;
+  if (array_of_floats && as_double(a.type, a.values->data(), v)) {
+    const auto bytes = store.is_string() ? decode_base64(store.get_ref<const std::string&>()) : std::nullopt;
+    if (!bytes || bytes->size() != 8) return false;
+    std::uint64_t bits = 0;
+    for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
+    return bits == std::bit_cast<std::uint64_t>(v) || (std::isnan(v) && std::isnan(std::bit_cast<double>(bits)));
+  }
+  difference ignored;
+  return compare_json(a.type, a.values->data(), store, objects_, ignored) == likeness::equal;
+}
+
+// The attribute as it is, or in the form that xarray reads. What that does not tell is told by the source form beside it.
+likeness metadata_comparison::compare_fill(const attribute_values& a, const node_pair& n, bool has_source_form,
+                                           difference& d) const {
+  const json& store = n.attributes();
+  const json type = n.node.value("data_type", json());
+  const bool array_of_floats = type.is_string() && type.get_ref<const std::string&>().starts_with("float");
+  const auto for_xarray = store.find("_FillValue");
+  const bool readable = for_xarray != store.end() && is_fill_for_xarray(a, *for_xarray, array_of_floats);
+  if (has_source_form) {
+    const likeness whole = compare(a, store[source_form], d);
+    if (whole != likeness::equal || for_xarray == store.end() || readable) return whole;
+  }
+  const bool tells_all = a.dims.empty() ? a.type.kind == source_kind::floating : rules_.one_element_is_scalar;
+  if (readable && tells_all) return likeness::equal;
+  return compare(a, *for_xarray, d);
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A dimension has the name of one of its scales, else its label, else none of the source's: then the store may say phony_dim_<n>,
+// one name for each length in a group.
+//
+#include "convert/hdf5/h5.hpp"
+#include "convert/text/names.hpp"
+#include "verify/blocks.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/value_text.hpp"
+#include "verify/zarr/zarr_json.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* dimension_names_kind = "dimension names";
+constexpr std::string_view phony = "phony_dim_";
+
+bool is_phony(const std::string& name) {
+  return name.starts_with(phony) && name.size() > phony.size() &&
+         name.find_first_not_of("0123456789", phony.size()) == std::string::npos;
+}
+
+// The names that the source has for each dimension, best first: those of the scales, then the label.
+using alternatives = std::vector<std::vector<std::string>>;
+
+std::vector<std::string> shown(std::vector<std::string> names) {
+  for (std::string& name : names) name = conversion::shown(name);
+  return names;
+}
+
+std::vector<alternatives> names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects) {
+  std::vector<alternatives> out(rank);
+  if (H5Aexists(dataset, "DIMENSION_LIST") > 0) {
+    const attribute_values lists = read_attribute(dataset, "DIMENSION_LIST");
+    const bool scales = lists.type.kind == source_kind::sequence && lists.type.members[0].type.kind == source_kind::reference &&
+                        lists.dims == std::vector<std::uint64_t>{rank};
+    for (std::size_t d = 0; scales && d < rank; ++d) {
+      hvl_t list;
+      std::memcpy(&list, lists.values->data() + d * sizeof list, sizeof list);
+      for (std::size_t i = 0; list.p && i < list.len; ++i) {
+        const auto address = static_cast<const hobj_ref_t*>(list.p)[i];
+        if (std::vector<std::string> names = shown(objects.names_of(address)); !names.empty()) out[d].push_back(std::move(names));
+      }
+    }
+  }
+  if (rank == 1 && out[0].empty() && is_dimension_scale(dataset)) {
+    H5O_info_t info;
+    check(H5Oget_info2(dataset, &info, H5O_INFO_BASIC), "cannot look at the dataset");
+    if (std::vector<std::string> names = shown(objects.names_of(info.addr)); !names.empty()) out[0].push_back(std::move(names));
+  }
+  const std::vector<std::string> labels = shown(text_attribute(dataset, "DIMENSION_LABELS"));
+  for (std::size_t d = 0; d < std::min(rank, labels.size()); ++d) {
+    if (!labels[d].empty()) out[d].push_back({labels[d]});
+  }
+  return out;
+}
+
+}  // namespace
+
+// Why the name of dimension `d` is not right, or "". `right`: the names that it may have.
+std::string metadata_comparison::dimension_difference(const node_pair& n, std::size_t d,
+                                                      const std::vector<std::vector<std::string>>& right) {
+  const json& names = n.node["dimension_names"];
+  const auto used_elsewhere = [&](const std::string& name) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i != d && names[i] == name) return true;
+    }
+    return false;
+  };
+  const json& name = names[d];
+  const std::string dimension = "dimension " + std::to_string(d);
+  if (name.is_string() && used_elsewhere(name.get<std::string>())) return dimension + " has the name of another one";
+  for (const std::vector<std::string>& same : right) {  // an array has no name twice, so that the next best may be right
+    if (std::find(same.begin(), same.end(), name) != same.end()) return "";
+    if (std::any_of(same.begin(), same.end(), used_elsewhere)) continue;
+    return dimension + ": source " + show_text(same[0]) + ", store " +
+           (name.is_string() ? show_text(name.get<std::string>()) : "none");
+  }
+  if (name.is_null()) return "";
+  if (!is_phony(name.get<std::string>())) return dimension + ": source none, store " + show_text(name.get<std::string>());
+  const std::uint64_t length = extents(n.node["shape"], "shape")[d];
+  const std::pair<std::string, std::uint64_t> place{n.store_path.substr(0, n.store_path.rfind('/')), length};
+  const auto [known, is_new] = phony_.try_emplace(name.get<std::string>(), place);
+  if (is_new || known->second == place) return "";
+  return dimension + ": the store has " + name.get<std::string>() + " for dimensions of other lengths or groups";
+}
+
+void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const node_pair& n) {
+  const std::size_t stored_rank = n.node.contains("shape") ? n.node["shape"].size() : 0;
+  const json names = n.node.value("dimension_names", json());
+  std::vector<alternatives> right(stored_rank);
+  try {
+    if (dataset >= 0) right = names_of_dimensions(dataset, rank, objects_);
+  } catch (const std::runtime_error& e) {  // of libhdf5, or a type that no scale has
+    return tell(n, dimension_names_kind, "", verdict::unreadable,
+                std::string("has dimension names that cannot be read from the source: ") + e.what());
+  }
+  right.resize(stored_rank);
+  if (names.is_null()) {
+    const bool none = std::all_of(right.begin(), right.end(), [](const alternatives& a) { return a.empty(); });
+    if (stored_rank == 0) return;
+    return none ? tell(n, dimension_names_kind, "", verdict::equal, "")
+                : tell(n, dimension_names_kind, "", verdict::missing, "has dimension names that are not in the store");
+  }
+  const auto is_name = [](const json& name) { return name.is_string() || name.is_null(); };
+  if (!names.is_array() || names.size() != stored_rank || !std::all_of(names.begin(), names.end(), is_name))
+    return tell(n, dimension_names_kind, "", verdict::differs, "has dimension names in the store that are none");
+  if (stored_rank == 0) return;
+  for (std::size_t d = 0; d < stored_rank; ++d) {
+    if (const std::string why = dimension_difference(n, d, right[d]); !why.empty())
+      return tell(n, dimension_names_kind, "", verdict::differs, "has other dimension names: " + why);
+  }
+  tell(n, dimension_names_kind, "", verdict::equal, "");
+}
+
+}  // namespace zarrbits::verification

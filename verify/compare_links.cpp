@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/compare_links.hpp"
+
+#include "convert/text/names.hpp"
+#include "verify/compare_json.hpp"
+#include "verify/source_notes.hpp"
+#include "verify/value_text.hpp"
+#include "verify/zarr/zarr_json.hpp"
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t largest_link = 1 << 20;  // bytes
+
+// A group's note of this name, where it is an object.
+json members_of(const node_pair& n, const char* name) {
+  const auto found = n.notes().find(name);
+  return found != n.notes().end() && found->is_object() ? *found : json::object();
+}
+
+// What is in a link that is no hard one; nothing where libhdf5 does not tell, as of classes that nobody registered.
+std::string value_of(hid_t group, const std::string& name) {
+  H5L_info_t info;
+  check(H5Lget_info(group, name.c_str(), &info, H5P_DEFAULT), "cannot read a link");
+  if (info.u.val_size > largest_link) throw not_supported("links of more than 1 MiB");
+  std::string value(info.u.val_size, '\0');
+  if (info.type >= H5L_TYPE_UD_MIN && info.type != H5L_TYPE_EXTERNAL) {
+    if (!value.empty() && H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) value.clear();
+    H5Eclear2(H5E_DEFAULT);
+    return value;
+  }
+  if (!value.empty()) check(H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT), "cannot read a link");
+  return value;
+}
+
+json soft_note(const std::string& value) { return {{"kind", "soft"}, {"target", conversion::shown(value.c_str())}}; }
+
+json external_note(const std::string& value) {
+  unsigned flags = 0;
+  const char *file = nullptr, *object = nullptr;
+  check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &file, &object), "cannot read an external link");
+  json note = {{"kind", "external"}, {"target", conversion::shown(object)}};
+  if (*file != '\0') note["file"] = conversion::shown(file);
+  return note;
+}
+
+// A link of a class of somebody's own: its value is bytes.
+bool is_user_link(const json& note, H5L_type_t type, const std::string& value) {
+  if (!note.is_object() || note.size() != 3 || note.value("kind", json()) != "user") return false;
+  if (note.value("target", json()) != "link class " + std::to_string(static_cast<int>(type))) return false;
+  const json stored = note.value("value", json());
+  if (!stored.is_object() || stored.size() != 1 || !stored.value("base64", json()).is_string()) return false;
+  const auto bytes = decode_base64(stored["base64"].get_ref<const std::string&>());
+  return bytes && std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) == value;
+}
+
+std::string in_quotes(const source_link& l) { return show_text(conversion::shown(l.name)); }
+
+}  // namespace
+
+void link_comparison::group(haddr_t address, const node_pair& n, const std::set<std::string>& nodes) {
+  const json links = members_of(n, "links"), types = members_of(n, "named_types");
+  const handle id = tree_.open(address);
+  std::set<std::string> seen;
+  for (const source_link& l : tree_.at(address).links) {
+    const std::string key = conversion::shown(l.name);
+    seen.insert(key);
+    if (l.type != H5L_TYPE_HARD) {
+      other_link(id.get(), l, n, links);
+    } else if (l.target == HADDR_UNDEF) {
+      continue;  // that it cannot be opened is told already
+    } else if (links.contains(key)) {
+      hard_link(l, n, links[key]);
+    } else if (tree_.at(l.target).type == H5O_TYPE_NAMED_DATATYPE) {
+      if (types.contains(key)) named_type(l, n, types[key]);
+      else missing(n, "named type", l.name);
+    } else if (!nodes.contains(l.name)) {
+      lost_.push_back({n.path, n.store_path, l.name, l.target});
+    }
+  }
+  for (const auto& [key, note] : links.items()) {
+    if (!seen.contains(key)) metadata_.tell_extra(n, "link", key);
+  }
+  for (const auto& [key, note] : types.items()) {
+    if (!seen.contains(key)) metadata_.tell_extra(n, "named type", key);
+  }
+}
+
+void link_comparison::finish() {
+  const json nothing = json::object();
+  for (const lost_link& l : lost_) {
+    if (tree_.at(l.target).in_store) missing({l.path, l.store_path, nothing}, "link", l.name);
+  }
+}
+
+void link_comparison::hard_link(const source_link& l, const node_pair& n, const json& note) {
+  const json target = note.is_object() ? note.value("target", json()) : json();
+  const bool same = note.is_object() && note.size() == 2 && note.value("kind", json()) == "hard" && target.is_string() &&
+                    tree_.address_of(target.get<std::string>()) == l.target;
+  if (same) return metadata_.tell(n, "link", l.name, verdict::equal, "");
+  const std::string path = conversion::shown(tree_.at(l.target).path);
+  metadata_.tell(n, "link", l.name, verdict::differs,
+                 "has another link " + in_quotes(l) + ": source hard, to " + path + ", store " + json_text(note).substr(0, 200));
+}
+
+void link_comparison::named_type(const source_link& l, const node_pair& n, const json& note) {
+  try {
+    const handle type = tree_.open(l.target);
+    if (!type) throw source_error(hdf5_reason());
+    const std::string why = type_difference(type_note(type.get()), note);
+    if (why.empty()) return metadata_.tell(n, "named type", l.name, verdict::equal, "");
+    metadata_.tell(n, "named type", l.name, verdict::differs, "has another named type " + in_quotes(l) + ": " + why);
+  } catch (const source_error& e) {
+    metadata_.tell(n, "named type", l.name, verdict::unreadable,
+                   "has a named type " + in_quotes(l) + " that cannot be read from the source: " + e.what());
+  }
+}
+
+void link_comparison::other_link(hid_t group, const source_link& l, const node_pair& n, const json& links) {
+  const auto note = links.find(conversion::shown(l.name));
+  if (note == links.end()) return missing(n, "link", l.name);
+  try {
+    const std::string value = value_of(group, l.name);
+    json source;
+    if (l.type == H5L_TYPE_SOFT) source = soft_note(value);
+    else if (l.type == H5L_TYPE_EXTERNAL) source = external_note(value);
+    const bool same = source.is_null() ? is_user_link(*note, l.type, value) : source == *note;
+    if (same) return metadata_.tell(n, "link", l.name, verdict::equal, "");
+    const std::string is = source.is_null() ? "of class " + std::to_string(static_cast<int>(l.type)) : json_text(source);
+    metadata_.tell(
+        n, "link", l.name, verdict::differs,
+        "has another link " + in_quotes(l) + ": source " + is.substr(0, 200) + ", store " + json_text(*note).substr(0, 200));
+  } catch (const not_supported& e) {
+    metadata_.tell(n, "link", l.name, verdict::unchecked,
+                   "has a link " + in_quotes(l) + " that was not compared: this reader does not know " + e.what());
+  } catch (const source_error& e) {
+    metadata_.tell(n, "link", l.name, verdict::unreadable,
+                   "has a link " + in_quotes(l) + " that cannot be read from the source: " + e.what());
+  }
+}
+
+void link_comparison::missing(const node_pair& n, const char* kind, const std::string& name) {
+  const verdict v = if_missing_(child_path(n.path, name));
+  if (v == verdict::equal) return;
+  const std::string what = "has no " + std::string(kind) + " " + show_text(conversion::shown(name)) + " in the store";
+  metadata_.tell(n, kind, name, v,
+                 v == verdict::missing ? what : what + ", which says itself (zarrbits.selection) that it was not wanted");
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The links and named types of a group, which the store tells under "zarrbits".
+//
+#ifndef ZARRBITS_VERIFY_COMPARE_LINKS_HPP
+#define ZARRBITS_VERIFY_COMPARE_LINKS_HPP
+
+#include "verify/compare_metadata.hpp"
+#include "verify/source_tree.hpp"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace zarrbits::verification {
+
+class link_comparison {
+ public:
+  // `if_missing`: the verdict on a link of this path, where the store has none; equal where none is wanted.
+  link_comparison(source_tree& tree, metadata_comparison& metadata, std::function<verdict(const std::string& path)> if_missing)
+      : tree_(tree), metadata_(metadata), if_missing_(std::move(if_missing)) {}
+
+  // Of the group at `address`. `nodes`: the names of its links that are nodes of the store.
+  void group(haddr_t address, const node_pair& n, const std::set<std::string>& nodes);
+  // When all nodes are known: a hard link needs no note where its object is not in the store at all, which is told anyway.
+  void finish();
+
+ private:
+  struct lost_link {
+    std::string path, store_path, name;
+    haddr_t target;
+  };
+  void hard_link(const source_link& l, const node_pair& n, const nlohmann::json& note);
+  void named_type(const source_link& l, const node_pair& n, const nlohmann::json& note);
+  void other_link(hid_t group, const source_link& l, const node_pair& n, const nlohmann::json& links);
+  void missing(const node_pair& n, const char* kind, const std::string& name);
+
+  source_tree& tree_;
+  metadata_comparison& metadata_;
+  std::function<verdict(const std::string& path)> if_missing_;
+  std::vector<lost_link> lost_;
+};
+
+}  // namespace zarrbits::verification
+
+#endif

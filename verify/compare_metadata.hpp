@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the zarr.json of a node says beside its shape, data type and fill value: attributes, dimension names, and the notes under
+// "zarrbits". Everything is read again from libhdf5; nothing is taken from what the converter makes of it.
+//
+#ifndef ZARRBITS_VERIFY_COMPARE_METADATA_HPP
+#define ZARRBITS_VERIFY_COMPARE_METADATA_HPP
+
+#include "verify/compare_values.hpp"
+#include "verify/convention.hpp"
+#include "verify/source_objects.hpp"
+#include "verify/source_values.hpp"
+
+#include <zarrbits/verify.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::verification {
+
+// Counts a finding by its kind, and keeps it where it is not equal.
+void add_finding(verify_result& result, finding&& f);
+
+// An attribute of the source in memory.
+struct attribute_values {
+  handle file_type;
+  source_type type;                 // of it
+  bool null = false;                // of a null dataspace
+  std::vector<std::uint64_t> dims;  // empty: a scalar
+  handle memory;                    // the type of `values`
+  std::unique_ptr<source_values> values;
+};
+
+// Both throw source_error and not_supported.
+attribute_values read_attribute(hid_t object, const std::string& name);
+std::vector<std::string> text_attribute(hid_t object, const char* name);  // none where it has none
+bool is_dimension_scale(hid_t object);
+std::vector<std::uint64_t> extent_of(hid_t space);
+
+// An object of the source, and a node of the store.
+struct node_pair {
+  std::string path;  // in the source
+  std::string store_path;
+  const nlohmann::json& node;  // its zarr.json
+
+  const nlohmann::json& attributes() const;
+  const nlohmann::json& notes() const;  // the attribute "zarrbits"
+};
+
+class metadata_comparison {
+ public:
+  metadata_comparison(const source_objects& objects, convention rules, verify_result& result)
+      : objects_(objects), rules_(rules), result_(result) {}
+
+  // The attributes of a group, a dataset or a named type.
+  void attributes(hid_t object, const node_pair& n, bool is_dataset);
+  // The notes and dimension names of a dataset's node, and of the nodes in it.
+  void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
+  // Notes that the source gives, by name. Those of `known` say something that is compared elsewhere.
+  void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& known);
+  // The HDF5 names of the nodes in a group, by the names that they are stored under.
+  void names(const node_pair& n, const std::map<std::string, std::string>& children);
+
+  // The bytes before the HDF5 file proper, `size` of them.
+  void user_block(const node_pair& n, const std::string& file, std::uint64_t size);
+
+  // Tells what was found of something with a name, in an object: "has another attribute "a": ...".
+  void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
+            const difference& d = {});
+  // What the store alone has.
+  void tell_extra(const node_pair& n, const char* kind, const std::string& name);
+
+ private:
+  void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
+  // What is wrong with the type that the store tells of an attribute under `key`, or "".
+  std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const;
+  likeness compare(const attribute_values& a, const nlohmann::json& store, difference& d) const;
+  bool is_fill_for_xarray(const attribute_values& a, const nlohmann::json& store, bool array_of_floats) const;
+  likeness compare_fill(const attribute_values& a, const node_pair& n, bool has_source_form, difference& d) const;
+  void dimension_names(hid_t dataset, std::size_t rank, const node_pair& n);
+  std::string dimension_difference(const node_pair& n, std::size_t d, const std::vector<std::vector<std::string>>& right);
+  void part(hid_t type, const node_pair& n, const store_folder& folder, const std::vector<std::uint64_t>* shape, bool is_whole,
+            std::map<std::string, nlohmann::json> expected);
+
+  const source_objects& objects_;
+  const convention rules_;
+  verify_result& result_;
+  std::map<std::string, std::pair<std::string, std::uint64_t>> phony_;  // name: group and length of the dimensions that have it
+};
+
+}  // namespace zarrbits::verification
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the store says under "zarrbits" of a dataset: types, limits and names that Zarr has no place for.
+//
+#include "convert/hdf5/h5.hpp"
+#include "convert/text/names.hpp"
+#include "verify/compare_json.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/source_notes.hpp"
+#include "verify/value_text.hpp"
+#include "verify/zarr/zarr_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+using expected_notes = std::map<std::string, json>;
+
+std::array<std::uint64_t, verdict_count>& counts_of(verify_result& r, const std::string& kind) {
+  if (kind == "group") return r.groups;
+  if (kind == "dataset") return r.datasets;
+  if (kind == "attribute") return r.attributes;
+  if (kind == "dimension names") return r.dimension_names;
+  if (kind == "link") return r.links;
+  return kind == "named type" ? r.named_types : r.notes;
+}
+
+// An array's type without its array types, whose extents are dimensions of the store's array. `dims`: all of them.
+handle leaf_of(hid_t type, std::vector<std::uint64_t>& dims) {
+  handle leaf = checked(H5Tcopy(type), "cannot copy a type");
+  while (H5Tget_class(leaf.get()) == H5T_ARRAY) {
+    const source_type t = describe(leaf.get());
+    dims.insert(dims.end(), t.dims.begin(), t.dims.end());
+    leaf = checked(H5Tget_super(leaf.get()), "cannot read an array type");
+  }
+  return leaf;
+}
+
+// True where the Zarr type tells all of it, or another note does.
+bool needs_no_note(const json& type) {
+  if (type.is_string()) return true;
+  if (type.contains("endian") && !type.contains("stored")) return true;
+  return (type["class"] == "enum" && !type.contains("stored")) || (type["class"] == "string" && type["length"] == "variable");
+}
+
+json limits_note(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0) throw source_error("cannot read the dataspace: " + hdf5_reason());
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank)), most(dims.size());
+  if (rank > 0 && H5Sget_simple_extent_dims(space, dims.data(), most.data()) < 0)
+    throw source_error("cannot read the dataspace: " + hdf5_reason());
+  if (dims == most) return nullptr;
+  json list = json::array();
+  for (const hsize_t m : most) list.push_back(m == H5S_UNLIMITED ? json() : json(m));
+  return list;
+}
+
+bool is_dimension_alone(hid_t dataset) {
+  if (!is_dimension_scale(dataset)) return false;
+  const std::vector<std::string> text = text_attribute(dataset, "NAME");
+  return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
+}
+
+}  // namespace
+
+void add_finding(verify_result& result, finding&& f) {
+  f.path = shown_name(f.path);
+  f.reason = shown_name(f.reason);
+  f.attribute = shown_name(f.attribute);
+  ++counts_of(result, f.kind)[static_cast<std::size_t>(f.outcome)];
+  if (f.outcome != verdict::equal) result.findings.push_back(std::move(f));
+}
+
+void metadata_comparison::tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome,
+                               const std::string& reason, const difference& d) {
+  finding f;
+  f.path = n.path;
+  f.store_path = n.store_path;
+  f.kind = kind;
+  f.attribute = name;
+  f.outcome = outcome;
+  f.reason = reason;
+  f.field = d.field;
+  f.source_value = d.source;
+  f.store_value = d.store;
+  add_finding(result_, std::move(f));
+}
+
+void metadata_comparison::tell_extra(const node_pair& n, const char* kind, const std::string& name) {
+  result_.extras.push_back({n.store_path, kind, shown_name(name)});
+}
+
+void metadata_comparison::notes(const node_pair& n, const std::map<std::string, json>& expected,
+                                const std::set<std::string>& known) {
+  const json& store = n.notes();
+  if (n.attributes().contains(conversion::own_key) && !n.attributes()[conversion::own_key].is_object())
+    tell_extra(n, "attribute", conversion::own_key);
+  for (const auto& [name, value] : expected) {
+    const std::string key = std::string(conversion::own_key) + "." + name;
+    if (!store.contains(name)) {
+      tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
+    } else if (const std::string why = type_difference(value, store[name]); !why.empty()) {
+      tell(n, "note", key, verdict::differs, "has another note " + key + ": " + why);
+    } else {
+      tell(n, "note", key, verdict::equal, "");
+    }
+  }
+  for (const auto& [name, value] : store.items()) {
+    if (!expected.contains(name) && !known.contains(name)) tell_extra(n, "note", std::string(conversion::own_key) + "." + name);
+  }
+}
+
+void metadata_comparison::user_block(const node_pair& n, const std::string& file, std::uint64_t size) {
+  constexpr std::uint64_t most = 64u << 20;  // what convert keeps
+  const std::string key = std::string(conversion::own_key) + ".user_block";
+  const json note = n.notes().value("user_block", json());
+  if (note.is_null()) return tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
+  std::string bytes(static_cast<std::size_t>(std::min(size, most)), '\0');
+  std::ifstream in(file, std::ios::binary);
+  if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+    return tell(n, "note", key, verdict::unreadable, "has a user block that cannot be read from the source");
+  const bool text = note.is_object() && note.size() == 1 && note.value("base64", json()).is_string();
+  const auto stored = text ? decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
+  const bool same = stored && stored->size() == size && std::memcmp(stored->data(), bytes.data(), bytes.size()) == 0;
+  if (same) return tell(n, "note", key, verdict::equal, "");
+  tell(n, "note", key, verdict::differs, "has another note " + key + ": the user block of the source has other bytes");
+}
+
+void metadata_comparison::names(const node_pair& n, const std::map<std::string, std::string>& children) {
+  const std::string key = std::string(conversion::own_key) + ".names";
+  const json store = n.notes().value("names", json::object());
+  for (const auto& [stored, name] : children) {
+    const bool noted = store.is_object() && store.contains(stored);
+    if (noted ? is_json_of(name, store[stored]) : unescape(stored) == name) continue;
+    const std::string which = show_text(stored) + " is " + show_text(name) + " in the source";
+    if (noted)
+      tell(n, "note", key, verdict::differs,
+           "has another note " + key + ": " + which + ", " + show_json(store[stored]) + " in the store");
+    else tell(n, "note", key, verdict::missing, "has no note " + key + " in the store of a name that is not whole: " + which);
+  }
+  for (const auto& [stored, name] : store.items()) {
+    if (!children.contains(stored)) tell_extra(n, "note", key + "." + stored);
+  }
+}
+
+void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store_folder& folder) {
+  attributes(dataset, n, true);
+  try {
+    const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
+    const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+    expected_notes expected;
+    std::vector<std::uint64_t> dims;
+    const handle leaf = leaf_of(type.get(), dims);
+    if (const json note = type_note(leaf.get()); !needs_no_note(note)) expected["hdf5_type"] = note;
+    const bool null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
+    if (null) expected["null_dataspace"] = true;
+    else if (json limits = limits_note(space.get()); !limits.is_null()) expected["maxshape"] = std::move(limits);
+    if (is_dimension_alone(dataset)) expected["dimension_without_variable"] = true;
+    const std::vector<std::uint64_t> shape = null ? std::vector<std::uint64_t>() : extent_of(space.get());
+    if (n.node.value("node_type", json()) == "array") dimension_names(null ? -1 : dataset, shape.size(), n);
+    part(type.get(), n, folder, &shape, true, std::move(expected));
+  } catch (const source_error& e) {
+    tell(n, "note", "", verdict::unreadable, std::string("cannot be read from the source: ") + e.what());
+  } catch (const store_error& e) {  // of a node in it; that is told where its values are compared
+    tell(n, "note", "", verdict::differs, std::string("cannot be read from the store: ") + e.what());
+  } catch (const std::runtime_error& e) {
+    tell(n, "note", "", verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what());
+  }
+}
+
+// The node of a dataset or of a member of one, and the nodes in it. `shape`: that of the elements; null inside of sequences,
+// where there is none.
+void metadata_comparison::part(hid_t type, const node_pair& n, const store_folder& folder,
+                               const std::vector<std::uint64_t>* shape, bool is_whole, std::map<std::string, json> expected) {
+  std::vector<std::uint64_t> dims;
+  if (shape) dims = *shape;
+  const handle leaf = leaf_of(type, dims);
+  const H5T_class_t kind = H5Tget_class(leaf.get());
+  const bool array = n.node.value("node_type", json()) == "array";
+  std::set<std::string> known = {"attribute_types"};
+  if (n.store_path == "/") known.insert("selection");
+  // that of booleans is told where they are not all 0 and 1
+  if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
+  if (!is_whole) {
+    for (const auto& [key, value] : n.attributes().items()) {
+      if (key != conversion::own_key) tell_extra(n, "attribute", key);
+    }
+    if (array) dimension_names(-1, 0, n);
+  }
+  const auto inner = [&](hid_t inner_type, const store_folder& child, const std::vector<std::uint64_t>* inner_shape) {
+    if (kind_of(child) == node_kind::none) return;  // missing, which is told where values are compared
+    const json node = read_node(child);
+    part(inner_type, {n.path, "/" + child.path(), node}, child, inner_shape, false, {});
+  };
+  if (!array && kind == H5T_COMPOUND) {
+    child_nodes children(folder);
+    std::map<std::string, std::string> stored;
+    const int count = H5Tget_nmembers(leaf.get());
+    for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {
+      const handle member = checked(H5Tget_member_type(leaf.get(), i), "cannot read a compound's member");
+      const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(leaf.get(), i), &H5free_memory);
+      for (const store_folder& child : children.take(name ? name.get() : "")) {
+        stored[child.last()] = name ? name.get() : "";
+        inner(member.get(), child, shape ? &dims : nullptr);
+      }
+    }
+    names(n, stored);
+    known.insert("names");
+  } else if (!array && kind == H5T_VLEN) {
+    const handle base = checked(H5Tget_super(leaf.get()), "cannot read a sequence type");
+    handle inside = checked(H5Tcopy(base.get()), "cannot copy a type");
+    while (H5Tget_class(inside.get()) == H5T_VLEN) inside = checked(H5Tget_super(inside.get()), "cannot read a sequence type");
+    inner(inside.get(), folder / "values", nullptr);
+    if (shape) expected["shape"] = dims;  // of the array of sequences
+  }
+  notes(n, expected, known);
+}
+
+}  // namespace zarrbits::verification

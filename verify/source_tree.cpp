@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/source_tree.hpp"
+
+#include "convert/hdf5/lent_decoders.hpp"
+#include "convert/text/names.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <deque>
+#include <utility>
+
+namespace zarrbits::verification {
+
+namespace {
+
+herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
+  try {
+    static_cast<std::vector<source_link>*>(out)->push_back({name, info->type, HADDR_UNDEF, {}});
+    return 0;
+  } catch (...) {
+    return -1;  // no exception may pass through libhdf5
+  }
+}
+
+}  // namespace
+
+std::string child_path(const std::string& parent, const std::string& name) {
+  return parent == "/" ? "/" + name : parent + "/" + name;
+}
+
+source_tree::source_tree(hid_t file, std::string top, const std::function<void(const std::string& path)>& at)
+    : file_(file), top_(std::move(top)) {
+  const handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
+                              top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
+  H5O_info_t info;
+  check(H5Oget_info(root.get(), &info), "cannot open the root group");
+  root_ = info.addr;
+  source_object& first = objects_[root_];
+  first.type = info.type;
+  first.path = top_;
+  first.has_attributes = info.num_attrs > 0;
+  first.wanted = true;
+  std::deque<haddr_t> groups;
+  if (info.type == H5O_TYPE_GROUP) groups.push_back(root_);
+  while (!groups.empty()) {
+    const haddr_t address = groups.front();
+    groups.pop_front();
+    source_object& group = objects_[address];
+    if (at) at(group.path);
+    list_group(address, group);
+    for (const source_link& l : group.links) {
+      if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP &&
+          objects_[l.target].path == child_path(group.path, l.name)) {
+        groups.push_back(l.target);
+      }
+    }
+  }
+}
+
+void source_tree::list_group(haddr_t address, source_object& group) {
+  const handle id = open(address);
+  if (const handle properties(id ? H5Gget_create_plist(id.get()) : -1); properties)
+    conversion::register_decoders(properties.get());  // its links may be compressed
+  if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &group.links) < 0) {
+    group.reason = "cannot be listed: " + hdf5_reason();
+  }
+  for (source_link& l : group.links) {
+    if (l.type != H5L_TYPE_HARD) continue;
+    H5O_info_t info;
+    const handle child(H5Oopen(id.get(), l.name.c_str(), H5P_DEFAULT));
+    if (!child || H5Oget_info(child.get(), &info) < 0) {
+      l.reason = hdf5_reason();
+      continue;
+    }
+    l.target = info.addr;
+    const auto [at, is_new] = objects_.try_emplace(info.addr);
+    at->second.names.push_back(l.name);
+    if (is_new) {
+      at->second.type = info.type;
+      at->second.path = child_path(group.path, l.name);
+      at->second.parent = address;
+      at->second.has_attributes = info.num_attrs > 0;
+    }
+  }
+}
+
+void source_tree::select(conversion::selection& wanted, conversion::selection& claimed) {
+  std::deque<source_object*> brought;
+  const auto want = [&](source_object& o) {
+    if (!o.wanted) brought.push_back(&o);
+    o.wanted = true;
+  };
+  for (const auto& [address, group] : objects_) {
+    for (const source_link& l : group.links) {
+      if (l.target == HADDR_UNDEF) continue;
+      source_object& o = objects_[l.target];
+      const std::string path = conversion::shown(child_path(group.path, l.name));
+      if (wanted.wants(path)) want(o);
+      else o.unwanted = true;
+      if (!claimed.wants(path)) o.disclaimed = true;
+    }
+  }
+  while (!brought.empty()) {
+    const source_object& group = *brought.front();
+    brought.pop_front();
+    for (const source_link& l : group.links) {
+      if (l.target != HADDR_UNDEF && !wanted.excludes(conversion::shown(child_path(group.path, l.name))))
+        want(objects_[l.target]);
+    }
+  }
+}
+
+std::optional<std::uint64_t> source_tree::address_of(const std::string& path) const {
+  for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
+    H5O_info_t info;
+    if (!p.empty() && H5Oget_info_by_name(file_, p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
+  }
+  H5Eclear2(H5E_DEFAULT);
+  return {};
+}
+
+std::vector<std::string> source_tree::names_of(std::uint64_t address) const {
+  const auto found = objects_.find(address);
+  if (found != objects_.end()) return found->second.names;
+  if (top_ == "/") return {};
+  const hobj_ref_t reference = address;  // outside of what was listed: libhdf5 searches the file for it
+  char path[4096] = {};
+  const ssize_t n = H5Rget_name(file_, H5R_OBJECT, &reference, path, sizeof path);
+  H5Eclear2(H5E_DEFAULT);
+  const std::string whole = n > 0 && n < static_cast<ssize_t>(sizeof path) ? path : "";
+  return whole.empty() ? std::vector<std::string>() : std::vector<std::string>{whole.substr(whole.rfind('/') + 1)};
+}
+
+}  // namespace zarrbits::verification
