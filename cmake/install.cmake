@@ -40,7 +40,7 @@ if(NOT TARGET zarrbits_streams)
   list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)
 endif()
 if(NOT TARGET zarrbits_convert)
-  list(APPEND unbuilt_headers PATTERN convert.hpp EXCLUDE PATTERN verify.hpp EXCLUDE)
+  list(APPEND unbuilt_headers PATTERN convert.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
 endif()
 install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel ${unbuilt_headers})
 

@@ -10,13 +10,7 @@
 #include "command/progress.hpp"
 #include "command/share.hpp"
 #include "command/summary.hpp"
-#include "convert/io/files.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/io/source_name.hpp"
-#include "convert/store/sink.hpp"
-#include "convert/store/zip_sink.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "text/words.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -30,6 +24,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <random>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -53,10 +48,10 @@ void require_place_of_its_own(const std::string& report, const convert_options& 
   const auto refuse = [&](const std::string& what) {
     throw convert_error("the report " + quote(report) + " " + what + "; give --report another place");
   };
-  if (const std::string source = conversion::split_source(options.source).file; !conversion::is_s3(source) && is(source))
+  if (const std::string source = split_source(options.source).file; !source.starts_with("s3://") && is(source))
     refuse("is the source");
-  if (conversion::is_s3(options.store)) return;
-  if (is(options.store) || is(conversion::unfinished_zip(options.store))) refuse("is the store");
+  if (options.store.starts_with("s3://")) return;
+  if (is(options.store) || is(unfinished_zip(options.store))) refuse("is the store");
   const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
 }
@@ -286,12 +281,20 @@ int tell_result(const convert_arguments& arguments, const convert_result& result
 
 namespace {
 
+// That no other process on any machine has.
+std::string unique_text() {
+  std::random_device random;
+  char text[32];
+  std::snprintf(text, sizeof text, "%08x%08x", random(), random());
+  return text;
+}
+
 int run(convert_kind kind, int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
-  options.run = conversion::unique_token();
+  options.run = unique_text();
   return in_child(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
@@ -310,7 +313,7 @@ int run(convert_kind kind, int argc, char** argv) {
       if (!arguments.quiet) {
         std::fprintf(stderr, "share %u of %u (%s) is done: %llu files, %s, %.2f s; when all are, run: zarrbits finalize\n",
                      options.share->index, options.share->count, arguments.share_origin.c_str(),
-                     static_cast<unsigned long long>(result.store_objects), conversion::human_bytes(result.store_bytes).c_str(),
+                     static_cast<unsigned long long>(result.store_objects), text::human_bytes(result.store_bytes).c_str(),
                      result.seconds);
       }
       return 0;

@@ -5,12 +5,12 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/doctor_file.hpp"
 #include "command/doctor_plugins.hpp"
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "text/words.hpp"
+
+#include <zarrbits/inspect.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -111,7 +111,7 @@ ordered_json plugins_json(const plugins::scan& s) {
   return j;
 }
 
-void print_dataset(const doctor::filtered_dataset& d) {
+void print_dataset(const filtered_dataset& d) {
   say("  " + printable(d.path));
   std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "MANDATORY" : "optional");
   for (const std::string& name : d.after) line += ", then " + printable(name);
@@ -120,12 +120,12 @@ void print_dataset(const doctor::filtered_dataset& d) {
     say("    a mandatory filter makes the write fail where a value does not fit; optional, the chunk is stored raw");
   if (!d.problem.empty()) say("    FAULT: " + d.problem);
   if (d.chunk.empty()) return;
-  line = "    " + conversion::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) +
+  line = "    " + text::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) +
          " stored raw; " + grouped(d.decoded) + " bytes take " + grouped(d.stored);
   if (d.decoded > d.stored)
     line += ": " + grouped(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
   say(line);
-  for (const doctor::raw_chunk& c : d.shown) {
+  for (const raw_chunk& c : d.shown) {
     std::string at;
     for (const auto n : c.origin) at += (at.empty() ? "" : ", ") + std::to_string(n);
     say("    raw: chunk at (" + at + "): " + printable(c.why));
@@ -133,18 +133,18 @@ void print_dataset(const doctor::filtered_dataset& d) {
   if (d.raw > d.shown.size()) say("    raw: and " + std::to_string(d.raw - d.shown.size()) + " more");
 }
 
-void print_file(const doctor::file_report& r, const std::string& path) {
-  say(quote(path) + ": " + conversion::counted(r.ours.size(), "dataset") + " of " + std::to_string(r.datasets) +
+void print_file(const filter_report& r, const std::string& path) {
+  say(quote(path) + ": " + text::counted(r.ours.size(), "dataset") + " of " + std::to_string(r.datasets) +
       " with filters of zarrbits");
-  for (const doctor::filtered_dataset& d : r.ours) print_dataset(d);
+  for (const filtered_dataset& d : r.ours) print_dataset(d);
   for (const std::string& u : r.unreadable) say("  UNREADABLE: " + printable(u));
 }
 
-ordered_json file_json(const doctor::file_report& r, const std::string& path) {
+ordered_json file_json(const filter_report& r, const std::string& path) {
   ordered_json j = {{"path", path}, {"datasets", r.datasets}, {"filtered", ordered_json::array()}, {"unreadable", r.unreadable}};
-  for (const doctor::filtered_dataset& d : r.ours) {
+  for (const filtered_dataset& d : r.ours) {
     ordered_json raw = ordered_json::array();
-    for (const doctor::raw_chunk& c : d.shown) raw.push_back({{"origin", c.origin}, {"why", c.why}});
+    for (const raw_chunk& c : d.shown) raw.push_back({{"origin", c.origin}, {"why", c.why}});
     j["filtered"].push_back({{"path", d.path},
                              {"filter", d.filter},
                              {"parameters", d.parameters},
@@ -161,9 +161,9 @@ ordered_json file_json(const doctor::file_report& r, const std::string& path) {
   return j;
 }
 
-bool at_fault(const doctor::file_report& r) {
+bool at_fault(const filter_report& r) {
   bool fault = !r.unreadable.empty();
-  for (const doctor::filtered_dataset& d : r.ours) fault = fault || !d.problem.empty();
+  for (const filtered_dataset& d : r.ours) fault = fault || !d.problem.empty();
   return fault;
 }
 
@@ -181,13 +181,13 @@ int doctor_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   const plugins::scan s = plugins::look();
-  const auto finish = [&](const doctor::file_report* report) {
+  const auto finish = [&](const filter_report* report) {
     const int status = s.faults() > 0 || (report && at_fault(*report)) ? exit_failure : exit_success;
     if (as_json) {
       ordered_json j = {{"version", 1}, {"plugins", plugins_json(s)}};
       if (report) j["file"] = file_json(*report, path);
       j["exit_status"] = status;
-      std::cout << printable_json(conversion::json_text(j, 1)) << '\n';
+      std::cout << printable_json(text::json_text(j, 1)) << '\n';
     } else {
       print_plugins(s);
       if (report) {
@@ -200,11 +200,11 @@ int doctor_main(int argc, char** argv) {
   };
   if (path.empty()) return finish(nullptr);
   return in_child(path, [&](const auto& at) {
-    std::optional<doctor::file_report> report;
+    std::optional<filter_report> report;
     {
       progress line;
       std::uint64_t done = 0;
-      report = doctor::examine(path, lock, [&](const std::string& object, std::uint64_t, std::uint64_t of) {
+      report = report_filters({.file = path, .lock = lock}, [&](const std::string& object, std::uint64_t of) {
         at(object);
         line.update({.done = ++done, .total = of, .at = path + ":" + object});
       });

@@ -5,13 +5,13 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/inspect.hpp"
 #include "command/terminal.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "text/words.hpp"
+
+#include <zarrbits/inspect.hpp>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,10 +22,10 @@
 namespace zarrbits::cli {
 namespace {
 
-using conversion::human_bytes;
-using inspect::json;
-using inspect::node;
-using inspect::tree;
+using text::human_bytes;
+using json = nlohmann::ordered_json;
+using node = inspected_node;
+using tree = inspected_tree;
 
 const char inspect_footer[] =
     "Stored are the bytes of the chunks as they lie in the file or the store, without metadata. Of two trees, a cell with an "
@@ -89,8 +89,8 @@ void print_heading(const tree& t, const terminal& screen) {
     groups += n.kind == "group";
   }
   std::cout << coloured(screen, colour::bold, printable(t.name)) << "  " << t.format << ", " << human_bytes(t.bytes) << " in "
-            << conversion::counted(t.files, "file") << ", " << conversion::counted(arrays, "array") << ", "
-            << conversion::counted(groups, "group") << '\n';
+            << text::counted(t.files, "file") << ", " << text::counted(arrays, "array") << ", " << text::counted(groups, "group")
+            << '\n';
 }
 
 void print_one(const tree& t, const terminal& screen) {
@@ -186,7 +186,7 @@ json to_json(const tree& t) {
     }
     if (n.attributes) j["attributes"] = n.attributes;
     if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
-    if (n.details.is_object()) j.update(n.details);
+    if (!n.details.empty()) j.update(json::parse(n.details));
     nodes.push_back(std::move(j));
   }
   json j = {{"name", t.name}, {"format", t.format}, {"bytes", t.bytes}, {"files", t.files}};
@@ -224,18 +224,20 @@ int inspect_main(int argc, char** argv) {
   add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
-  return in_child(first, [&](const inspect::told& at_hand) {
-    for (const std::string& name : {first, second}) {
-      conversion::prepare_s3("", name, endpoint, [](const std::string& sentence) { print_error("warning: " + sentence); });
-    }
+  return in_child(first, [&](const auto& at_hand) {
     std::vector<tree> trees;
-    trees.push_back(inspect::read(first, endpoint, lock, at_hand));
-    if (!second.empty()) trees.push_back(inspect::read(second, endpoint, lock, at_hand));
+    for (const std::string& name : {first, second}) {
+      if (name.empty()) continue;
+      trees.push_back(inspect(
+          {.name = name, .endpoint = endpoint, .lock = lock, .progress = at_hand, .warning = [](const std::string& sentence) {
+             print_error("warning: " + sentence);
+           }}));
+    }
     at_hand("");
     if (as_json) {
       json j = {{"version", 1}, {"trees", json::array()}};
       for (const tree& t : trees) j["trees"].push_back(to_json(t));
-      std::cout << printable_json(conversion::json_text(j, 1)) << '\n';
+      std::cout << printable_json(text::json_text(j, 1)) << '\n';
     } else {
       const terminal screen = describe_terminal(STDOUT_FILENO);
       if (trees.size() == 1) print_one(trees[0], screen);

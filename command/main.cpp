@@ -4,8 +4,8 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "convert/io/s3_access.hpp"
 
+#include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
 
 #include <csignal>
@@ -74,7 +74,7 @@ void reserve_standard_descriptors() {
 }  // namespace zarrbits::cli
 
 int main(int argc, char** argv) {
-  zarrbits::conversion::take_s3_keys();  // before anything else, and before there are child processes
+  zarrbits::take_s3_keys();  // before anything else, and before there are child processes
   zarrbits::cli::reserve_standard_descriptors();
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);

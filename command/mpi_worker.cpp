@@ -4,12 +4,6 @@
 #include "command/child_process.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
-#include "convert/hdf5/h5.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/io/source_name.hpp"
-#include "convert/run/job.hpp"
-#include "convert/store/sink.hpp"
-#include "convert/text/selection.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -36,16 +30,11 @@ std::string one_line(std::string text) {
   return text + "\n";
 }
 
-struct unit_line {
-  conversion::unit_id id;
-  std::string path;
-};
-
-unit_line parse_unit(const std::string& line) {
+convert_worker::unit parse_unit(const std::string& line) {
   std::istringstream in(line);
   std::string word;
-  unit_line u;
-  in >> word >> u.id.dataset >> u.id.number;
+  convert_worker::unit u;
+  in >> word >> u.dataset >> u.number;
   in.get();
   std::getline(in, u.path);
   return u;
@@ -136,8 +125,8 @@ std::optional<std::string> mpi_worker::answer(std::chrono::milliseconds time) {
   const auto l = line(static_cast<int>(time.count()));
   if (l) return *l == "made" ? "" : l->substr(std::min(l->size(), std::strlen("failed ")));
   if (!gone_) return {};
-  const unit_line u = parse_unit(unit_);
-  return "!" + ending() + " in unit " + std::to_string(u.id.number) + " of dataset " + quote(u.path);
+  const convert_worker::unit u = parse_unit(unit_);
+  return "!" + ending() + " in unit " + std::to_string(u.number) + " of dataset " + quote(u.path);
 }
 
 std::string mpi_worker::wait() { return *answer(std::chrono::milliseconds(-1)); }
@@ -153,11 +142,9 @@ int mpi_worker::finish() {
 // In the child: until the other end is closed.
 void mpi_worker::serve(int argc, char** argv) {
   static convert_arguments arguments;
-  static std::unique_ptr<conversion::job> work;
+  static std::optional<convert_worker> work;
   static mpi_worker* self = nullptr;
   self = this;
-  // libhdf5 prints no errors of its own; the threads of a conversion see to that themselves
-  static const h5::silence quiet;
   const auto next = [&] {
     auto l = line(-1);
     if (!l) std::_Exit(0);
@@ -180,24 +167,12 @@ void mpi_worker::serve(int argc, char** argv) {
   if (const int over = run_guarded(parse, argc, argv); over >= 0) status(over);
   arguments.options.share = convert_options::share_type{static_cast<unsigned>(rank), static_cast<unsigned>(size)};
   const auto open = [](int, char**) -> int {
-    // a store that is there is refused or removed once; from then on all join
-    convert_options& o = arguments.options;
-    if (o.share->index == 0 && !o.resume) {
-      using existing = conversion::sink_options::existing;
-      const std::string file = conversion::split_source(o.source).file;
-      conversion::make_sink(o.store, {.target = o.overwrite ? existing::replace : existing::refuse,
-                                      .source = file,
-                                      .warning = o.warning,
-                                      .endpoint = conversion::is_s3(o.store) ? o.endpoint : ""});
-    }
-    o.overwrite = false;
-    work = std::make_unique<conversion::job>(o, conversion::job::mode::join);
+    const convert_options& o = arguments.options;
+    if (o.share->index == 0) begin_store(o);  // from then on all join
+    work.emplace(o);
     if (o.share->index == 0) {
-      for (const auto& u : work->units()) {
-        if (!work->done(u.id))
-          self->say(one_line("unit " + std::to_string(u.id.dataset) + " " + std::to_string(u.id.number) + " " +
-                             work->source().objects()[u.id.dataset].path));
-      }
+      for (const auto& u : work->missing())
+        self->say(one_line("unit " + std::to_string(u.dataset) + " " + std::to_string(u.number) + " " + u.path));
     }
     return -1;
   };
@@ -214,15 +189,12 @@ void mpi_worker::serve(int argc, char** argv) {
           },
           0, nullptr));
     }
-    const unit_line u = parse_unit(l);
+    const convert_worker::unit u = parse_unit(l);
     std::string answer = "made\n";
     try {
-      const conversion::planned_unit one[] = {{u.id, {}}};
-      work->run(one);
+      work->make(u);
     } catch (const std::exception& e) {
-      // its threads still have the failure; the next unit begins anew
-      work = std::make_unique<conversion::job>(arguments.options, conversion::job::mode::join);
-      answer = one_line("failed unit " + std::to_string(u.id.number) + " of dataset " + quote(u.path) + ": " + e.what());
+      answer = one_line("failed unit " + std::to_string(u.number) + " of dataset " + quote(u.path) + ": " + e.what());
     }
     say(answer);
   }

@@ -7,7 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/terminal.hpp"
-#include "convert/text/names.hpp"
+#include "text/words.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -20,7 +20,7 @@ namespace zarrbits::cli {
 
 namespace {
 
-using conversion::human_bytes;
+using text::human_bytes;
 
 void print(const convert_plan& p) {
   text_table table({{"dataset"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/printable.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/words.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct character {
 
 // Takes the next character off the text, or a byte that is none.
 character take_character(std::string_view& text) noexcept {
-  const std::size_t n = conversion::utf8_length(text);
+  const std::size_t n = text::utf8_length(text);
   character p{text.substr(0, n == 0 ? 1 : n), 0, n != 0};
   if (n != 0) {
     p.code = static_cast<unsigned char>(text[0]) & (n == 1 ? 0x7FU : 0xFFU >> (n + 1));

@@ -2,7 +2,7 @@
 #include "command/progress.hpp"
 
 #include "command/command_line.hpp"
-#include "convert/text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace zarrbits::cli {
 
 namespace {
 
-using conversion::human_bytes;
+using text::human_bytes;
 
 double part_done(const progress_state& s) {
   const double done = s.total ? static_cast<double>(s.done) / static_cast<double>(s.total)
@@ -41,7 +41,7 @@ std::string time_left(const progress_state& s, double seconds) {
 }
 
 std::string objects(const progress_state& s, const char* of) {
-  return s.objects ? std::to_string(s.objects_done) + of + conversion::counted(s.objects, "object") : std::string();
+  return s.objects ? std::to_string(s.objects_done) + of + text::counted(s.objects, "object") : std::string();
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include "command/command_line.hpp"
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
-#include "command/suggest.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "text/words.hpp"
+
+#include <zarrbits/inspect.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -42,42 +42,48 @@ std::string percent(std::uint64_t before, std::uint64_t after) {
                    " %";
 }
 
-std::string bits_in_words(const suggest::suggestion& s) {
+std::string bits_in_words(const suggestion& s) {
   return std::to_string(s.last_bit - s.first_bit + 1) + " of " + std::to_string(s.width) + " bits (" +
          (s.first_bit == s.last_bit ? "bit " : "") + std::to_string(s.first_bit) +
          (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
 }
 
-std::string gain(std::uint64_t before, std::uint64_t after) {
-  return conversion::human_bytes(before) + " -> " + conversion::human_bytes(after) + ", " + percent(before, after) + " saved";
+std::string shell_line(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& a : arguments) line += (line.empty() ? "" : " ") + shell_quoted(a);
+  return line;
 }
 
-void print_text(const suggest::result& r, const std::string& path, bool all) {
+std::string gain(std::uint64_t before, std::uint64_t after) {
+  return text::human_bytes(before) + " -> " + text::human_bytes(after) + ", " + percent(before, after) + " saved";
+}
+
+void print_text(const suggested_bits& r, const std::string& path, bool all) {
   std::uint64_t useful = 0, before = 0, after = 0;
   std::string options;
   const std::string files = shell_quoted(path[0] == '-' ? "./" + path : path) + " packed.h5\n";
-  const auto worthwhile = [](const suggest::suggestion& s) { return s.obstacle.empty(); };
+  const auto worthwhile = [](const suggestion& s) { return s.obstacle.empty(); };
   if (all ? !r.datasets.empty() : std::any_of(r.datasets.begin(), r.datasets.end(), worthwhile))
     say(quote(path) + ": the bits that hold every value, and what packbits would make of the size");
-  for (const suggest::suggestion& s : r.datasets) {
+  for (const suggestion& s : r.datasets) {
     const bool of_use = worthwhile(s);
     if (!of_use && !all) continue;
     say(s.path);
     const std::string what = "  " + s.type + ": " + bits_in_words(s) + "; ";
     if (!of_use) {
-      say(what + conversion::human_bytes(s.before) + " -> " + conversion::human_bytes(s.after) + ": " + s.obstacle);
-      if (!s.h5repack.empty()) std::cout << "  h5repack " << s.h5repack << ' ' << files;
+      say(what + text::human_bytes(s.before) + " -> " + text::human_bytes(s.after) + ": " + s.obstacle);
+      if (!s.h5repack.empty()) std::cout << "  h5repack " << shell_line(s.h5repack) << ' ' << files;
       continue;
     }
     say(what + gain(s.before, s.after));
-    std::cout << "  h5repack " << s.h5repack << ' ' << files;
+    std::cout << "  h5repack " << shell_line(s.h5repack) << ' ' << files;
     ++useful;
     before += s.before;
     after += s.after;
-    options += s.h5repack + " ";
+    options += shell_line(s.h5repack) + " ";
   }
   if (all) {
-    for (const suggest::omission& l : r.left_out) {
+    for (const suggested_bits::omission& l : r.left_out) {
       say(l.path);
       say("  left out: " + l.reason);
     }
@@ -86,22 +92,22 @@ void print_text(const suggest::result& r, const std::string& path, bool all) {
   if (useful > 0 && !r.unfound.empty()) {
     std::cout << '\n';
     say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " +
-        conversion::counted(r.unfound.size(), "dataset") + ": it will fail, or leave these out without an error");
-    for (const suggest::omission& u : r.unfound) say("  " + u.path + ": " + u.reason);
+        text::counted(r.unfound.size(), "dataset") + ": it will fail, or leave these out without an error");
+    for (const suggested_bits::omission& u : r.unfound) say("  " + u.path + ": " + u.reason);
   }
   const std::uint64_t rest = r.datasets.size() - useful;
   if (useful > 0) std::cout << '\n';
-  say(conversion::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " +
+  say(text::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " +
       std::to_string(r.left_out.size()) + " left out" + (all || rest + r.left_out.size() == 0 ? "" : " (--all tells why)"));
 }
 
-ordered_json to_json(const suggest::result& r, const std::string& path) {
+ordered_json to_json(const suggested_bits& r, const std::string& path) {
   ordered_json j = {{"version", 1},
                     {"file", path},
                     {"datasets", ordered_json::array()},
                     {"left_out", ordered_json::array()},
                     {"filter_not_found", ordered_json::array()}};
-  for (const suggest::suggestion& s : r.datasets) {
+  for (const suggestion& s : r.datasets) {
     j["datasets"].push_back({{"path", s.path},
                              {"type", s.type},
                              {"elements", s.elements},
@@ -114,10 +120,10 @@ ordered_json to_json(const suggest::result& r, const std::string& path) {
                              {"packed_bytes", s.after},
                              {"worthwhile", s.obstacle.empty()},
                              {"obstacle", s.obstacle},
-                             {"h5repack", s.h5repack}});
+                             {"h5repack", shell_line(s.h5repack)}});
   }
-  for (const suggest::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
-  for (const suggest::omission& u : r.unfound) j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
+  for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
+  for (const suggested_bits::omission& u : r.unfound) j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
   return j;
 }
 
@@ -138,21 +144,18 @@ int suggest_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
 
   return in_child(path, [&](const auto& at) {
-    suggest::result r;
+    suggested_bits r;
     {
       progress line;
       std::uint64_t done = 0;
-      r = suggest::examine(
-          path,
-          [&](const suggest::progress& p) {
+      r = suggest_bits({.file = path, .external = external, .lock = lock}, [&](const suggest_progress& p) {
         at(p.path);
         done += p.bytes;
         line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
-          },
-          external, lock);
+      });
     }
     at("");
-    if (as_json) std::cout << printable_json(conversion::json_text(to_json(r, path), 1)) << '\n';
+    if (as_json) std::cout << printable_json(text::json_text(to_json(r, path), 1)) << '\n';
     else print_text(r, path, all);
     std::cout.flush();
     return static_cast<int>(exit_success);

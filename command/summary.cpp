@@ -4,9 +4,7 @@
 #include "command/command_line.hpp"
 #include "command/progress.hpp"
 #include "command/terminal.hpp"
-#include "convert/io/source_name.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "text/words.hpp"
 
 #include <cstdio>
 #include <sys/stat.h>
@@ -16,8 +14,8 @@ namespace zarrbits::cli {
 
 namespace {
 
-using conversion::counted;
-using conversion::human_bytes;
+using text::counted;
+using text::human_bytes;
 
 std::string name_of(const converted_object& o) {
   return o.kind + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
@@ -73,7 +71,7 @@ void print_summary(const convert_result& r) {
   if (lossy.objects > 0) table.add({"of them lossy", std::to_string(lossy.objects)}, colour::yellow);
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
   struct stat info {};
-  const std::string file = conversion::split_source(r.source).file;
+  const std::string file = split_source(r.source).file;
   const std::uint64_t size = ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
   std::string last = human_bytes(size) + " to " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
   if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";

@@ -5,9 +5,9 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "convert/io/source_name.hpp"
-#include "convert/text/json_text.hpp"
+#include "text/words.hpp"
 
+#include <zarrbits/convert.hpp>
 #include <zarrbits/verify.hpp>
 
 #include <CLI/CLI.hpp>
@@ -94,7 +94,7 @@ void print_json(const verify_result& r, const std::string& source, const std::st
     }
     j["findings"].push_back(std::move(entry));
   }
-  std::cout << printable_json(conversion::json_text(j, 1)) << '\n';
+  std::cout << printable_json(text::json_text(j, 1)) << '\n';
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ int verify_main(int argc, char** argv) {
   } catch (const verify_error& e) {
     throw usage_error(e.what());
   }
-  const std::string file = conversion::split_source(options.source).file;
+  const std::string file = split_source(options.source).file;
   if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   return in_child(file, [&](const auto& at) {

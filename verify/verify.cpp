@@ -7,7 +7,6 @@
 #include "convert/hdf5/open_source.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
-#include "convert/io/source_name.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
 #include "verify/compare_dataset.hpp"
@@ -34,7 +33,7 @@ namespace {
 
 class walk {
  public:
-  walk(const verify_options& options, const conversion::source_name& name)
+  walk(const verify_options& options, const source_name& name)
       : store_(open_store(options.store, options.endpoint)),
         gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
         file_(name.file),
@@ -349,7 +348,7 @@ verify_result verify(const verify_options& options) {
   check_options(options);
   const h5::silence quiet;
   try {
-    const conversion::source_name name = conversion::split_source(options.source);
+    const source_name name = split_source(options.source);
     conversion::prepare_s3(name.file, options.store, options.endpoint, options.warning);
     return verification::walk(options, name).run();
   } catch (const std::runtime_error& e) {  // of the source, the store, or their names

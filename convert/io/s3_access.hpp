@@ -13,14 +13,9 @@ namespace zarrbits::conversion {
 // Whether a store or a source is "s3://...".
 bool is_s3(const std::string& name);
 
-// The command's first step: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN are moved out of the environment block
-// into memory apart from the heap, also for its child processes. A program that links the library may want its environment as it
-// is.
-void take_s3_keys();
-
-// In the process that decodes, before it opens the source: of keys that were taken it keeps what signs requests to this store,
-// and no secret key, unless libhdf5 needs it to read the source from S3. `warning` is called where requests go over plain http to
-// another machine. Throws convert_error.
+// In the process that decodes, before it opens the source: of keys that take_s3_keys() took it keeps what signs requests to this
+// store, and no secret key, unless libhdf5 needs it to read the source from S3. `warning` is called where requests go over plain
+// http to another machine. Throws convert_error.
 void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning);
 

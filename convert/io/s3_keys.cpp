@@ -140,8 +140,6 @@ void environment_keys::forget_secret_key() {
   forgotten_ = true;
 }
 
-void take_s3_keys() { environment_keys::instance().take(); }
-
 void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning) {
   for (const std::string& name : {source, store}) {
@@ -158,3 +156,5 @@ void prepare_s3(const std::string& source, const std::string& store, const std::
 }
 
 }  // namespace zarrbits::conversion
+
+void zarrbits::take_s3_keys() { conversion::environment_keys::instance().take(); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/io/source_name.hpp"
-
 #include "convert/io/s3_access.hpp"
+
+#include <zarrbits/convert.hpp>
 
 #include <sys/stat.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits {
 
 source_name split_source(const std::string& text) {
   const auto split_at = [&](std::size_t colon) -> source_name {
@@ -13,7 +13,7 @@ source_name split_source(const std::string& text) {
     while (object.size() > 1 && object.ends_with('/')) object.pop_back();
     return {text.substr(0, colon), object == "/" ? "" : object};
   };
-  if (is_s3(text)) {  // nobody is asked which keys there are
+  if (conversion::is_s3(text)) {  // nobody is asked which keys there are
     const std::size_t colon = text.find(":/", 5);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
   }
@@ -27,4 +27,4 @@ source_name split_source(const std::string& text) {
   return {text, {}};
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits

@@ -4,7 +4,6 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/other_files.hpp"
 #include "convert/io/s3_access.hpp"
-#include "convert/io/source_name.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/store/consolidate.hpp"

@@ -65,8 +65,6 @@ bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder
 
 }  // namespace
 
-std::string unfinished_zip(const std::string& target) { return target + unfinished_folder; }
-
 namespace {
 
 bool is_zip_store(const std::string& path) {
@@ -418,3 +416,5 @@ void zip_sink::rename_to_target() {
 }
 
 }  // namespace zarrbits::conversion
+
+std::string zarrbits::unfinished_zip(const std::string& store) { return store + conversion::unfinished_folder; }

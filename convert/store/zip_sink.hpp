@@ -68,9 +68,6 @@ class zip_sink final : public sink {
   std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
 };
 
-// The file beside the target that becomes it.
-std::string unfinished_zip(const std::string& target);
-
 }  // namespace zarrbits::conversion
 
 #endif

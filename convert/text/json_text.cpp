@@ -43,8 +43,6 @@ json object_builder::take() {
   return std::exchange(content_->object, json::object());
 }
 
-std::string json_text(const json& j, int indent) { return j.dump(indent, ' ', false, json::error_handler_t::replace); }
-
 std::string strict_json_text(const json& j, int indent) { return j.dump(indent); }
 
 namespace {

@@ -6,6 +6,8 @@
 #ifndef ZARRBITS_CONVERT_TEXT_JSON_TEXT_HPP
 #define ZARRBITS_CONVERT_TEXT_JSON_TEXT_HPP
 
+#include "text/words.hpp"
+
 #include <nlohmann/json_fwd.hpp>
 
 #include <memory>
@@ -45,10 +47,9 @@ class object_builder {
   std::unique_ptr<content> content_;
 };
 
-// Without an indent, on one line. Names in a file may be any bytes; JSON is UTF-8, so what is not becomes U+FFFD.
-std::string json_text(const json& j, int indent = -1);
+using text::json_text;
 
-// The same, but what is not UTF-8 throws nlohmann::json::exception.
+// As json_text(), but what is not UTF-8 throws nlohmann::json::exception.
 std::string strict_json_text(const json& j, int indent = -1);
 
 }  // namespace zarrbits::conversion

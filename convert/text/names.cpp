@@ -4,7 +4,6 @@
 #include "convert/text/sha256.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace zarrbits::conversion {
 
@@ -17,40 +16,6 @@ void append_percent(std::string& out, char c) {
   out += digits[b >> 4];
   out += digits[b & 15];
 }
-
-}  // namespace
-
-std::size_t utf8_length(std::string_view s) noexcept {
-  if (s.empty()) return 0;
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return i < s.size() && at(i) >= low && at(i) <= high;
-  };
-  const unsigned c = at(0);
-  if (c < 0x80) return 1;
-  if (c >= 0xC2 && c <= 0xDF) return follows(1) ? 2 : 0;
-  if (c >= 0xE0 && c <= 0xEF) {  // no overlong forms, no surrogates
-    return follows(1, c == 0xE0 ? 0xA0 : 0x80, c == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
-  }
-  if (c >= 0xF0 && c <= 0xF4)
-    return follows(1, c == 0xF0 ? 0x90 : 0x80, c == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
-  return 0;
-}
-
-bool is_utf8(std::string_view s) noexcept {
-  while (!s.empty()) {
-    if (static_cast<unsigned char>(s[0]) < 0x80) {
-      s.remove_prefix(1);
-      continue;
-    }
-    const std::size_t n = utf8_length(s);
-    if (n == 0) return false;
-    s.remove_prefix(n);
-  }
-  return true;
-}
-
-namespace {
 
 int digit_of(char c) noexcept { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
 
@@ -176,23 +141,6 @@ std::string join_path(std::string_view parent, std::string_view name) {
   std::string out(parent);
   if (out.empty() || out.back() != '/') out += '/';
   return out.append(name);
-}
-
-std::string counted(std::uint64_t n, std::string_view noun) {
-  return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
-}
-
-std::string human_bytes(std::uint64_t bytes) {
-  const char* unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto v = static_cast<double>(bytes);
-  std::size_t i = 0;
-  while (v >= 1024 && i < 5) {
-    v /= 1024;
-    ++i;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, i == 0 ? "%.0f %s" : "%.1f %s", v, unit[i]);
-  return text;
 }
 
 }  // namespace zarrbits::conversion

@@ -5,6 +5,8 @@
 #ifndef ZARRBITS_CONVERT_TEXT_NAMES_HPP
 #define ZARRBITS_CONVERT_TEXT_NAMES_HPP
 
+#include "text/words.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,9 +15,10 @@
 
 namespace zarrbits::conversion {
 
-// Bytes of the UTF-8 character at the front, or 0 where there is none.
-std::size_t utf8_length(std::string_view bytes) noexcept;
-bool is_utf8(std::string_view bytes) noexcept;
+using text::counted;
+using text::human_bytes;
+using text::is_utf8;
+using text::utf8_length;
 
 // A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would read as such an
 // escape; all else stays. No two names become one.
@@ -48,11 +51,6 @@ std::string base64(std::span<const std::byte> bytes);
 std::string base64(std::string_view bytes);
 
 std::string join_path(std::string_view parent, std::string_view name);
-
-// "3 chunks", "1 chunk".
-std::string counted(std::uint64_t n, std::string_view noun);
-// "12.3 MiB"
-std::string human_bytes(std::uint64_t bytes);
 
 }  // namespace zarrbits::conversion
 

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -216,6 +217,21 @@ struct convert_result {
   std::string report_json(std::optional<int> exit_status = {}) const;
 };
 
+// What convert_options::source says: "in.h5:/a/b" is object "/a/b" of "in.h5", unless a file has that very name.
+struct source_name {
+  std::string file;    // its name, or "s3://bucket/key"
+  std::string object;  // "" for all of it
+};
+// Asks the file system which files there are, and nobody else.
+source_name split_source(const std::string& text);
+
+// The file in which a store "x.zip" grows until it is whole.
+std::string unfinished_zip(const std::string& store);
+
+// For a program that reads strangers' files and writes to S3, as its first step: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// AWS_SESSION_TOKEN are moved out of the environment into memory apart from the heap, also for its child processes.
+void take_s3_keys();
+
 // Removes what a conversion left that was killed: a store that is marked as unfinished, and that nobody writes to. With `run`,
 // only one that the conversion with this convert_options::run began. True where there was one.
 bool remove_unfinished_store(const std::string& store, const std::string& endpoint = {}, const std::string& run = {}) noexcept;
@@ -256,6 +272,39 @@ struct convert_plan {
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.
 convert_plan plan(const convert_options& options);
+
+// One process of several that make the chunks of a store between them, in whatever order the units are handed out. When all are
+// made, finalize() writes the metadata.
+//
+//   begin_store(options);                     // once, before the others join
+//   convert_worker worker(options);           // in each process
+//   for (const auto& u : worker.missing()) worker.make(u);
+//
+class convert_worker {
+ public:
+  // Some chunks of a dataset.
+  struct unit {
+    std::size_t dataset = 0;   // the index of the object in the source
+    std::uint64_t number = 0;  // of this dataset's units, from 0
+    std::string path;          // of the dataset
+  };
+  // Opens the source and joins the store. options.share tells the processes apart. Throws convert_error.
+  explicit convert_worker(const convert_options& options);
+  ~convert_worker();
+  convert_worker(convert_worker&& other) noexcept;             // what is left of `other` can only be destroyed
+  convert_worker& operator=(convert_worker&& other) noexcept;  // the same
+
+  // The units that nobody has made so far. Opens every dataset.
+  std::vector<unit> missing();
+  // Makes one. Throws convert_error, after which others can be made.
+  void make(const unit& u);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+// Refuses a store that is there or, with `overwrite`, removes it; with `resume` does nothing. Throws convert_error.
+void begin_store(const convert_options& options);
 
 // The metadata of a store whose chunks were made in shares. Throws convert_error where some are missing, and says whose.
 convert_result finalize(const convert_options& options);

@@ -9,7 +9,6 @@
 
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
-#include "convert/io/source_name.hpp"
 #include "convert/text/selection.hpp"
 #ifdef ZARRBITS_WITH_S3
 #include "convert/io/s3_settings.hpp"
@@ -46,7 +45,7 @@ void command_line(cli::convert_kind kind, std::string_view text) {
   check_options(options);  // what was accepted once is
   conversion::selection wanted(options.include, options.exclude);
   for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.wants(path);
-  conversion::split_source(options.source);
+  split_source(options.source);
 }
 
 #ifdef ZARRBITS_WITH_S3

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The converter from outside: it links with all that it needs, and what is wrong comes as its own exception.
 #include <zarrbits/convert.hpp>
+#include <zarrbits/inspect.hpp>
 #include <zarrbits/verify.hpp>
 
 #include <cstdlib>
@@ -19,9 +20,16 @@ int main() {
   }
   try {
     zarrbits::verify({.source = options.source, .store = options.store});
+    std::cerr << "a store that does not exist was verified\n";
+    return EXIT_FAILURE;
   } catch (const zarrbits::verify_error& e) {
-    return std::string(e.what()).find(options.store) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (std::string(e.what()).find(options.store) == std::string::npos) return EXIT_FAILURE;
   }
-  std::cerr << "a store that does not exist was verified\n";
+  try {
+    zarrbits::inspect({.name = options.source});
+  } catch (const zarrbits::inspect_error& e) {
+    return std::string(e.what()).find(options.source) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  std::cerr << "a file that does not exist was inspected\n";
   return EXIT_FAILURE;
 }

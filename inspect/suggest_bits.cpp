@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "command/suggest.hpp"
-
-#include "command/doctor_plugins.hpp"
-#include "command/printable.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/filters.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/text/names.hpp"
+#include "inspect/file_reports.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
 
-namespace zarrbits::suggest {
+namespace zarrbits::inspection {
 
 namespace {
 
@@ -23,6 +21,15 @@ using conversion::source_object;
 constexpr std::uint64_t piece = std::uint64_t{4} << 20;            // bytes that are read at a time
 constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk where the dataset has none
 constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds one in memory to undo its filters
+
+// The bits that values differ in, collected value by value.
+struct used_bits {
+  std::uint64_t any = 0;     // bits that are set in some value
+  std::uint64_t beyond = 0;  // signed: bits that are not what the sign would repeat there
+
+  // The smallest first_bit and last_bit from which every value comes back, of `width` bits.
+  void range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept;
+};
 
 // Not an error: this dataset is not for packbits.
 struct no_candidate {
@@ -218,7 +225,7 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
     std::size_t values = 0;
     const int id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &values, nullptr, sizeof name, name, &config);
     name[sizeof name - 1] = '\0';
-    ours = ours || id == plugins::packbits_id;
+    ours = ours || id == conversion::packbits_filter;
     const std::string shown = *name ? conversion::shown(name) : "filter " + std::to_string(id);
     names += (names.empty() ? "" : ", ") + shown;
     if (unfound && unfound->empty() && H5Zfilter_avail(id) <= 0) *unfound = shown;
@@ -235,16 +242,16 @@ std::string name_in_file(const conversion::source_file& file, const source_objec
 }
 
 // h5repack splits what it is given at the first colon, and names at commas, whatever is done.
-std::string repack_options(const suggestion& s, const std::string& name) {
-  using cli::shell_quoted;
+std::vector<std::string> repack_arguments(const suggestion& s, const std::string& name) {
   if (name.find_first_of(",:") != std::string::npos || name.size() > 250) return {};
-  std::string options;
+  std::vector<std::string> arguments;
   if (s.chunk_is_new) {
     std::string chunk;
     for (const auto n : s.chunk) chunk += (chunk.empty() ? "" : "x") + std::to_string(n);
-    options = "-l " + shell_quoted(name + ":CHUNK=" + chunk) + " ";
+    arguments = {"-l", name + ":CHUNK=" + chunk};
   }
-  return options + "-f " + shell_quoted(name + ":UD=" + std::to_string(plugins::packbits_id) + ",1," + s.parameters);
+  arguments.insert(arguments.end(), {"-f", name + ":UD=" + std::to_string(conversion::packbits_filter) + ",1," + s.parameters});
+  return arguments;
 }
 
 suggestion examine_dataset(const conversion::source_file& file, const source_object& o, const std::string& name,
@@ -335,7 +342,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
         ours ? "packed already" : "no gain over what is stored now" + (filters.empty() ? std::string() : " (" + filters + ")");
   if (s.obstacle.empty() && !unfound.empty()) s.obstacle = "HDF5 does not find its filter " + unfound + ", which h5repack needs";
   if (s.obstacle.empty()) {
-    s.h5repack = repack_options(s, name);
+    s.h5repack = repack_arguments(s, name);
     if (s.h5repack.empty())
       s.obstacle =
           "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it anew";
@@ -346,8 +353,6 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   return s;
 }
 
-}  // namespace
-
 void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept {
   const std::uint64_t top = is_signed ? beyond : any;
   const auto highest = static_cast<unsigned>(std::bit_width(top));  // bits that hold it
@@ -357,13 +362,13 @@ void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsig
   if (first_bit > last_bit) first_bit = last_bit;
 }
 
-result examine(const std::string& path, const std::function<void(const progress&)>& at, const std::vector<std::string>& external,
-               bool lock) {
-  const h5::silence quiet;
-  conversion::source_file file(path, {.external = external, .lock = lock});
+}  // namespace
+
+suggested_bits read_bits(const file_options& options, const std::function<void(const suggest_progress&)>& at) {
+  conversion::source_file file(options.file, {.external = options.external, .lock = options.lock});
   file.walk(true);
-  result r;
-  progress p;
+  suggested_bits r;
+  suggest_progress p;
   std::map<haddr_t, std::string> first_names;
   for (const source_object& o : file.objects()) {
     if (o.kind != source_object::kind_type::dataset) continue;
@@ -388,13 +393,13 @@ result examine(const std::string& path, const std::function<void(const progress&
     if (o.kind != source_object::kind_type::dataset) continue;
     p.path = o.path;
     p.bytes = 0;
-    at(p);
+    if (at) at(p);
     try {
       const auto first = first_names.find(o.address);
       r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? name_in_file(file, o) : first->second,
                                            [&](std::uint64_t bytes) {
         p.bytes = bytes;
-        at(p);
+        if (at) at(p);
       }));
     } catch (const no_candidate& e) {
       r.left_out.push_back({o.path, e.reason});
@@ -406,4 +411,4 @@ result examine(const std::string& path, const std::function<void(const progress&
   return r;
 }
 
-}  // namespace zarrbits::suggest
+}  // namespace zarrbits::inspection

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "command/inspect.hpp"
-
 #include "convert/hdf5/filters.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/hdf5/type_tree.hpp"
+#include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
+#include "inspect/trees.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
 #include <sys/stat.h>
 
-namespace zarrbits::inspect {
+namespace zarrbits::inspection {
 
 using namespace conversion;
+using node = inspected_node;
 
 namespace {
 
@@ -55,7 +58,8 @@ void describe_dataset(hid_t dataset, node& n) {
       properties(H5Dget_create_plist(dataset), "tell the properties");
   const type_tree t = describe_type(type);
   n.type = type_text(t);
-  n.details["data_type"] = type_description(t);
+  json details = {{"data_type", type_description(t)}};
+  n.details = json_text(details);
   if (H5Sget_simple_extent_type(space) != H5S_NULL) {
     const std::vector<hsize_t> extent = h5::extent(space);
     n.shape.emplace(extent.begin(), extent.end());
@@ -76,12 +80,13 @@ void describe_dataset(hid_t dataset, node& n) {
   if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) n.objects = chunks;
   const pipeline p = read_pipeline(properties);
   n.codecs = p.text();
-  n.details["filters"] = json::array();
-  for (const filter& f : p.filters) n.details["filters"].push_back({{"id", f.id}, {"name", shown(f.name)}, {"values", f.values}});
+  details["filters"] = json::array();
+  for (const filter& f : p.filters) details["filters"].push_back({{"id", f.id}, {"name", shown(f.name)}, {"values", f.values}});
+  n.details = json_text(details);
 }
 
 // The object, then what is in it, in the order of names.
-void add(const source_file& source, std::size_t index, tree& t, const told& at) {
+void add(const source_file& source, std::size_t index, inspected_tree& t, const std::function<void(const std::string&)>& at) {
   const source_object& o = source.objects()[index];
   if (at) at(o.path);
   node n;
@@ -119,20 +124,19 @@ void add(const source_file& source, std::size_t index, tree& t, const told& at) 
 
 }  // namespace
 
-tree read_hdf5(const std::string& file, const std::string& object, bool lock, const told& at) {
-  const h5::silence quiet;
-  source_file source(file, {.lock = lock});
+inspected_tree read_hdf5(const std::string& file, const std::string& object, const inspect_options& options) {
+  source_file source(file, {.lock = options.lock});
   source.walk(true, object);
-  tree t;
+  inspected_tree t;
   t.name = object.empty() ? file : file + ":" + object;
   t.format = "HDF5";
   if (!object.empty()) t.top = shown(object);
   struct stat info {};
   if (::stat(file.c_str(), &info) == 0) t.bytes = static_cast<std::uint64_t>(info.st_size);
   t.files = 1;
-  add(source, 0, t, at);
+  add(source, 0, t, options.progress);
   source.require_unchanged();
   return t;
 }
 
-}  // namespace zarrbits::inspect
+}  // namespace zarrbits::inspection

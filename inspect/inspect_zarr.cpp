@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "command/command_line.hpp"
-#include "command/inspect.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/io/source_name.hpp"
-#include "convert/io/zip_archive.hpp"
-#include "convert/store/sink.hpp"
-#include "convert/store/zip_sink.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "inspect/trees.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
-#include <filesystem>
 
-namespace zarrbits::inspect {
+namespace zarrbits::inspection {
 
-namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+using node = inspected_node;
 
 namespace {
 
@@ -88,12 +83,12 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
 
 class store_walk {
  public:
-  store_walk(const verification::store_folder& store, const told& at) : root_(store), at_(at) {
+  store_walk(const verification::store_folder& store, const std::function<void(const std::string&)>& at) : root_(store), at_(at) {
     tree_.name = store.name();
     tree_.format = "Zarr v3";
   }
 
-  tree run() {
+  inspected_tree run() {
     visit(root_, "/", 0);
     return std::move(tree_);
   }
@@ -137,9 +132,9 @@ class store_walk {
       const json grid = configuration_of(j["chunk_grid"]);
       if (grid.is_object() && grid.contains("chunk_shape")) n.chunk = extents(grid["chunk_shape"]);
       n.codecs = codecs_text(j["codecs"], n, true);
-      n.details["data_type"] = j["data_type"];
-      n.details["codecs"] = j["codecs"];
-      if (j.contains("dimension_names")) n.details["dimension_names"] = j["dimension_names"];
+      json details = {{"data_type", j["data_type"]}, {"codecs", j["codecs"]}};
+      if (j.contains("dimension_names")) details["dimension_names"] = j["dimension_names"];
+      n.details = conversion::json_text(details);
     } catch (const std::exception& e) {
       n.kind = "unreadable";
       n.note = e.what();
@@ -185,24 +180,14 @@ class store_walk {
   }
 
   verification::store_folder root_;
-  const told& at_;
-  tree tree_;
+  const std::function<void(const std::string&)>& at_;
+  inspected_tree tree_;
 };
 
 }  // namespace
 
-tree read_zarr(const verification::store_folder& store, const told& at) { return store_walk(store, at).run(); }
-
-tree read(const std::string& name, const std::string& endpoint, bool lock, const told& at) {
-  if (conversion::is_s3(name)) return read_zarr(verification::open_store(name, endpoint), at);
-  const conversion::source_name parts = conversion::split_source(name);
-  std::error_code e;
-  const fs::file_status s = fs::status(parts.file, e);
-  if (!fs::exists(s))
-    throw cli::command_error("cannot open " + cli::quote(name) + ": " + (e ? e.message() : "No such file or directory"));
-  if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file)))
-    return read_zarr(verification::open_store(name), at);
-  return read_hdf5(parts.file, parts.object, lock, at);
+inspected_tree read_zarr(const verification::store_folder& store, const inspect_options& options) {
+  return store_walk(store, options.progress).run();
 }
 
-}  // namespace zarrbits::inspect
+}  // namespace zarrbits::inspection

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "command/doctor_file.hpp"
-
-#include "command/doctor_plugins.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/filters.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
+#include "inspect/file_reports.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <optional>
 
-namespace zarrbits::doctor {
+namespace zarrbits::inspection {
 
 namespace {
 
@@ -186,8 +185,8 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
   // same size.
   if (!p || out.mandatory || !detail::is_checked(p->how) || !(as_large || after.others) || !out.problem.empty()) return;
   const auto& how = p->how;
-  const std::string alone = "-f NAME:UD=" + std::to_string(plugins::packbits_id) + ",1,3," + std::to_string(how.bits) + "," +
-                            std::to_string(p->padding | p->policy << 2 | (how.msb_first ? 16u : 0u)) + "," +
+  const std::string alone = "-f NAME:UD=" + std::to_string(conversion::packbits_filter) + ",1,3," + std::to_string(how.bits) +
+                            "," + std::to_string(p->padding | p->policy << 2 | (how.msb_first ? 16u : 0u)) + "," +
                             std::to_string(how.first_bit);
   std::string chunk = "-l NAME:CHUNK=";
   for (std::size_t i = 0; i < out.chunk.size(); ++i) chunk += (i ? "x" : "") + std::to_string(out.chunk[i]);
@@ -207,7 +206,7 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
                       : "since it has raw chunks, store it anew with packbits alone (h5repack " + alone + " old.h5 new.h5)");
 }
 
-void examine_dataset(const conversion::source_file& file, const source_object& o, file_report& report) {
+void examine_dataset(const conversion::source_file& file, const source_object& o, filter_report& report) {
   open_dataset d;
   d.id = file.open(o);
   file.require_values(d.id);
@@ -223,9 +222,9 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
     int id = 0;
     std::vector<unsigned> cd;
     const std::string name = filter_name(d.dcpl, static_cast<unsigned>(i), flags, cd, id);
-    if (our_place < 0 && (id == plugins::packbits_id || id == plugins::bytes_id)) {
+    if (our_place < 0 && (id == conversion::packbits_filter || id == conversion::bytes_filter)) {
       our_place = i;
-      out.filter = id == plugins::packbits_id ? "packbits" : "bytes";
+      out.filter = id == conversion::packbits_filter ? "packbits" : "bytes";
       out.mandatory = (flags & H5Z_FLAG_OPTIONAL) == 0;
       ours = cd;
     } else if (our_place >= 0) {
@@ -263,15 +262,12 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
 
 }  // namespace
 
-file_report examine(const std::string& path, bool lock,
-                    const std::function<void(const std::string&, std::uint64_t, std::uint64_t)>& at) {
-  const h5::silence quiet;
-  conversion::source_file file(path, {.lock = lock});
+filter_report read_filters(const file_options& options, const std::function<void(const std::string&, std::uint64_t)>& progress) {
+  conversion::source_file file(options.file, {.external = options.external, .lock = options.lock});
   file.walk(true);
-  file_report report;
-  std::uint64_t number = 0;
+  filter_report report;
   for (const source_object& o : file.objects()) {
-    at(o.path, number++, file.objects().size());
+    if (progress) progress(o.path, file.objects().size());
     if (!o.listing_error.empty()) report.unreadable.push_back(o.path + ": " + o.listing_error);
     if (o.kind != source_object::kind_type::dataset) continue;
     ++report.datasets;
@@ -285,4 +281,4 @@ file_report examine(const std::string& path, bool lock,
   return report;
 }
 
-}  // namespace zarrbits::doctor
+}  // namespace zarrbits::inspection

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Units that are handed out one by one: a job that many processes join.
+//
+#include <zarrbits/convert.hpp>
+
+#include "convert/io/s3_access.hpp"
+#include "convert/run/job.hpp"
+#include "convert/store/sink.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace zarrbits {
+
+using conversion::job;
+
+struct convert_worker::state {
+  const h5::silence quiet = {};
+  convert_options options;
+  std::unique_ptr<job> work = {};
+
+  void join() { work = std::make_unique<job>(options, job::mode::join); }
+};
+
+convert_worker::convert_worker(const convert_options& options) : state_(new state{.options = options}) {
+  state_->options.overwrite = false;  // begin_store() has seen to that
+  state_->options.resume = false;
+  check_options(state_->options);
+  state_->join();
+}
+
+convert_worker::~convert_worker() = default;
+convert_worker::convert_worker(convert_worker&& other) noexcept = default;
+convert_worker& convert_worker::operator=(convert_worker&& other) noexcept = default;
+
+std::vector<convert_worker::unit> convert_worker::missing() {
+  std::vector<unit> units;
+  for (const auto& u : state_->work->units()) {
+    if (!state_->work->done(u.id))
+      units.push_back({u.id.dataset, u.id.number, state_->work->source().objects()[u.id.dataset].path});
+  }
+  return units;
+}
+
+void convert_worker::make(const unit& u) {
+  const conversion::planned_unit one[] = {{{u.dataset, u.number}, {}}};
+  try {
+    state_->work->run(one);
+  } catch (...) {
+    state_->join();  // the threads of the other still have the failure
+    throw;
+  }
+}
+
+void begin_store(const convert_options& options) {
+  if (options.resume) return;
+  using existing = conversion::sink_options::existing;
+  conversion::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::refuse,
+                                        .source = split_source(options.source).file,
+                                        .warning = options.warning,
+                                        .endpoint = conversion::is_s3(options.store) ? options.endpoint : ""});
+}
+
+}  // namespace zarrbits

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// report_filters() and suggest_bits() of zarrbits/inspect.hpp, with the exceptions of what they read with.
+//
+#ifndef ZARRBITS_INSPECT_FILE_REPORTS_HPP
+#define ZARRBITS_INSPECT_FILE_REPORTS_HPP
+
+#include <zarrbits/inspect.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace zarrbits::inspection {
+
+filter_report read_filters(const file_options& options, const std::function<void(const std::string&, std::uint64_t)>& progress);
+suggested_bits read_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress);
+
+}  // namespace zarrbits::inspection
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The public functions: which kind of tree a name is, and one exception for whatever goes wrong.
+//
+#include <zarrbits/convert.hpp>
+#include <zarrbits/inspect.hpp>
+
+#include "convert/hdf5/h5.hpp"
+#include "convert/io/s3_access.hpp"
+#include "convert/io/zip_archive.hpp"
+#include "inspect/file_reports.hpp"
+#include "inspect/trees.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+namespace zarrbits {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+inspected_tree read(const inspect_options& options) {
+  const std::string& name = options.name;
+  conversion::prepare_s3("", name, options.endpoint, options.warning);
+  if (conversion::is_s3(name)) return inspection::read_zarr(verification::open_store(name, options.endpoint), options);
+  const source_name parts = split_source(name);
+  std::error_code e;
+  const fs::file_status s = fs::status(parts.file, e);
+  if (!fs::exists(s)) throw inspect_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
+  if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file)))
+    return inspection::read_zarr(verification::open_store(name), options);
+  return inspection::read_hdf5(parts.file, parts.object, options);
+}
+
+auto guarded(const auto& run) {
+  const h5::silence quiet;
+  try {
+    return run();
+  } catch (const std::runtime_error& e) {  // of the file, the store, or their names
+    throw inspect_error(e.what());
+  }
+}
+
+}  // namespace
+
+inspected_tree inspect(const inspect_options& options) {
+  return guarded([&] { return read(options); });
+}
+
+filter_report report_filters(const file_options& options,
+                             const std::function<void(const std::string& path, std::uint64_t objects)>& progress) {
+  return guarded([&] { return inspection::read_filters(options, progress); });
+}
+
+suggested_bits suggest_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress) {
+  return guarded([&] { return inspection::read_bits(options, progress); });
+}
+
+}  // namespace zarrbits

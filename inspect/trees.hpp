@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The two kinds of trees of zarrbits/inspect.hpp.
+//
+#ifndef ZARRBITS_INSPECT_TREES_HPP
+#define ZARRBITS_INSPECT_TREES_HPP
+
+#include "verify/zarr/store_reader.hpp"
+
+#include <zarrbits/inspect.hpp>
+
+#include <string>
+
+namespace zarrbits::inspection {
+
+inspected_tree read_hdf5(const std::string& file, const std::string& object, const inspect_options& options);
+inspected_tree read_zarr(const verification::store_folder& store, const inspect_options& options);
+
+}  // namespace zarrbits::inspection
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Units handed out one by one, from C++, and what inspect(), report_filters() and suggest_bits() say of a file.
+//
+#include "support.hpp"
+
+#include <zarrbits/inspect.hpp>
+#include <zarrbits/verify.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <numeric>
+
+using namespace support;
+
+namespace {
+
+// Three datasets; the store of a conversion by one process is at store().
+class case_of_three : public conversion {
+ public:
+  case_of_three() {
+    std::vector<std::int32_t> v(100);
+    std::iota(v.begin(), v.end(), 0);
+    for (const char* name : {"a", "b", "c"}) dataset(name, H5T_STD_I32LE, {100}, v, chunked({10}));
+    run();
+  }
+  zarrbits::convert_options elsewhere(unsigned index) const {
+    return {.source = source(),
+            .store = folder() / "shared.zarr",
+            .share = zarrbits::convert_options::share_type{.index = index, .count = 2}};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
+  const case_of_three c;
+  begin_store(c.elsewhere(0));
+  zarrbits::convert_worker first(c.elsewhere(0)), second(c.elsewhere(1));
+  const auto units = first.missing();
+  BOOST_REQUIRE(units.size() == 3U);
+  BOOST_TEST(units[1].path == "/b");
+  first.make(units[2]);
+  second.make(units[0]);
+  zarrbits::convert_options all = c.elsewhere(0);
+  all.share.reset();
+  BOOST_CHECK_EXCEPTION(zarrbits::finalize(all), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
+    return std::string(e.what()).starts_with("1 of 3 units are missing");
+  });
+  BOOST_TEST(zarrbits::convert_worker(c.elsewhere(0)).missing().size() == 1U);
+  first.make(units[1]);
+  BOOST_TEST(!zarrbits::finalize(all).lost());
+  const auto r = zarrbits::verify({.source = all.source, .store = all.store});
+  BOOST_TEST(r.elements == 300U);
+  BOOST_TEST((!r.failed() && !r.incomplete()));
+  BOOST_CHECK_THROW(begin_store(c.elsewhere(0)), zarrbits::convert_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_is_inspected) {
+  const case_of_three c;
+  for (const std::string& name : {c.source(), c.store()}) {
+    const zarrbits::inspected_tree t = zarrbits::inspect({.name = name});
+    BOOST_REQUIRE(t.nodes.size() == 4U);
+    BOOST_TEST(t.nodes[1].path == "/a");
+    BOOST_TEST(t.nodes[1].type == "int32");
+    BOOST_TEST((t.nodes[1].chunk == std::vector<std::uint64_t>{10}));
+    BOOST_TEST(t.nodes[1].objects == 10U);
+    BOOST_TEST(t.nodes[1].stored_bytes == 400U);
+  }
+  const zarrbits::suggested_bits s = zarrbits::suggest_bits({.file = c.source()});
+  BOOST_REQUIRE(s.datasets.size() == 3U);
+  BOOST_TEST(s.datasets[0].first_bit == 0U);
+  BOOST_TEST(s.datasets[0].last_bit == 7U);  // 99 takes seven bits, and the sign
+  const zarrbits::filter_report r = zarrbits::report_filters({.file = c.source()});
+  BOOST_TEST(r.datasets == 3U);
+  BOOST_TEST(r.ours.empty());
+  BOOST_CHECK_THROW(zarrbits::inspect({.name = c.folder() / "nothing"}), zarrbits::inspect_error);
+  BOOST_CHECK_THROW(zarrbits::suggest_bits({.file = c.folder() / "nothing"}), zarrbits::inspect_error);
+}

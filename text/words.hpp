@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Numbers and characters as people read them.
+//
+#ifndef ZARRBITS_TEXT_WORDS_HPP
+#define ZARRBITS_TEXT_WORDS_HPP
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::text {
+
+// Bytes of the UTF-8 character at the front, or 0 where there is none.
+std::size_t utf8_length(std::string_view bytes) noexcept;
+bool is_utf8(std::string_view bytes) noexcept;
+
+// "3 chunks", "1 chunk".
+std::string counted(std::uint64_t n, std::string_view noun);
+// "12.3 MiB"
+std::string human_bytes(std::uint64_t bytes);
+
+// Without an indent, on one line. Names in a file may be any bytes; JSON is UTF-8, so what is not becomes U+FFFD.
+std::string json_text(const nlohmann::ordered_json& j, int indent = -1);
+
+}  // namespace zarrbits::text
+
+#endif
