@@ -80,6 +80,11 @@ class attribute_values {
     const std::uint64_t n = product(dims_);
     if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
       throw h5::failure("it is larger than " + human_bytes(largest_attribute));
+    std::uint64_t lists = 1;  // also of nothing: an extent of [1000000000, 0] is no bytes, and as many lists
+    for (const hsize_t d : dims_) {
+      room.take(times(lists, json_of_a_number));
+      lists = times(lists, d);
+    }
     const std::uint64_t factor = json_factor(type);
     if (holds_variable(type) && n > 0) {
       // each string is somewhere in the file, so that few of them in a small one need not be counted

@@ -169,6 +169,10 @@ json value_json(const type_tree& t, const std::byte* p, reference_reader& refere
     case type_class::object_reference: return references.object(p);
     case type_class::region_reference: return references.region(p);
     case type_class::unsupported: return nullptr;
+    case type_class::boolean:
+      if (const auto v = std::to_integer<std::uint8_t>(*p); v > 1)
+        return t.is_signed ? json(static_cast<std::int8_t>(v)) : json(v);
+      return number_json(t, p);
     default: return number_json(t, p);
   }
 }

@@ -121,7 +121,10 @@ void array_plan::choose_fill() {
     if (!is_utf8(value)) assumed.text_is_utf8 = false;
     meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
   } else {
-    meta.fill_value = assumed.bools_are_0_or_1 ? fill_json(leaf, fill.data()) : json(std::to_integer<int>(fill[0]));
+    const auto number = std::to_integer<std::uint8_t>(fill[0]);
+    if (leaf.kind == type_class::boolean && number > 1) assumed.bools_are_0_or_1 = false;
+    if (assumed.bools_are_0_or_1) meta.fill_value = fill_json(leaf, fill.data());
+    else meta.fill_value = leaf.is_signed ? json(static_cast<std::int8_t>(number)) : json(number);
   }
   if (holds_references(leaf)) {  // HDF5 allocated the strings; what was never written is not read back through them
     release(view, fill);

@@ -82,7 +82,9 @@ def test_attributes_that_are_large(folder):
     with h5py.File(case.source, "w", libver="latest") as f:
         f.attrs.create("a", np.zeros(40 * MIB, "i1"))
         f.attrs.create("b", np.arange(100_000))
+        h5py.h5a.create(f.id, b"lists", h5py.h5t.STD_I8LE, h5py.h5s.create_simple((10 ** 9, 0)))
     _, objects = case.convert(status=3, bound=512)
+    assert objects["/", "lists"]["outcome"] == "skipped" and "--memory" in objects["/", "lists"]["reason"]
     assert objects["/", "a"]["outcome"] == "skipped" and "--memory" in objects["/", "a"]["reason"]
     assert Store(case.store).attributes()["b"] == list(range(100_000))
 

@@ -321,8 +321,15 @@ def test_what_is_not_0_or_1_is_no_bool(folder):
         t = h5py.h5t.py_create(np.dtype(bool), logical=True)
         d = h5py.h5d.create(f.id, b"b", t, h5py.h5s.create_simple((3,)))
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 2], "i1").view(bool), t)
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk((2,))
+        properties.set_fill_value(np.array(-2, "i1").view(bool))
+        h5py.h5d.create(f.id, b"filled", t, h5py.h5s.create_simple((3,)), properties)
+        h5py.h5a.create(f.id, b"a", t, h5py.h5s.create_simple((3,))).write(np.array([0, 1, -2], "i1").view(bool), t)
     store, report = made(folder, fill)
     assert store.meta("b")["data_type"] == "int8" and store.read("b").tolist() == [0, 1, 2]
+    assert store.meta("filled")["data_type"] == "int8" and store.read("filled").tolist() == [-2, -2, -2]
+    assert store.attributes("")["a"] == [False, True, -2]
     assert report["/b", None]["reason"]
 
 
