@@ -32,13 +32,16 @@ bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
   return all / walk_per_stored <= stored;
 }
 
-namespace {
-
 hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
   hsize_t size = 0;
-  // a negative status says "never written", and nothing else that a caller could tell apart
-  return H5Dget_chunk_storage_size(dataset, first.data(), &size) < 0 ? 0 : size;
+  if (H5Dget_chunk_storage_size(dataset, first.data(), &size) >= 0) return size;
+  // libhdf5 fails in the same way where the index is damaged; only its words tell one from the other
+  const std::string why = h5::last_error();
+  if (why.find("chunk storage is not allocated") == std::string::npos) throw h5::failure("cannot look up a chunk: " + why);
+  return 0;
 }
+
+namespace {
 
 void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
                         const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {

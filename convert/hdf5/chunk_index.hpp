@@ -17,6 +17,10 @@ namespace zarrbits::conversion {
 // False where the dataset's chunks are few in a grid that is far too large to be walked: they are listed, not looked up.
 bool can_be_walked(const chunk_grid& grid, hid_t dataset);
 
+// Bytes in the file of the chunk that begins at the element `first`; 0 where it was never written. Throws h5::failure where the
+// index cannot be read: that is no chunk that was never written.
+hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first);
+
 // for_each_chunk() for the chunks that are stored, with their stored size in bytes. Where the grid cannot be walked, all shards
 // have to be asked for. Throws h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds
 // h5::lock, or is alone.

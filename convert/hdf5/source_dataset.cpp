@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/lent_decoders.hpp"
 #include "convert/io/files.hpp"
 #include "convert/text/names.hpp"
@@ -217,9 +218,7 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
   std::uint64_t stored = 0;
   {
     const h5::lock one_thread;
-    hsize_t size = 0;
-    if (H5Dget_chunk_storage_size(dataset, at.data(), &size) < 0) size = 0;  // never written
-    H5Eclear2(H5E_DEFAULT);
+    const hsize_t size = stored_size(dataset, at);
     if (size == 0) return remember();
     require_sensible(size);
     if (size > std::uint64_t{4} << 30) throw damaged_chunk("a stored size of " + human_bytes(size));

@@ -20,8 +20,6 @@ TRAPS = [  # unlimited dimension that is not the first; filter masks; unfiltered
     "OPENDAP+bes/modules/fileout_netcdf/data/One_chunk_fletcher_shuf_deflate.h5",
     "brtnfld+hdf5/test/testfiles/be_data.h5",
 ]
-# its superblock says that it ends before a chunk, which libhdf5 then does not read
-BEYOND_THE_END = ["Apollo3zehn+PureHDF/tests/PureHDF.Tests/TestFiles/blosc.h5"]
 HUGE = ["brtnfld+hdf5/tools/test/h5dump/testfiles/tbigdims.h5", "brtnfld+hdf5/test/testfiles/tlayouto.h5"]
 
 
@@ -70,7 +68,7 @@ def test_verify_says_of_each_what_convert_says(folder):
     for i, path in enumerate(sorted({os.path.join(CORPUS, name) for name in TRAPS} | set(files[::every]))):
         store = os.path.join(folder, f"v{i}.zarr")
         converted = subprocess.run([COMMAND, "convert", path, store, "--quiet"], capture_output=True, text=True, timeout=120)
-        if converted.returncode != 0 or os.path.relpath(path, CORPUS) in BEYOND_THE_END:
+        if converted.returncode != 0:
             continue
         run = subprocess.run([COMMAND, "verify", path, store], capture_output=True, text=True, timeout=120)
         assert run.returncode == 0, (path, run.stdout, run.stderr)

@@ -223,6 +223,22 @@ def test_chunks_stored_without_a_filter_that_nobody_has(folder):
     assert np.array_equal(store.read("x"), values)
 
 
+def test_a_damaged_index_of_chunks_is_no_index_of_nothing(folder):
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    for libver, mark in (("earliest", b"TREE\x01"), ("latest", b"FAHD")):
+        with h5py.File(source, "w", libver=libver) as f:
+            f.create_dataset("d", data=np.arange(8), chunks=(4,))
+            f["whole"] = 1
+        with open(source, "r+b") as f:
+            at = f.read().index(mark)
+            f.seek(at)
+            f.write(b"NONE")
+        convert(source, target, "--quiet", "--overwrite", status=3)
+        assert not Store(target).has("d") and Store(target).has("whole"), libver
+        said = subprocess.run([COMMAND, "verify", source, target], capture_output=True, text=True, check=False)
+        assert said.returncode == 1 and "/d " in said.stdout, said.stdout
+
+
 def test_odd_floats_are_exact_or_said_to_be_rounded(folder):
     values = np.array([1.5, -0.25, np.inf, 0])
 
