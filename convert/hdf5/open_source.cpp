@@ -5,21 +5,43 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <fcntl.h>
+#include <span>
 #include <utility>
 
 namespace zarrbits::conversion {
 
 namespace {
 
+// Of what the drivers family, split and multi write: each notes its name near the superblock of the first file. "" for all else.
+std::string driver_of(const std::string& name) noexcept {
+  try {
+    const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const file_state there = state_of(fd.get());
+    if (!fd || !there.regular) return "";
+    std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(there.size, 4096)), '\0');
+    read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
+    if (head.find("NCSAfami") != head.npos) return "family";
+    if (head.find("NCSAmult") != head.npos) return "split or multi";
+  } catch (...) {  // then libhdf5 tells what is wrong with it
+  }
+  return "";
+}
+
 // libhdf5's own sentence says h5clear even of a file that somebody writes to.
 std::string why_not_open(const std::string& name, bool remote, lock_state lock) {
-  const std::string reason = h5::last_error();
+  const std::string reason = h5::last_error(), driver = remote ? "" : driver_of(name);
   if (!remote && lock == lock_state::busy)
     return "another process has it open for writing; convert it when that one has closed it";
+  if (!driver.empty()) {
+    return "it is one of several files, in which HDF5's driver " + driver + " keeps one; \"h5repack " +
+           (driver == "family" ? "NAME%d.h5 WHOLE.h5\"" : "NAME WHOLE.h5\", of NAME-m.h5 and NAME-r.h5,") +
+           " makes one file of them";
+  }
   if (remote || writer_mark_of(name) == writer_mark::none)
     return "as an HDF5 file: " + reason + "; check that it is one and whole";
   if (lock != lock_state::taken) return "it is marked as open for writing; convert it when its writer has closed it";

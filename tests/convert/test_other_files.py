@@ -68,6 +68,19 @@ class Case:
         zarrbits("verify", self.source, self.store, *options, folder=self.inside)
 
 
+def test_a_file_that_a_driver_made_several_of(folder):
+    """The sentence names the driver."""
+    for libver in "earliest", "latest":
+        with h5py.File(os.path.join(folder, "family%d.h5"), "w", driver="family", memb_size=4096, libver=libver) as f:
+            f["d"] = np.arange(5000)
+        with h5py.File(os.path.join(folder, "split"), "w", driver="split", libver=libver) as f:
+            f["d"] = np.arange(5000)
+        for name, driver in ("family0.h5", "family"), ("split-m.h5", "split or multi"):
+            for command in "inspect", "plan":
+                errors = zarrbits(command, os.path.join(folder, name), status=1).stderr
+                assert f"driver {driver} keeps" in errors and "h5repack" in errors, errors
+
+
 def external(f, name, file, size=len(SECRET)):
     f.create_dataset(name, (size,), "u1", external=[(file, 0, size)])
 
