@@ -7,6 +7,7 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,9 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
 
 // 0 nothing lost (or that was allowed), 3 something skipped or lossy.
 int exit_status_of(const convert_arguments& arguments, const convert_result& result);
+
+// True where the store is whole and of this source, so that there is nothing to resume; says so.
+bool nothing_to_resume(const convert_arguments& arguments, const std::function<void(const std::string& path)>& at = {});
 
 // Losses, report and table of a conversion that is finished. Returns its exit status.
 int tell_result(const convert_arguments& arguments, const convert_result& result);

@@ -10,6 +10,7 @@
 #include "command/progress.hpp"
 #include "command/share.hpp"
 #include "command/summary.hpp"
+#include "command/whole_store.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -272,6 +273,19 @@ int exit_status_of(const convert_arguments& arguments, const convert_result& res
   return result.lost() && !arguments.allow_lossy ? exit_loss : exit_success;
 }
 
+bool nothing_to_resume(const convert_arguments& arguments, const std::function<void(const std::string&)>& at) {
+  if (!arguments.options.resume) return false;
+  const auto uncompared = compare_whole_store(arguments.options, at);
+  if (!uncompared) return false;
+  if (!arguments.quiet) {
+    print_error(quote(arguments.options.store) + " is whole and of this source" +
+                (*uncompared == 0 ? "" : " (but for " + text::counted(*uncompared, "object") + ", not compared)") +
+                ": there is nothing to resume" +
+                (arguments.report.empty() && !arguments.print_json ? "" : ", and no report of it"));
+  }
+  return true;
+}
+
 int tell_result(const convert_arguments& arguments, const convert_result& result) {
   print_losses(result);
   if (arguments.print_json) std::cout << printable_json(result.report_json(exit_status_of(arguments, result))) << std::flush;
@@ -298,6 +312,7 @@ int run(convert_kind kind, int argc, char** argv) {
   return in_child(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
+    if (nothing_to_resume(arguments, at_hand)) return static_cast<int>(exit_success);
     convert_result result;
     {
       progress line(arguments.quiet);

@@ -344,6 +344,20 @@ void check_options(const verify_options& options) {
   }
 }
 
+bool is_whole_store(const verify_options& options) {
+  conversion::prepare_s3(conversion::split_source(options.source).file, options.store, options.endpoint, {});
+  try {
+    bool begun = false;
+    verification::open_store(options.store, options.endpoint).list([&](const verification::store_entry& e) {
+      begun = e.name.starts_with(conversion::own_prefix);
+      return !begun;
+    });
+    return !begun;
+  } catch (const verification::store_error&) {
+    return false;
+  }
+}
+
 verify_result verify(const verify_options& options) {
   check_options(options);
   const h5::silence quiet;

@@ -101,6 +101,9 @@ struct verify_options {
 // Throws verify_error where an option means nothing. verify() does so before anything else.
 void check_options(const verify_options& options);
 
+// True where there is a store that no conversion has left unfinished. What is in it is not looked at.
+bool is_whole_store(const verify_options& options);
+
 // Compares. Throws verify_error; what is wrong with one object is in the result.
 verify_result verify(const verify_options& options);
 

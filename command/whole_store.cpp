@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/whole_store.hpp"
+
+#include <zarrbits/verify.hpp>
+
+namespace zarrbits::cli {
+
+std::optional<std::size_t> compare_whole_store(const convert_options& options,
+                                               const std::function<void(const std::string&)>& at) {
+  const verify_options how{.source = options.source,
+                           .store = options.store,
+                           .endpoint = options.endpoint,
+                           .include = options.include,
+                           .exclude = options.exclude,
+                           .external = options.external,
+                           .lock = options.lock,
+                           .progress = at,
+                           .warning = {}};
+  if (!is_whole_store(how)) return {};
+  const std::string what = "\"" + options.store + "\" is whole, but ",
+                    remedy = "; choose another name, or replace it with `overwrite`";
+  verify_result found;
+  try {
+    found = verify(how);
+  } catch (const verify_error& e) {
+    throw convert_error(what + "cannot be compared with the source: " + e.what());
+  }
+  for (const finding& f : found.findings) {
+    if (f.outcome > verdict::unreadable) throw convert_error(what + "not of this source: \"" + f.path + "\" " + f.reason + remedy);
+  }
+  if (!found.only_in_store.empty())
+    throw convert_error(what + "not of this source: \"" + found.only_in_store.front() + "\" is in the store alone" + remedy);
+  return found.findings.size();
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A script that is begun again finds the store that it made: `--resume` has nothing to do then, and says so.
+//
+#ifndef ZARRBITS_COMMAND_WHOLE_STORE_HPP
+#define ZARRBITS_COMMAND_WHOLE_STORE_HPP
+
+#include <zarrbits/convert.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace zarrbits::cli {
+
+// A value where the store is whole and holds what the source does: every element is compared, as `zarrbits verify` does. It is
+// the number of objects that could not be compared, as of datasets whose filter libhdf5 does not find. Throws convert_error where
+// the store is whole and holds something else.
+std::optional<std::size_t> compare_whole_store(const convert_options& options,
+                                               const std::function<void(const std::string& path)>& at = {});
+
+}  // namespace zarrbits::cli
+
+#endif
