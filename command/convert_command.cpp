@@ -124,7 +124,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                  "Where chunks are made anew the bytes in the store are a bound, for they are not compressed to be counted."
       : finalizing
           ? "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
-            "Options that choose what is converted, and how, must be those of the shares."
+            "What is converted, and how, is in the plan that the shares have left: these options need not be given again."
           : "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
             "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.",
       planning     ? "zarrbits plan"

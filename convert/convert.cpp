@@ -99,7 +99,7 @@ convert_result convert(const convert_options& options) {
     return finished(all, started);
   }
   all.run(job::share_of(all.units(), options.share->index, options.share->count));
-  convert_result result = result_for(options);
+  convert_result result = result_for(all.options());
   count(result, all, started);
   return result;
 }

@@ -345,7 +345,7 @@ void check_options(const verify_options& options) {
 }
 
 bool is_whole_store(const verify_options& options) {
-  conversion::prepare_s3(conversion::split_source(options.source).file, options.store, options.endpoint, {});
+  conversion::prepare_s3(split_source(options.source).file, options.store, options.endpoint, {});
   try {
     bool begun = false;
     verification::open_store(options.store, options.endpoint).list([&](const verification::store_entry& e) {

@@ -27,11 +27,11 @@ std::size_t room_for_paths(const std::string& store) {
 
 }  // namespace
 
-job::job(const convert_options& options, mode how) : options_(options) {
+job::job(const convert_options& given, mode how) : options_(given) {
+  convert_options& options = options_;
   prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
   // the source is opened, and what is wanted of it found, before anything is written or removed
   const source_name name = split_source(options.source);
-  selection wanted(options.include, options.exclude);
   const auto listed = [&](bool tells_case_apart) {
     // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
     auto file =
@@ -44,6 +44,7 @@ job::job(const convert_options& options, mode how) : options_(options) {
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
       if (options.progress) options.progress({group, 0, 0, 0, 0});
     });
+    selection wanted(options.include, options.exclude);
     file->select(wanted);
     return file;
   };
@@ -64,8 +65,9 @@ job::job(const convert_options& options, mode how) : options_(options) {
                                    .sync = options.sync,
                                    .warning = options.warning,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
+  const bool taken = join && out_->keeps_unfinished() && take_plan(*out_, options);
   if (options.consolidate) out_ = consolidating(std::move(out_));
-  if (!out_->tells_case_apart()) source_ = listed(false);
+  if (taken || !out_->tells_case_apart()) source_ = listed(out_->tells_case_apart());
   if (!out_->keeps_unfinished()) {
     if (join)
       throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");

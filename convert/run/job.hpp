@@ -37,7 +37,7 @@ class job {
     look,    // writes nothing: there is no store
   };
   // Opens the source and the store. Throws convert_error.
-  job(const convert_options& options, mode how);
+  job(const convert_options& given, mode how);
 
   source_file& source() { return *source_; }
   sink& out() { return *out_; }
@@ -77,7 +77,7 @@ class job {
   void look_ahead();
   void warn_of_chunks(const source_object& o);
 
-  const convert_options& options_;
+  convert_options options_;  // with those of the plan
   std::unique_ptr<source_file> source_;
   std::unique_ptr<sink> out_;
   std::unique_ptr<journal> journal_;

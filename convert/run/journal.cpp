@@ -2,7 +2,7 @@
 #include "convert/run/journal.hpp"
 
 #include "convert/io/files.hpp"
-#include "convert/plan/compression.hpp"
+#include "convert/run/plan_options.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/sha256.hpp"
 
@@ -22,22 +22,6 @@ namespace {
 constexpr auto patience = std::chrono::milliseconds(200);  // so much work may be done twice
 
 std::string key_of(const char* name) { return std::string(unfinished_folder) + "/" + name; }
-
-// All options that a byte of the store may depend on.
-json choices(const convert_options& o) {
-  json j = {{"profile", to_string(o.effective_profile())},
-            {"compress", o.compress ? text_of(with_level(*o.compress)) : ""},
-            {"chunk", o.chunk},
-            {"shard", {{"bytes", o.shard.bytes}, {"shape", o.shard.shape}}},
-            {"checksum", o.checksum},
-            {"codec", o.codec},
-            {"include", o.include},
-            {"exclude", o.exclude},
-            {"keep_going", o.keep_going},
-            {"allow_expansion", o.allow_expansion}};
-  if (o.bits) j["bits"] = *o.bits;
-  return j;
-}
 
 // So much that another file of the same name, size and time is found, and so little that it costs nothing beside the conversion:
 // what the listing said, the beginning of each object's header (type, shape, filters, where its chunks are), and the whole of a
@@ -77,17 +61,20 @@ std::string checksum_of(const source_file& file) {
   return sum.hex();
 }
 
+std::string name_of_source(const convert_options& options) { return std::filesystem::path(options.source).filename().string(); }
+
 json plan_of(const convert_options& options, const source_file& file) {
   struct stat info {};
   ::stat(file.path().c_str(), &info);  // all 0 in S3
-  const std::filesystem::path path = options.source;
   return {{"zarrbits", version()},
-          {"source", path.filename().string()},  // the folder may have another name on another machine
+          {"source", name_of_source(options)},  // the folder may have another name on another machine
           {"size", static_cast<std::uint64_t>(info.st_size)},
           {"etag", file.etag()},
           {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
           {"checksum", checksum_of(file)},
-          {"options", choices(options)}};
+          {"options", plan_options(options)},
+          {"consolidate", options.consolidate},
+          {"external", !options.external.empty()}};
 }
 
 std::string_view as_text(const std::vector<std::byte>& bytes) {
@@ -100,6 +87,23 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 }
 
 }  // namespace
+
+bool take_plan(sink& out, convert_options& options) {
+  const auto there = out.get(key_of("plan"));
+  if (!there) return false;
+  const json plan = parse_foreign_json(as_text(*there));
+  if (!plan.is_object() || !plan.contains("options")) differs(options, "has a plan that cannot be read");
+  if (!plan.contains("zarrbits") || plan["zarrbits"] != version()) differs(options, "was begun by another version of zarrbits");
+  if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
+    differs(options, "was begun from another source");
+  // which files may be read is not for a file in the store to say
+  const bool external = plan.contains("external") && plan["external"] == true;
+  if (external != !options.external.empty())
+    differs(options, external ? "was begun with `external`, which has to be given again" : "was begun without `external`");
+  const bool consolidate = plan.contains("consolidate") && plan["consolidate"] == true;
+  options.consolidate = options.consolidate || consolidate;
+  return take_plan_options(plan["options"], options);
+}
 
 journal::journal(sink& out, const convert_options& options, const source_file& file, bool join)
     : out_(out), key_(key_of("journal")) {
@@ -114,10 +118,9 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   if (!other.is_object() || !other.contains("options")) differs(options, "has a plan that cannot be read");
   const json ours = parse_json(text);
   const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
-  if (!same("zarrbits")) differs(options, "was begun by another version of zarrbits");
   if (!same("source")) differs(options, "was begun from another source");
   if (!same("size") || !same("modified") || !same("etag")) differs(options, "was begun before its source changed");
-  if (!same("options")) differs(options, "was begun with other options");
+  if (!same("options") || !same("zarrbits")) differs(options, "was begun at this moment with other options");
   if (!same("checksum")) differs(options, "was begun from another source of this name, size and time");
 }
 

@@ -19,6 +19,10 @@
 
 namespace zarrbits::conversion {
 
+// Of a store that somebody began: options that are not set become those of its plan. True where there were some. Throws
+// convert_error where the plan has others than are set.
+bool take_plan(sink& out, convert_options& options);
+
 class journal {
  public:
   // Writes the plan, or, with `join`, compares it with the one that is there. Throws convert_error where they differ.

@@ -173,7 +173,10 @@ struct convert_options {
   unsigned threads = 0;                             // that make chunks; 0: as many as the processors that the process may use
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
   bool sync = false;                                // all is on the disk before it counts as done
-  bool resume = false;  // resume an unfinished store, or begin one; what is done stays, even if this run fails
+  // Resume an unfinished store, or begin one; what is done stays, even if this run fails. With this, with `share` and in
+  // finalize() options that are not set become those that the store was begun with; one that is set to something else is an
+  // error. Of `external` only that it was set is known.
+  bool resume = false;
   // Only this share of the work, and no metadata: finalize() writes them when all shares are done. Several processes may do so at
   // once.
   struct share_type {

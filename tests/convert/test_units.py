@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Any number of threads, shares, and runs that were cut off make the same store and report, byte for byte; what is unfinished is never
 taken for a whole array."""
+import json
 import os
 import random
 import shutil
@@ -238,6 +239,45 @@ def test_what_stands_in_the_way_is_one_sentence(folder):
         f.truncate(os.path.getsize(case.source) * 2 // 3)
     sentence(case.source, case.out)
     assert not os.path.exists(case.out)
+
+
+def test_options_come_from_the_plan(folder):
+    """Who goes on with a store gives them once; one that differs is named."""
+    everything = ["--profile", "recode", "--compress", "blosc:lz4:3:bitshuffle", "--chunk", "50,50", "--shard", "100,100", "--checksum", "crc32c", "--codec", "packbits",
+                  "--bits", "40", "--exclude", "/many", "--keep-going", "--allow-expansion", "--consolidate"]
+    for options in everything, ["--include", "/g", "--shard", "64k"], ["--compress", "zstd:7"], ["--profile", "native"]:
+        case = same_store.Case(folder, example, *options)
+        same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
+        same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "1/2")
+        same_store.run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+        case.matches()
+        case.clear()
+        same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
+        said = same_store.run(COMMAND, "convert", case.source, case.out, "--resume", "--shard", "77k", "--checksum", "crc32c", *["--include", "/small"], status=1)
+        assert "other options" in said and "--shard" in said and "--include" in said, said
+        assert ("--checksum" in said) == ("crc32c" not in options) and "--keep-going" not in said, said
+        same_store.run(COMMAND, "convert", case.source, case.out, "--resume", "--report", case.out_report)
+        case.matches()
+        shutil.rmtree(case.whole)
+        case.clear()
+        os.remove(case.source)
+
+
+def test_a_plan_that_is_not_ours_to_believe(folder):
+    case = case_of(folder)
+    run("convert", case.source, case.out, "--partition", "0/2")
+    path = os.path.join(case.out, ".zarrbits-unfinished", "plan")
+    with open(path, encoding="utf-8") as f:
+        plan = json.load(f)
+    for key, value in ("codec", 99), ("codec", -1), ("shard", {}), ("shard", {"bytes": "x", "shape": []}), ("include", [1]), ("keep_going", 1), ("compress", {"kind": 1}), ("bits", 1 << 40), ("chunk", 5):
+        changed = json.loads(json.dumps(plan))
+        changed["options"][key] = value
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(changed, f)
+        assert "cannot be read" in run("convert", case.source, case.out, "--resume", status=1), key
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({**plan, "external": True}, f)
+    assert "--external" in run("convert", case.source, case.out, "--resume", status=1)
 
 
 def test_a_store_that_is_whole_is_not_resumed(folder):

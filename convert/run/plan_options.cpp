@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/plan_options.hpp"
+
+#include "convert/plan/compression.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// What is no value of an option: the plan may be anybody's.
+struct no_value {};
+
+std::uint64_t number_in(const json& j, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  if (!j.is_number_unsigned() || j.get<std::uint64_t>() > most) throw no_value();
+  return j.get<std::uint64_t>();
+}
+
+bool truth(const json& j) {
+  if (!j.is_boolean()) throw no_value();
+  return j.get<bool>();
+}
+
+const json& member(const json& j, const char* key) {
+  if (!j.is_object() || !j.contains(key)) throw no_value();
+  return j[key];
+}
+
+template <class E>
+void take_enum(const json& j, E last, E& to) {
+  to = static_cast<E>(number_in(j, static_cast<std::uint64_t>(last)));
+}
+
+void take_list(const json& j, std::vector<std::string>& to) {
+  if (!j.is_array()) throw no_value();
+  for (const json& text : j) {
+    if (!text.is_string()) throw no_value();
+    to.push_back(text.get<std::string>());
+  }
+}
+
+void take_list(const json& j, std::vector<std::uint64_t>& to) {
+  if (!j.is_array()) throw no_value();
+  for (const json& n : j) to.push_back(number_in(n));
+}
+
+template <class E>
+std::uint64_t as_number(E value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+// An option: whether it is set, how the plan has it, and how it comes from there.
+struct option {
+  const char* name;
+  bool (*is_set)(const convert_options&);
+  json (*value)(const convert_options&);
+  void (*take)(const json&, convert_options&);
+};
+
+const option known_options[] = {
+    {"profile", [](const convert_options& o) { return o.profile || o.effective_profile() != profile::portable; },
+     [](const convert_options& o) { return json(as_number(o.effective_profile())); },
+     [](const json& j, convert_options& o) { take_enum(j, profile::recode, o.profile.emplace()); }},
+    {"compress", [](const convert_options& o) { return o.compress.has_value(); },
+     [](const convert_options& o) {
+       if (!o.compress) return json(nullptr);
+       const compression c = with_level(*o.compress);
+       return json{{"kind", as_number(c.kind)},
+                   {"level", as_number(c.level)},
+                   {"inside", as_number(c.inside)},
+                   {"shuffle", as_number(c.shuffle)}};
+     },
+     [](const json& j, convert_options& o) {
+       if (j.is_null()) return;
+       compression& c = o.compress.emplace();
+       take_enum(member(j, "kind"), compressor::blosc, c.kind);
+       c.level = static_cast<int>(number_in(member(j, "level"), 100));
+       take_enum(member(j, "inside"), blosc_compressor::zstd, c.inside);
+       take_enum(member(j, "shuffle"), blosc_shuffle::bits, c.shuffle);
+     }},
+    {"chunk", [](const convert_options& o) { return !o.chunk.empty(); }, [](const convert_options& o) { return json(o.chunk); },
+     [](const json& j, convert_options& o) { take_list(j, o.chunk); }},
+    {"shard", [](const convert_options& o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
+     [](const convert_options& o) {
+       return json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}};
+     },
+     [](const json& j, convert_options& o) {
+       o.shard.bytes = number_in(member(j, "bytes"));
+       take_list(member(j, "shape"), o.shard.shape);
+     }},
+    {"checksum", [](const convert_options& o) { return o.checksum != checksum::none; },
+     [](const convert_options& o) { return json(as_number(o.checksum)); },
+     [](const json& j, convert_options& o) { take_enum(j, checksum::crc32c, o.checksum); }},
+    {"codec", [](const convert_options& o) { return o.codec != array_codec::automatic; },
+     [](const convert_options& o) { return json(as_number(o.codec)); },
+     [](const json& j, convert_options& o) { take_enum(j, array_codec::packbits, o.codec); }},
+    {"bits", [](const convert_options& o) { return o.bits.has_value(); },
+     [](const convert_options& o) { return o.bits ? json(as_number(*o.bits)) : json(nullptr); },
+     [](const json& j, convert_options& o) {
+       if (!j.is_null()) o.bits = static_cast<unsigned>(number_in(j, 64));
+     }},
+    {"include", [](const convert_options& o) { return !o.include.empty(); },
+     [](const convert_options& o) { return json(o.include); },
+     [](const json& j, convert_options& o) { take_list(j, o.include); }},
+    {"exclude", [](const convert_options& o) { return !o.exclude.empty(); },
+     [](const convert_options& o) { return json(o.exclude); },
+     [](const json& j, convert_options& o) { take_list(j, o.exclude); }},
+    {"keep_going", [](const convert_options& o) { return o.keep_going; },
+     [](const convert_options& o) { return json(o.keep_going); },
+     [](const json& j, convert_options& o) { o.keep_going = truth(j); }},
+    {"allow_expansion", [](const convert_options& o) { return o.allow_expansion; },
+     [](const convert_options& o) { return json(o.allow_expansion); },
+     [](const json& j, convert_options& o) { o.allow_expansion = truth(j); }},
+};
+
+}  // namespace
+
+json plan_options(const convert_options& o) {
+  json all = json::object();
+  for (const option& each : known_options) all[each.name] = each.value(o);
+  return all;
+}
+
+bool take_plan_options(const json& plan, convert_options& o) {
+  const std::string store = "the unfinished store \"" + o.store + "\" ";
+  const json ours = parse_json(json_text(plan_options(o)));  // numbers as they are read
+  convert_options taken = o;
+  std::string differing;
+  bool some = false;
+  try {
+    for (const option& each : known_options) {
+      const json& there = member(plan, each.name);
+      if (there == ours[each.name]) continue;
+      if (!each.is_set(o)) each.take(there, taken);
+      else differing += (differing.empty() ? "`" : ", `") + std::string(each.name) + "`";
+      some = true;
+    }
+  } catch (const no_value&) {
+    throw convert_error(store + "has a plan that cannot be read; begin anew with `overwrite`");
+  }
+  if (!differing.empty()) {
+    throw convert_error(store + "was begun with other options than are given now: " + differing +
+                        "; leave these out, for the plan in it has them, or begin anew with `overwrite`");
+  }
+  o = std::move(taken);
+  check_options(o);
+  return some;
+}
+
+}  // namespace zarrbits::conversion
