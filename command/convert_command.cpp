@@ -134,7 +134,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   convert_options& options = arguments.options;
   std::string &report = arguments.report, &origin = arguments.share_origin;
   bool &quiet = arguments.quiet, &print_json = arguments.print_json;
-  std::string bits, threads, memory, partition, codec, profile_name, compress, chunk, shard, sum;
+  std::vector<std::string> bits;
+  std::string threads, memory, partition, codec, profile_name, compress, chunk, shard, sum;
   app.add_option(
          "source", options.source,
          "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
@@ -204,8 +205,11 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option("--checksum", sum,
                  "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")
       ->type_name("crc32c");
-  app.add_option("--bits", bits, "With packbits: bits to keep of each integer; a value that does not fit is an error")
-      ->type_name("N");
+  app.add_option("--bits", bits,
+                 "With packbits: bits to keep of each integer, or of those in the datasets that the pattern matches (the last one "
+                 "counts); a value that does not fit is an error. May be given again")
+      ->type_name("[PATTERN=]N")
+      ->allow_extra_args(false);
   if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors, warnings and what was left out");
   app.add_flag("--json", print_json,
                planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
@@ -222,11 +226,15 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.shard = parse_shard("--shard", shard);
   options.checksum = parse_checksum(sum);
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
-  if (!bits.empty()) {
-    const std::uint64_t n = parse_count("--bits", bits);
-    if (options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");
-    if (n < 1 || n > 64) throw usage_error("--bits is 1 to 64, not " + bits);
-    options.bits = static_cast<unsigned>(n);
+  if (!bits.empty() && options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");
+  for (const std::string& text : bits) {
+    const std::size_t equals = text.rfind('=');
+    const std::string number = equals == text.npos ? text : text.substr(equals + 1);
+    const std::uint64_t n = parse_count("--bits", number);
+    if (n < 1 || n > 64) throw usage_error("--bits is 1 to 64, not " + number);
+    if (equals != text.npos) options.bits_of.push_back({text.substr(0, equals), static_cast<unsigned>(n)});
+    else if (options.bits) throw usage_error("--bits is given twice for all datasets; give PATTERN=" + number + " for some");
+    else options.bits = static_cast<unsigned>(n);
   }
   try {
     check_options(options);

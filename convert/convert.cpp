@@ -28,8 +28,14 @@ using namespace conversion;
 }  // namespace
 
 void check_options(const convert_options& options) {
-  if (options.bits && (options.codec != array_codec::packbits || *options.bits < 1 || *options.bits > 64)) {
-    throw convert_error("the number of bits goes with the codec packbits, and is 1 to 64");
+  const auto check_bits = [&](unsigned bits) {
+    if (options.codec != array_codec::packbits || bits < 1 || bits > 64)
+      throw convert_error("the number of bits goes with the codec packbits, and is 1 to 64");
+  };
+  if (options.bits) check_bits(*options.bits);
+  for (const auto& [pattern, bits] : options.bits_of) {
+    check_bits(bits);
+    selection({pattern}, {});
   }
   if (options.effective_profile() != profile::recode) {
     const std::string other = to_string(options.effective_profile());

@@ -6,6 +6,7 @@
 #include "convert/store/shard.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
+#include "convert/text/selection.hpp"
 
 #include <zarrbits/packbits.hpp>
 
@@ -181,14 +182,26 @@ void array_plan::choose_compression(const convert_options& options) {
   if (!text && !fits(after, bytes)) after = {compressor::zstd, 3};
 }
 
+namespace {
+
+std::optional<unsigned> bits_for(const std::string& path, const convert_options& options) {
+  for (std::size_t i = options.bits_of.size(); i-- > 0;) {
+    if (selection({options.bits_of[i].pattern}, {}).wants(path)) return options.bits_of[i].bits;
+  }
+  return options.bits;
+}
+
+}  // namespace
+
 void array_plan::choose_packbits(const convert_options& options) {
   if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
+  const std::optional<unsigned> wanted = bits_for(data.object.path, options);
   const pipeline& p = data.filters;
   const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
   // chunks of our own filter are such chunks already
   if (only(p, packbits_filter) && view.whole) {
     const auto layout = packbits_of(p.filters[0], leaf);
-    const bool asked_otherwise = options.bits && leaf.kind != type_class::boolean && layout && *options.bits != layout->bits;
+    const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout && *wanted != layout->bits;
     if (layout && !layout->msb_first && !asked_otherwise) {
       packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                .first_bit = layout->first_bit,
@@ -202,7 +215,7 @@ void array_plan::choose_packbits(const convert_options& options) {
   const unsigned width = type.component_bits();
   unsigned bits = width;
   if (leaf.kind != type_class::boolean) {
-    if (options.bits) bits = std::min(*options.bits, width);
+    if (wanted) bits = std::min(*wanted, width);
     else if (leaf.precision) bits = leaf.precision;
     else return;  // every bit is needed: that is what `bytes` writes
   }

@@ -46,6 +46,14 @@ job::job(const convert_options& given, mode how) : options_(given) {
     });
     selection wanted(options.include, options.exclude);
     file->select(wanted);
+    for (const auto& [pattern, bits] : options.bits_of) {
+      selection one({pattern}, {});
+      const auto matches = [&one](const source_object& o) {
+        return o.kind == source_object::kind_type::dataset && one.wants(o.path);
+      };
+      if (std::none_of(file->objects().begin(), file->objects().end(), matches))
+        throw convert_error("`bits` \"" + pattern + "\" matches no dataset; \"zarrbits inspect\" lists them");
+    }
     return file;
   };
   source_ = listed(true);

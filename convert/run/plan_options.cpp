@@ -100,10 +100,19 @@ const option known_options[] = {
     {"codec", [](const convert_options& o) { return o.codec != array_codec::automatic; },
      [](const convert_options& o) { return json(as_number(o.codec)); },
      [](const json& j, convert_options& o) { take_enum(j, array_codec::packbits, o.codec); }},
-    {"bits", [](const convert_options& o) { return o.bits.has_value(); },
-     [](const convert_options& o) { return o.bits ? json(as_number(*o.bits)) : json(nullptr); },
+    {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
+     [](const convert_options& o) {
+       json all = {{"all", o.bits ? json(as_number(*o.bits)) : json(nullptr)}, {"of", json::array()}};
+       for (const auto& [pattern, bits] : o.bits_of) all["of"].push_back({{"pattern", pattern}, {"bits", bits}});
+       return all;
+     },
      [](const json& j, convert_options& o) {
-       if (!j.is_null()) o.bits = static_cast<unsigned>(number_in(j, 64));
+       if (const json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
+       if (!member(j, "of").is_array()) throw no_value();
+       for (const json& of : member(j, "of")) {
+         if (!member(of, "pattern").is_string()) throw no_value();
+         o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "bits"), 64))});
+       }
      }},
     {"include", [](const convert_options& o) { return !o.include.empty(); },
      [](const convert_options& o) { return json(o.include); },

@@ -166,6 +166,12 @@ struct convert_options {
   zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
   array_codec codec = array_codec::automatic;              // of every array
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
+  // Bits for the datasets that a pattern matches.
+  struct pattern_bits {
+    std::string pattern;  // as in `include`; one that matches nothing is an error
+    unsigned bits = 0;    // as `bits`
+  };
+  std::vector<pattern_bits> bits_of = {};  // go before `bits`; of several whose pattern matches, the last one counts
   // The profile, or what the other options imply.
   zarrbits::profile effective_profile() const {
     return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : zarrbits::profile::portable;

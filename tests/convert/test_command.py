@@ -149,6 +149,29 @@ def test_a_value_that_does_not_fit_is_named(folder):
     assert "/camera" in text and "0x1388" in text and "index [2]" in text, text
 
 
+def test_bits_of_some_datasets(folder):
+    """--bits PATTERN=N: the last that matches counts, then the one for all; other datasets are not packed."""
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        for name in "a/x", "a/y", "b=c", "rest":
+            f[name] = np.arange(100, dtype="u2")
+
+    def kept(*options):
+        convert(source, target, "--overwrite", "-q", "--codec", "packbits", *options)
+        found = {}
+        for name in "a/x", "a/y", "b=c", "rest":
+            with open(os.path.join(target, name, "zarr.json"), encoding="utf-8") as f:
+                [codec] = json.load(f)["codecs"]
+            found[name] = codec["configuration"]["last_bit"] + 1 if codec["name"] == "packbits" else None
+        return found
+    assert kept("--bits", "/a=12") == {"a/x": 12, "a/y": 12, "b=c": None, "rest": None}
+    assert kept("--bits", "10", "--bits", "y=7", "--bits", "b=c=8") == {"a/x": 10, "a/y": 7, "b=c": 8, "rest": 10}
+    assert kept("--bits", "y=7", "--bits", "/a=9", "--bits=11") == {"a/x": 9, "a/y": 9, "b=c": 11, "rest": 11}
+    assert "--bits \"zz\" matches no dataset" in sentence(convert(source, target, "--overwrite", "--codec", "packbits", "--bits", "zz=12", status=1))
+    for bad in ("--bits", "3", "--bits", "4"), ("--bits", "a="), ("--bits", "a=65"), ("--bits", "[=3"):
+        convert(source, target, "--codec", "packbits", *bad, status=2)
+
+
 def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:

@@ -244,7 +244,7 @@ def test_what_stands_in_the_way_is_one_sentence(folder):
 def test_options_come_from_the_plan(folder):
     """Who goes on with a store gives them once; one that differs is named."""
     everything = ["--profile", "recode", "--compress", "blosc:lz4:3:bitshuffle", "--chunk", "50,50", "--shard", "100,100", "--checksum", "crc32c", "--codec", "packbits",
-                  "--bits", "40", "--exclude", "/many", "--keep-going", "--allow-expansion", "--consolidate"]
+                  "--bits", "40", "--bits", "small=15", "--exclude", "/many", "--keep-going", "--allow-expansion", "--consolidate"]
     for options in everything, ["--include", "/g", "--shard", "64k"], ["--compress", "zstd:7"], ["--profile", "native"]:
         case = same_store.Case(folder, example, *options)
         same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
@@ -269,7 +269,7 @@ def test_a_plan_that_is_not_ours_to_believe(folder):
     path = os.path.join(case.out, ".zarrbits-unfinished", "plan")
     with open(path, encoding="utf-8") as f:
         plan = json.load(f)
-    for key, value in ("codec", 99), ("codec", -1), ("shard", {}), ("shard", {"bytes": "x", "shape": []}), ("include", [1]), ("keep_going", 1), ("compress", {"kind": 1}), ("bits", 1 << 40), ("chunk", 5):
+    for key, value in ("codec", 99), ("codec", -1), ("shard", {}), ("shard", {"bytes": "x", "shape": []}), ("include", [1]), ("keep_going", 1), ("compress", {"kind": 1}), ("bits", 1 << 40), ("bits", {"all": None, "of": [{"pattern": 5, "bits": 3}]}), ("chunk", 5):
         changed = json.loads(json.dumps(plan))
         changed["options"][key] = value
         with open(path, "w", encoding="utf-8") as f:
