@@ -34,6 +34,7 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 namespace zarrbits::cli {
 
@@ -205,9 +206,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option("--checksum", sum,
                  "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")
       ->type_name("crc32c");
-  app.add_option("--bits", bits,
-                 "With packbits: bits to keep of each integer, or of those in the datasets that the pattern matches (the last one "
-                 "counts); a value that does not fit is an error. May be given again")
+  app.add_option(
+         "--bits", bits,
+         "With packbits: bits to keep of each integer, or of those in the datasets that the pattern matches (the last one "
+         "counts); a value that does not fit is an error. May be given again")
       ->type_name("[PATTERN=]N")
       ->allow_extra_args(false);
   if (!planning) app.add_flag("--quiet,-q", quiet, "No progress, no table; only errors, warnings and what was left out");

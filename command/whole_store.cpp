@@ -26,7 +26,8 @@ std::optional<std::size_t> compare_whole_store(const convert_options& options,
     throw convert_error(what + "cannot be compared with the source: " + e.what());
   }
   for (const finding& f : found.findings) {
-    if (f.outcome > verdict::unreadable) throw convert_error(what + "not of this source: \"" + f.path + "\" " + f.reason + remedy);
+    if (f.outcome > verdict::unreadable)
+      throw convert_error(what + "not of this source: \"" + f.path + "\" " + f.reason + remedy);
   }
   if (!found.only_in_store.empty())
     throw convert_error(what + "not of this source: \"" + found.only_in_store.front() + "\" is in the store alone" + remedy);

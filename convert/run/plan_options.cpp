@@ -63,70 +63,72 @@ struct option {
   void (*take)(const json&, convert_options&);
 };
 
-const option known_options[] = {
-    {"profile", [](const convert_options& o) { return o.profile || o.effective_profile() != profile::portable; },
-     [](const convert_options& o) { return json(as_number(o.effective_profile())); },
-     [](const json& j, convert_options& o) { take_enum(j, profile::recode, o.profile.emplace()); }},
-    {"compress", [](const convert_options& o) { return o.compress.has_value(); },
-     [](const convert_options& o) {
-       if (!o.compress) return json(nullptr);
-       const compression c = with_level(*o.compress);
-       return json{{"kind", as_number(c.kind)},
-                   {"level", as_number(c.level)},
-                   {"inside", as_number(c.inside)},
-                   {"shuffle", as_number(c.shuffle)}};
-     },
-     [](const json& j, convert_options& o) {
-       if (j.is_null()) return;
-       compression& c = o.compress.emplace();
-       take_enum(member(j, "kind"), compressor::blosc, c.kind);
-       c.level = static_cast<int>(number_in(member(j, "level"), 100));
-       take_enum(member(j, "inside"), blosc_compressor::zstd, c.inside);
-       take_enum(member(j, "shuffle"), blosc_shuffle::bits, c.shuffle);
-     }},
-    {"chunk", [](const convert_options& o) { return !o.chunk.empty(); }, [](const convert_options& o) { return json(o.chunk); },
-     [](const json& j, convert_options& o) { take_list(j, o.chunk); }},
-    {"shard", [](const convert_options& o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
-     [](const convert_options& o) {
-       return json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}};
-     },
-     [](const json& j, convert_options& o) {
-       o.shard.bytes = number_in(member(j, "bytes"));
-       take_list(member(j, "shape"), o.shard.shape);
-     }},
-    {"checksum", [](const convert_options& o) { return o.checksum != checksum::none; },
-     [](const convert_options& o) { return json(as_number(o.checksum)); },
-     [](const json& j, convert_options& o) { take_enum(j, checksum::crc32c, o.checksum); }},
-    {"codec", [](const convert_options& o) { return o.codec != array_codec::automatic; },
-     [](const convert_options& o) { return json(as_number(o.codec)); },
-     [](const json& j, convert_options& o) { take_enum(j, array_codec::packbits, o.codec); }},
-    {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
-     [](const convert_options& o) {
-       json all = {{"all", o.bits ? json(as_number(*o.bits)) : json(nullptr)}, {"of", json::array()}};
-       for (const auto& [pattern, bits] : o.bits_of) all["of"].push_back({{"pattern", pattern}, {"bits", bits}});
-       return all;
-     },
-     [](const json& j, convert_options& o) {
-       if (const json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
-       if (!member(j, "of").is_array()) throw no_value();
-       for (const json& of : member(j, "of")) {
-         if (!member(of, "pattern").is_string()) throw no_value();
-         o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "bits"), 64))});
-       }
-     }},
-    {"include", [](const convert_options& o) { return !o.include.empty(); },
-     [](const convert_options& o) { return json(o.include); },
-     [](const json& j, convert_options& o) { take_list(j, o.include); }},
-    {"exclude", [](const convert_options& o) { return !o.exclude.empty(); },
-     [](const convert_options& o) { return json(o.exclude); },
-     [](const json& j, convert_options& o) { take_list(j, o.exclude); }},
-    {"keep_going", [](const convert_options& o) { return o.keep_going; },
-     [](const convert_options& o) { return json(o.keep_going); },
-     [](const json& j, convert_options& o) { o.keep_going = truth(j); }},
-    {"allow_expansion", [](const convert_options& o) { return o.allow_expansion; },
-     [](const convert_options& o) { return json(o.allow_expansion); },
-     [](const json& j, convert_options& o) { o.allow_expansion = truth(j); }},
-};
+const option known_options[] =
+    {
+        {"profile", [](const convert_options& o) { return o.profile || o.effective_profile() != profile::portable; },
+         [](const convert_options& o) { return json(as_number(o.effective_profile())); },
+         [](const json& j, convert_options& o) { take_enum(j, profile::recode, o.profile.emplace()); }},
+        {"compress", [](const convert_options& o) { return o.compress.has_value(); },
+         [](const convert_options& o) {
+  if (!o.compress) return json(nullptr);
+  const compression c = with_level(*o.compress);
+  return json{{"kind", as_number(c.kind)},
+              {"level", as_number(c.level)},
+              {"inside", as_number(c.inside)},
+              {"shuffle", as_number(c.shuffle)}};
+         },
+         [](const json& j, convert_options& o) {
+  if (j.is_null()) return;
+  compression& c = o.compress.emplace();
+  take_enum(member(j, "kind"), compressor::blosc, c.kind);
+  c.level = static_cast<int>(number_in(member(j, "level"), 100));
+  take_enum(member(j, "inside"), blosc_compressor::zstd, c.inside);
+  take_enum(member(j, "shuffle"), blosc_shuffle::bits, c.shuffle);
+        }},
+             {"chunk", [](const convert_options& o) { return !o.chunk.empty(); },
+              [](const convert_options& o) { return json(o.chunk); },
+              [](const json& j, convert_options& o) { take_list(j, o.chunk); }},
+             {"shard", [](const convert_options& o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
+              [](const convert_options& o) {
+  return json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}};
+              },
+              [](const json& j, convert_options& o) {
+  o.shard.bytes = number_in(member(j, "bytes"));
+  take_list(member(j, "shape"), o.shard.shape);
+             }},
+             {"checksum", [](const convert_options& o) { return o.checksum != checksum::none; },
+              [](const convert_options& o) { return json(as_number(o.checksum)); },
+              [](const json& j, convert_options& o) { take_enum(j, checksum::crc32c, o.checksum); }},
+             {"codec", [](const convert_options& o) { return o.codec != array_codec::automatic; },
+              [](const convert_options& o) { return json(as_number(o.codec)); },
+              [](const json& j, convert_options& o) { take_enum(j, array_codec::packbits, o.codec); }},
+             {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
+              [](const convert_options& o) {
+  json all = {{"all", o.bits ? json(as_number(*o.bits)) : json(nullptr)}, {"of", json::array()}};
+  for (const auto& [pattern, bits] : o.bits_of) all["of"].push_back({{"pattern", pattern}, {"bits", bits}});
+  return all;
+              },
+              [](const json& j, convert_options& o) {
+  if (const json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
+  if (!member(j, "of").is_array()) throw no_value();
+  for (const json& of : member(j, "of")) {
+    if (!member(of, "pattern").is_string()) throw no_value();
+    o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "bits"), 64))});
+  }
+             }},
+             {"include", [](const convert_options& o) { return !o.include.empty(); },
+              [](const convert_options& o) { return json(o.include); },
+              [](const json& j, convert_options& o) { take_list(j, o.include); }},
+             {"exclude", [](const convert_options& o) { return !o.exclude.empty(); },
+              [](const convert_options& o) { return json(o.exclude); },
+              [](const json& j, convert_options& o) { take_list(j, o.exclude); }},
+             {"keep_going", [](const convert_options& o) { return o.keep_going; },
+              [](const convert_options& o) { return json(o.keep_going); },
+              [](const json& j, convert_options& o) { o.keep_going = truth(j); }},
+             {"allow_expansion", [](const convert_options& o) { return o.allow_expansion; },
+              [](const convert_options& o) { return json(o.allow_expansion); },
+              [](const json& j, convert_options& o) { o.allow_expansion = truth(j); }},
+             };
 
 }  // namespace
 

@@ -286,14 +286,13 @@ def test_a_store_that_is_whole_is_not_resumed(folder):
         with h5py.File(path, "w") as f:
             f.create_dataset("g/deflate", data=np.arange(5000, dtype="i4"), chunks=(100,), compression="gzip")
             f["contiguous"] = np.zeros((50, 50))
-            f.create_dataset("g/lzf", data=np.arange(50), compression="lzf")  # libhdf5 has no such filter: not compared
     case = same_store.Case(folder, plain, *OPTIONS)
     for store in case.whole, os.path.join(folder, "whole.zip"):
         if store.endswith(".zip"):
             run("convert", case.source, store)
         before = {name: os.stat(os.path.join(at, name)).st_mtime_ns for at, _, names in os.walk(case.whole) for name in names}
         said = run("convert", case.source, store, "--resume")
-        assert "whole and of this source" in said and "1 object" in said and len(said.splitlines()) == 1, said
+        assert "whole and of this source" in said and len(said.splitlines()) == 1, said
         assert run("convert", case.source, store, "--resume", "-q") == ""
         assert before == {name: os.stat(os.path.join(at, name)).st_mtime_ns for at, _, names in os.walk(case.whole) for name in names}
         other = os.path.join(folder, "other.h5")
