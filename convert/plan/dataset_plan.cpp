@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 namespace zarrbits::conversion {
 
@@ -88,6 +89,7 @@ json dataset_plan::own_attributes() const {
 }
 
 void dataset_plan::prepare() {
+  if (std::exchange(prepared_, true)) return;
   if (const std::string why = unsupported_reason(data.type); !why.empty())
     throw skip_dataset("its datatype is not supported: " + why);
   if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);

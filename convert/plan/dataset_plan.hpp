@@ -40,7 +40,7 @@ class dataset_plan {
   dataset_plan(const dataset_plan&) = delete;
   dataset_plan& operator=(const dataset_plan&) = delete;
 
-  // Finds what it becomes. Throws skip_dataset, h5::failure.
+  // Finds what it becomes, once. Throws skip_dataset, h5::failure, and then the plan is of no use.
   void prepare();
 
   source_dataset data;
@@ -70,7 +70,7 @@ class dataset_plan {
 
   std::vector<dataset_part> parts_;
   std::uint64_t units_ = 0, per_unit_ = 0;
-  bool divisible_ = false;
+  bool divisible_ = false, prepared_ = false;
 };
 
 }  // namespace zarrbits::conversion

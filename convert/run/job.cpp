@@ -124,13 +124,12 @@ bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std:
   bool divisible = false;
   std::map<std::uint64_t, std::uint64_t> found;
   const auto why = reason_to_skip([&] {
-    dataset_plan dataset(*source_, source_->objects()[index], options_);
-    dataset.prepare();
-    divisible = dataset.divisible();
+    const auto dataset = planned(index);
+    divisible = dataset->divisible();
     if (!divisible) return;
     const std::size_t above = node.empty() ? 2 : node.size() + 3;  // "a/b/c/"
     out_->each(node.empty() ? "c" : node + "/c", [&](std::string_view key, std::uint64_t size) {
-      if (const auto unit = dataset.unit_of(key.substr(std::min(above, key.size())))) found[*unit] += size;
+      if (const auto unit = dataset->unit_of(key.substr(std::min(above, key.size())))) found[*unit] += size;
     });
   });
   H5Eclear2(H5E_DEFAULT);
@@ -174,25 +173,26 @@ void job::prepare_queue() {
 void job::look_ahead() {
   const bool measure = options_.progress && options_.measure_first;
   if (!measure && !options_.warning) return;
-  for (const source_object& o : source_->objects()) {
+  for (std::size_t i = 0; i < source_->objects().size(); ++i) {
+    const source_object& o = source_->objects()[i];
     if (o.kind != source_object::kind_type::dataset) continue;
     const h5::handle d(H5Oopen_by_addr(source_->file(), o.address));
     if (d && measure) bytes_ += H5Dget_storage_size(d);
     // the whole plan of a dataset takes its time: only for those of which there may be something to say
-    if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(o);
+    if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);
   }
   H5Eclear2(H5E_DEFAULT);
 }
 
-void job::warn_of_chunks(const source_object& o) {
+void job::warn_of_chunks(std::size_t index) {
+  const source_object& o = source_->objects()[index];
   std::uint64_t need = 0, chunk = 0;
   reason_to_skip([&] {
-    dataset_plan dataset(*source_, o, options_);
-    dataset.prepare();
-    chunk = product(std::vector<hsize_t>{dataset.data.grid.chunk_elements(), dataset.data.element_size});
-    for (const dataset_part& part : dataset.parts()) {
+    const auto dataset = planned(index);
+    chunk = product(std::vector<hsize_t>{dataset->data.grid.chunk_elements(), dataset->data.element_size});
+    for (const dataset_part& part : dataset->parts()) {
       if (part.kind != dataset_part::kind_type::array) continue;
-      const array_plan plan(dataset.data, part.view, options_, {});
+      const array_plan plan(dataset->data, part.view, options_, {});
       need = std::max(need, chunk_maker(plan).memory());
     }
   });
@@ -220,6 +220,27 @@ void job::unit_done(const unit_id& id, unit_result&& result) {
   results_.insert_or_assign(id, std::move(result));
 }
 
+std::shared_ptr<dataset_plan> job::opened(std::size_t index) {
+  if (const auto found = kept_.find(index); found != kept_.end()) return found->second;
+  auto dataset = std::make_shared<dataset_plan>(*source_, source_->objects()[index], options_);
+  // libhdf5 keeps a chunk cache for each open dataset, of 1 MiB, or as large as another shape of chunks wants it; and the files
+  // that a dataset consists of
+  const bool keep = options_.chunk.empty() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external;
+  if (keep && kept_.size() < (bound_of(options_) / 8) >> 20) kept_.emplace(index, dataset);
+  return dataset;
+}
+
+std::shared_ptr<dataset_plan> job::planned(std::size_t index) {
+  auto dataset = opened(index);
+  try {
+    dataset->prepare();
+  } catch (...) {
+    close(index);
+    throw;
+  }
+  return dataset;
+}
+
 std::vector<planned_unit> job::units() {
   std::vector<planned_unit> all;
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
@@ -227,9 +248,8 @@ std::vector<planned_unit> job::units() {
     if (o.kind != source_object::kind_type::dataset) continue;
     at_hand(o.path);
     const auto why = reason_to_skip([&] {
-      dataset_plan dataset(*source_, o, options_);
-      dataset.prepare();
-      for (std::uint64_t k = 0; k < dataset.units(); ++k) all.push_back({{i, k}, dataset.unit(k)});
+      const auto dataset = planned(i);
+      for (std::uint64_t k = 0; k < dataset->units(); ++k) all.push_back({{i, k}, dataset->unit(k)});
     });
     if (why && (all.empty() || all.back().id.dataset != i)) all.push_back({{i, 0}, {}});
     H5Eclear2(H5E_DEFAULT);
@@ -291,8 +311,7 @@ void job::run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbe
   std::shared_ptr<dataset_plan> dataset;
   const auto why = reason_to_skip([&] {
     const h5::lock one_thread;
-    dataset = std::make_shared<dataset_plan>(*source_, o, options_);
-    dataset->prepare();
+    dataset = planned(index);
     H5Eclear2(H5E_DEFAULT);
   });
   if (why) {

@@ -52,6 +52,13 @@ class job {
   // The share of each.
   static std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
 
+  // A dataset, planned. What is asked for again is the same one, if it has been kept: as many stay open as the memory has room
+  // for, until close(). Throws skip_dataset, h5::failure. By one thread.
+  std::shared_ptr<dataset_plan> planned(std::size_t index);
+  // The same before dataset_plan::prepare(), of which the attributes can be told where that throws.
+  std::shared_ptr<dataset_plan> opened(std::size_t index);
+  void close(std::size_t index) { kept_.erase(index); }
+
   // Makes what the journal lacks of all units, or of these.
   void run();
   void run(std::span<const planned_unit> units);
@@ -75,13 +82,14 @@ class job {
   void unit_done(const unit_id& id, unit_result&& result);
   void tell();
   void look_ahead();
-  void warn_of_chunks(const source_object& o);
+  void warn_of_chunks(std::size_t index);
 
   convert_options options_;  // with those of the plan
   std::unique_ptr<source_file> source_;
   std::unique_ptr<sink> out_;
   std::unique_ptr<journal> journal_;
   std::map<unit_id, unit_result> results_;
+  std::map<std::size_t, std::shared_ptr<dataset_plan>> kept_;
   std::mutex mutex_;
   std::string at_hand_;
   std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;

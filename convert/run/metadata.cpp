@@ -82,19 +82,21 @@ class metadata_writer {
     std::vector<converted_object> attributes;
     json user;
     const auto why = reason_to_skip([&] {
-      dataset_plan dataset(source_, o, options_);
+      const auto opened = all_.opened(index);
+      const dataset_plan& dataset = *opened;
       e.source_bytes = dataset.data.stored_bytes;
       if (unsupported_reason(dataset.data.type).empty()) {
         user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), memory(), attributes);
         if (json own = dataset.own_attributes(); !own.empty()) user[own_key].update(own);
       }
-      dataset.prepare();
+      opened->prepare();
       const unit_result made = all_.take(index);
       if (!made.skipped.empty()) throw skip_dataset(made.skipped);
       if (index == 0) source_.require_unchanged();
       write_dataset_metadata(dataset, out_, dimensions_, user, made, e);
     });
     if (why) skip(index, e, attributes, std::move(user), all_.worded(*why));
+    all_.close(index);
     H5Eclear2(H5E_DEFAULT);
     report_.push_back(std::move(e));
     append(report_, attributes);

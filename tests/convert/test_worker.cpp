@@ -2,6 +2,8 @@
 //
 // Units handed out one by one, from C++, and what inspect(), report_filters() and suggest_bits() say of a file.
 //
+#include "convert/run/job.hpp"
+#include "convert/run/metadata.hpp"
 #include "support.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -54,6 +56,25 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
   BOOST_TEST(r.elements == 300U);
   BOOST_TEST((!r.failed() && !r.incomplete()));
   BOOST_CHECK_THROW(begin_store(c.elsewhere(0)), zarrbits::convert_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
+  const case_of_three c;
+  using zarrbits::conversion::job;
+  for (const std::uint64_t memory : {std::uint64_t{512} << 20, std::uint64_t{16} << 20}) {  // room for all, or for two
+    zarrbits::convert_options o = c.elsewhere(0);
+    o.share.reset();
+    o.memory = memory;
+    job all(o, job::mode::all);
+    std::vector<std::shared_ptr<zarrbits::conversion::dataset_plan>> plans;
+    BOOST_TEST(all.units().size() == 3U);
+    for (const std::size_t i : {1, 2, 3}) plans.push_back(all.planned(i));
+    all.run();
+    for (const std::size_t i : {1, 2}) BOOST_TEST(all.opened(i).get() == plans[i - 1].get());
+    BOOST_TEST((all.opened(3).get() == plans[2].get()) == (memory > 16U << 20));
+    zarrbits::conversion::write_metadata(all);
+    for (const auto& plan : plans) BOOST_TEST(plan.use_count() == 1);  // it is closed by who needs it last
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_file_is_inspected) {
