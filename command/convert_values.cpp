@@ -53,6 +53,14 @@ std::optional<profile> parse_profile(const std::string& text) {
   throw usage_error("\"" + text + "\" is no profile; give portable, native or recode");
 }
 
+std::optional<convention> parse_convention(const std::string& text) {
+  static constexpr word<convention> words[] = {
+      {"none", convention::none}, {"netcdf", convention::netcdf}, {"anndata", convention::anndata}, {"nwb", convention::nwb}};
+  if (text.empty()) return {};
+  if (const auto found = find_word(words, text)) return found;
+  throw usage_error("\"" + text + "\" is no convention; give none, netcdf, anndata or nwb");
+}
+
 std::optional<compression> parse_compression(const std::string& text) {
   static constexpr word<compressor> kinds[] = {
       {"none", compressor::none}, {"gzip", compressor::gzip}, {"zstd", compressor::zstd}, {"blosc", compressor::blosc}};

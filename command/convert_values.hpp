@@ -22,6 +22,9 @@ namespace zarrbits::cli {
 // "portable", "native", "recode".
 std::optional<profile> parse_profile(const std::string& text);
 
+// "none", "netcdf", "anndata", "nwb".
+std::optional<convention> parse_convention(const std::string& text);
+
 // "none", "gzip:6", "zstd:3", "blosc:lz4:5", "blosc:zstd:5:bitshuffle"; levels and shuffle may be left out.
 std::optional<compression> parse_compression(const std::string& text);
 

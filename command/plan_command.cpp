@@ -42,6 +42,7 @@ void print(const convert_plan& p) {
                (estimate ? "<= " : "") + human_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
+  if (p.convention != convention::none) std::cout << "convention " << to_string(p.convention) << '\n';
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
   std::cout << objects << " files or objects at most, " << human_bytes(source) << " to " << (bound ? "at most " : "")

@@ -77,6 +77,9 @@ void print_summary(const convert_result& r) {
   if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";
   last += ", " + duration_text(r.seconds);
   if (r.seconds > 0) last += ", " + human_bytes(static_cast<std::uint64_t>(static_cast<double>(all.source) / r.seconds)) + "/s";
+  if (r.convention != convention::none)
+    last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +
+           last;
   const std::string text = table.text(screen) + last + '\n';
   std::fputs(text.c_str(), stderr);
 }

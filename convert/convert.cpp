@@ -70,6 +70,7 @@ convert_result result_for(const convert_options& options) {
 }
 
 void count(convert_result& result, job& all, clock::time_point started) {
+  result.convention = all.convention();
   result.store_objects = all.out().objects();
   result.store_bytes = all.out().bytes();
   result.seconds = std::chrono::duration<double>(clock::now() - started).count();

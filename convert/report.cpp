@@ -25,6 +25,11 @@ const char* to_string(profile p) noexcept {
   return names[static_cast<std::size_t>(p)];
 }
 
+const char* to_string(convention c) noexcept {
+  constexpr const char* names[] = {"none", "netcdf", "anndata", "nwb"};
+  return names[static_cast<std::size_t>(c)];
+}
+
 bool convert_result::lost() const noexcept {
   for (const converted_object& o : objects) {
     if (o.lossy || (o.outcome == outcome::skipped && o.selected)) return true;
@@ -74,7 +79,8 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
                  {"converter", std::string("zarrbits ") + version()},
                  {"source", conversion::shown(source)},
                  {"store", conversion::shown(store)},
-                 {"profile", to_string(profile)}};
+                 {"profile", to_string(profile)},
+                 {"convention", to_string(convention)}};
   if (exit_status) report["exit_status"] = *exit_status;
   report["objects"] = std::move(list);
   report["summary"] = std::move(summary);

@@ -64,6 +64,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   }
   index shape = dims_;
   shape.insert(shape.end(), extra.begin(), extra.end());
+  for (std::size_t d = 0; d < std::min(lengths_.size(), dims_.size()); ++d) shape[d] = std::max(shape[d], lengths_[d]);
   if (shape != a.shape())
     return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
 
@@ -202,6 +203,11 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     start[i] = at[i] * l.array.chunk_shape()[i];
     count[i] = std::min(l.array.chunk_shape()[i], l.array.shape()[i] - start[i]);
   }
+  bool inside = true;  // some of it is in the source
+  for (std::size_t i = 0; i < dims_.size(); ++i) {
+    inside = inside && start[i] < dims_[i];
+    count[i] = start[i] < dims_[i] ? std::min(count[i], dims_[i] - start[i]) : 0;
+  }
   zarr_values chunk_values;
   bool present = false;
   try {
@@ -209,6 +215,13 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   } catch (const store_error& e) {
     throw store_error("chunk " + join(at) + ": " + e.what());
   }
+  if (!beyond_is_fill(l, at, present ? &chunk_values : nullptr)) {
+    difference d;
+    d.source = "the fill value, beyond what was written";
+    d.store = "another value";
+    return different(v, start, d);
+  }
+  if (!inside) return true;
   const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, at);
   if (!present && !stored && fill_known) {
     // the same fill value on both sides, and nothing else; where it is undefined there is nothing to compare
@@ -237,6 +250,32 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     std::copy(size.begin(), size.end(), b.count.begin());
     return elements_of(b, c);
   });
+}
+
+// What a chunk holds within the array, and beyond the source.
+bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk) {
+  const index& shape = l.array.shape();
+  if (!chunk || std::equal(dims_.begin(), dims_.end(), shape.begin())) return true;
+  const index& extent = l.array.chunk_shape();
+  const zarr_values& fill = l.array.fill();
+  const std::size_t size = l.array.type().size;
+  const std::uint64_t all = product(extent);
+  for (std::uint64_t k = 0; k < all; ++k) {
+    std::uint64_t left = k;
+    bool within = true, beyond = false;
+    for (std::size_t i = extent.size(); i-- > 0;) {
+      const std::uint64_t place = at[i] * extent[i] + left % extent[i];
+      left /= extent[i];
+      within = within && place < shape[i];
+      beyond = beyond || (i < dims_.size() && place >= dims_[i]);
+    }
+    if (!within || !beyond) continue;
+    if (chunk->strings.empty() ? std::memcmp(chunk->data.data() + k * size, fill.data.data(), size) != 0
+                               : chunk->strings[k] != fill.strings[0])
+      return false;
+    ++elements_;
+  }
+  return true;
 }
 
 bool dataset_comparison::elements_of(const block& b, const comparison& c) {

@@ -143,6 +143,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
     if (name == "_FillValue" && is_dataset && (!own_source_form || store.contains(std::string(source_form) + "_")))
       taken.insert(source_form);
   }
+  if (rules_.nwb) taken.merge(nwb_attributes(object, n));
   for (const auto& [key, value] : store.items()) {
     if (!taken.contains(key)) tell_extra(n, "attribute", key);
   }
@@ -166,7 +167,9 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
     const attribute_values a = read_attribute(object, name);
     if (missing) return tell_missing();
     difference d;
-    const likeness like = fill ? compare_fill(a, n, has_source_form, d) : compare(a, store[key], d);
+    const bool reference = a.type.kind == source_kind::reference && a.dims.empty();
+    const json value = reference && !fill ? plain_reference(rules_, name, store[key], n.store_path) : json();
+    const likeness like = fill ? compare_fill(a, n, has_source_form, d) : compare(a, reference ? value : store[key], d);
     if (like == likeness::unknown) throw not_supported(a.type.name);
     if (like == likeness::equal) {
       const std::string fault = type_fault(a, n, has_source_form ? source_form : key);
@@ -197,7 +200,8 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   const json& value = n.attributes()[key];
   const bool empty = a.null || product(a.dims) == 0;
   // of a float, the form for xarray is base64
-  if (!empty && (tells_type(source, value) || (key == "_FillValue" && a.type.kind == source_kind::floating && a.dims.empty())))
+  if (!empty && (tells_type(source, value) || (key == "_FillValue" && a.type.kind == source_kind::floating &&
+                                               (a.dims.empty() || rules_.one_element_is_scalar))))
     return "";
   return type_difference(source, "none that is told");
 }

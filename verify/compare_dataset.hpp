@@ -18,9 +18,11 @@ namespace zarrbits::verification {
 
 class dataset_comparison {
  public:
+  // `lengths`: of its dimensions, by a convention, where they may be longer than in HDF5; then what is beyond is fill value.
   // `going` is called again and again.
-  dataset_comparison(hid_t dataset, const source_objects& objects, std::function<void()> going, finding& f)
-      : dataset_(dataset), objects_(objects), going_(std::move(going)), finding_(f) {}
+  dataset_comparison(hid_t dataset, const source_objects& objects, std::vector<std::uint64_t> lengths,
+                     std::function<void()> going, finding& f)
+      : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), going_(std::move(going)), finding_(f) {}
 
   void run(const store_folder& folder);
 
@@ -67,6 +69,7 @@ class dataset_comparison {
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
   bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);
+  bool beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk);
   bool elements_of(const block& b, const comparison& c);
   bool stored_in_source(const layout& l, const index& chunk) const;
   void conclude(verdict v, const std::string& reason, const std::string& member);
@@ -74,6 +77,7 @@ class dataset_comparison {
 
   hid_t dataset_;
   const source_objects& objects_;
+  const std::vector<std::uint64_t> lengths_;
   std::function<void()> going_;
   finding& finding_;
   std::vector<store_folder> only_in_store_;

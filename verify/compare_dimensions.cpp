@@ -76,7 +76,9 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   };
   const json& name = names[d];
   const std::string dimension = "dimension " + std::to_string(d);
-  if (name.is_string() && used_elsewhere(name.get<std::string>())) return dimension + " has the name of another one";
+  const bool may_be_twice = rules_.netcdf && !right.empty();  // as netCDF allows
+  if (name.is_string() && !may_be_twice && used_elsewhere(name.get<std::string>()))
+    return dimension + " has the name of another one";
   for (const std::vector<std::string>& same : right) {  // an array has no name twice, so that the next best may be right
     if (std::find(same.begin(), same.end(), name) != same.end()) return "";
     if (std::any_of(same.begin(), same.end(), used_elsewhere)) continue;
@@ -96,8 +98,17 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
   const std::size_t stored_rank = n.node.contains("shape") ? n.node["shape"].size() : 0;
   const json names = n.node.value("dimension_names", json());
   std::vector<alternatives> right(stored_rank);
+  const bool of_netcdf = rules_.netcdf && dataset >= 0;
   try {
-    if (dataset >= 0) right = names_of_dimensions(dataset, rank, objects_);
+    if (of_netcdf) {
+      H5O_info_t info;
+      check(H5Oget_info2(dataset, &info, H5O_INFO_BASIC), "cannot look at the dataset");
+      for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(info.addr))
+        right.push_back(d ? alternatives{{d->name}} : alternatives());
+      right.erase(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(stored_rank));
+    } else if (dataset >= 0) {
+      right = names_of_dimensions(dataset, rank, objects_);
+    }
   } catch (const std::runtime_error& e) {  // of libhdf5, or a type that no scale has
     return tell(n, dimension_names_kind, "", verdict::unreadable,
                 std::string("has dimension names that cannot be read from the source: ") + e.what());

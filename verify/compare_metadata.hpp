@@ -61,6 +61,8 @@ class metadata_comparison {
 
   // The attributes of a group, a dataset or a named type.
   void attributes(hid_t object, const node_pair& n, bool is_dataset);
+  // A dimension of netCDF that is no node: the note of it in its group.
+  void dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length);
   // The notes and dimension names of a dataset's node, and of the nodes in it.
   void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
   // Notes that the source gives, by name. Those of `known` say something that is compared elsewhere.
@@ -78,6 +80,8 @@ class metadata_comparison {
   void tell_extra(const node_pair& n, const char* kind, const std::string& name);
 
  private:
+  // The attributes that NWB's reader needs and the source does not have: their names, having compared them.
+  std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
   // What is wrong with the type that the store tells of an attribute under `key`, or "".
   std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const;

@@ -6,6 +6,7 @@
 #include "convert/text/names.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/netcdf_dimensions.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
 #include "verify/zarr/zarr_json.hpp"
@@ -61,12 +62,6 @@ json limits_note(hid_t space) {
   json list = json::array();
   for (const hsize_t m : most) list.push_back(m == H5S_UNLIMITED ? json() : json(m));
   return list;
-}
-
-bool is_dimension_alone(hid_t dataset) {
-  if (!is_dimension_scale(dataset)) return false;
-  const std::vector<std::string> text = text_attribute(dataset, "NAME");
-  return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
 }
 
 }  // namespace
@@ -163,7 +158,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     const bool null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
     if (null) expected["null_dataspace"] = true;
     else if (json limits = limits_note(space.get()); !limits.is_null()) expected["maxshape"] = std::move(limits);
-    if (is_dimension_alone(dataset)) expected["dimension_without_variable"] = true;
+    if (!rules_.netcdf && is_dimension_alone(dataset)) expected["dimension_without_variable"] = true;
     const std::vector<std::uint64_t> shape = null ? std::vector<std::uint64_t>() : extent_of(space.get());
     if (n.node.value("node_type", json()) == "array") dimension_names(null ? -1 : dataset, shape.size(), n);
     part(type.get(), n, folder, &shape, true, std::move(expected));
@@ -186,7 +181,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
   const H5T_class_t kind = H5Tget_class(leaf.get());
   const bool array = n.node.value("node_type", json()) == "array";
   std::set<std::string> known = {"attribute_types"};
-  if (n.store_path == "/") known.insert("selection");
+  if (n.store_path == "/") known.merge(std::set<std::string>{"selection", "convention"});
   // that of booleans is told where they are not all 0 and 1
   if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
   if (!is_whole) {

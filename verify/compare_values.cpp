@@ -133,7 +133,7 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       return likeness::unknown;
     case source_kind::text:
     case source_kind::variable_text: return is_text(z) ? likeness::equal : no();
-    case source_kind::reference:
+    case source_kind::reference: return z.kind == zarr_kind::text || z.kind == zarr_kind::text32 ? likeness::equal : no();
     case source_kind::region: return z.kind == zarr_kind::text ? likeness::equal : no();
     case source_kind::opaque:
     case source_kind::array:
@@ -216,19 +216,19 @@ likeness compare_compound(const source_type& s, const std::byte* p, const zarr_t
   return worst;
 }
 
-likeness compare_reference(const std::byte* p, const zarr_element& e, const source_objects& objects, difference& d) {
+likeness compare_reference(const std::byte* p, const std::string& path, const source_objects& objects, difference& d) {
   hobj_ref_t target = 0;
   std::memcpy(&target, p, sizeof target);
   if (target == 0 || target == HADDR_UNDEF) {
-    if (e.string->empty()) return likeness::equal;
+    if (path.empty()) return likeness::equal;
     d.source = "no object";
   } else {
-    const auto address = objects.address_of(*e.string);
+    const auto address = objects.address_of(path);
     if (address == target) return likeness::equal;
-    if (e.string->empty() && !objects.reachable(target)) return likeness::equal;  // it leads nowhere
+    if (path.empty() && !objects.reachable(target)) return likeness::equal;  // it leads nowhere
     d.source = "the object at address " + std::to_string(target);
   }
-  d.store = show_text(*e.string);
+  d.store = show_text(path);
   return likeness::different;
 }
 
@@ -240,7 +240,7 @@ likeness compare_element(const source_type& s, const std::byte* p, const zarr_ty
     case source_kind::floating: return compare_number(s, p, z, e, d);
     case source_kind::text:
     case source_kind::variable_text: return text(s, p, z, e, d);
-    case source_kind::reference: return compare_reference(p, e, objects, d);
+    case source_kind::reference: return compare_reference(p, std::string(trimmed(store_text(z, e), false)), objects, d);
     case source_kind::region: {
       const bool null = std::all_of(p, p + s.size, [](std::byte b) { return b == std::byte{0}; });
       if (e.string->empty()) return compare_region(p, null ? nlohmann::json("") : nlohmann::json(), objects, d);

@@ -5,11 +5,27 @@
 
 namespace zarrbits::verification {
 
-convention convention_of(const nlohmann::json& root) {
+using nlohmann::json;
+
+convention convention_of(const json& root, source_tree& tree) {
   convention c;
-  const nlohmann::json note = root.value(nlohmann::json::json_pointer("/attributes/zarrbits/convention"), nlohmann::json());
-  c.one_element_is_scalar = note == "netCDF";
+  const json note = root.value(json::json_pointer("/attributes/zarrbits/convention"), json());
+  c.one_element_is_scalar = note == "netcdf";
+  c.nwb = note == "nwb";
+  c.anndata = note == "anndata";
+  if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
   return c;
+}
+
+json plain_reference(const convention& c, const std::string& attribute, const json& value, const std::string& node) {
+  if (c.nwb && value.is_object() && value.size() == 1 && value.contains("_REFERENCE")) {
+    const json& reference = value["_REFERENCE"];
+    if (reference.is_object() && reference.size() == 2 && reference.value("source", json()) == "." && reference.contains("path"))
+      return reference["path"];
+  }
+  if (c.anndata && attribute == "categories" && value.is_string())
+    return node.substr(0, node.rfind('/') + 1) + value.get<std::string>();
+  return value;
 }
 
 }  // namespace zarrbits::verification

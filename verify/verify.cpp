@@ -52,7 +52,8 @@ class walk {
     tree_.emplace(source_->file(), top, at_);
     tree_->select(wanted_, claimed_);
     wanted_.require_all_matched();
-    metadata_.emplace(*tree_, convention_of(read_node(store_)), result_);
+    rules_ = convention_of(read_node(store_), *tree_);
+    metadata_.emplace(*tree_, rules_, result_);
     links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
       const std::string shown = conversion::shown(path);
       return !wanted_.wants(shown) ? verdict::equal : claimed_.wants(shown) ? verdict::missing : verdict::unchecked;
@@ -102,6 +103,7 @@ class walk {
   std::deque<place> pairs_;
   std::set<std::pair<haddr_t, std::string>> paired_;
   verify_result result_;
+  convention rules_;
   std::optional<metadata_comparison> metadata_;
   std::optional<link_comparison> links_;
 };
@@ -182,7 +184,14 @@ void walk::pair_group(const place& p, const source_object& group) {
   std::map<std::string, std::string> stored;  // names, by those of the nodes
   for (const source_link& l : group.links) {
     if (l.type != H5L_TYPE_HARD) continue;
-    const std::vector<store_folder> found = children.take(l.name);
+    if (rules_.netcdf && rules_.netcdf->has_no_variable(l.target)) {
+      tree_->at(l.target).in_store = true;
+      nodes.insert(l.name);
+      if (const handle scale = tree_->open(l.target); scale && node.is_object() && tree_->at(l.target).wanted)
+        metadata_->dimension(scale.get(), n, l.name, rules_.netcdf->at(l.target)->length);
+      continue;
+    }
+    const std::vector<store_folder> found = children.take(rules_.netcdf ? rules_.netcdf->name_of(group, l) : l.name);
     if (l.target == HADDR_UNDEF) {
       if (!wanted_.wants(conversion::shown(child_path(path, l.name)))) continue;
       finding broken;
@@ -201,7 +210,7 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   if (node.is_object()) {
     if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names"};
+    std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names", "dimensions"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention"});
       const handle creation(H5Fget_create_plist(source_->file()));
@@ -267,8 +276,12 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     return add(std::move(f));
   }
   if (at_) at_(path);
+  std::vector<std::uint64_t> lengths;
+  if (rules_.netcdf) {
+    for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(address)) lengths.push_back(d ? d->length : 0);
+  }
   dataset_comparison c(
-      dataset.get(), *tree_,
+      dataset.get(), *tree_, std::move(lengths),
       [&] {
     if (at_) at_(path);
       },

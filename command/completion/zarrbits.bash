@@ -8,6 +8,7 @@ _zarrbits() {
     words=$("$1" "${COMP_WORDS[1]}" --help 2> /dev/null | sed -n 's/^  \(-[a-z],\)\{0,1\}\(--[a-z-]*\).*/\2/p')
   else
     case $previous in
+      --convention) words="none netcdf anndata nwb" ;;
       --profile) words="portable native recode" ;;
       --codec) words="bytes packbits" ;;
       --shard) words="16M 64M 256M" ;;

@@ -266,7 +266,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       std::size_t at = 0;
       json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references, room);
       std::string key = e.attribute;
-      while (taken.contains(key) || key == own_key) key += "_";
+      while (taken.contains(key) || key == own_key || key == hidden_own_key) key += "_";
       if (name == "_FillValue" && array_type && number_json(*array_type, zero_element(*array_type).data()).is_null()) {
         key = "_FillValue_source";  // xarray refuses to open arrays of strings that have one
       } else if (name == "_FillValue" && array_type && !values.null()) {

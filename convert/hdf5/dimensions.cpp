@@ -2,6 +2,7 @@
 #include "convert/hdf5/dimensions.hpp"
 
 #include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/variable_memory.hpp"
 #include "convert/text/names.hpp"
 
 #include <algorithm>
@@ -11,31 +12,18 @@ namespace zarrbits::conversion {
 
 namespace {
 
-std::string leaf_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 bool used(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// DIMENSION_LIST: for each dimension a sequence of references to its scales.
-void take_scales(const source_file& source, hid_t dataset, std::size_t rank, std::vector<std::string>& names) {
-  if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return;
-  const h5::handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
-  const h5::handle type(H5Aget_type(attribute), "tell a type"), space(H5Aget_space(attribute), "tell a dataspace");
-  if (H5Tget_class(type) != H5T_VLEN || h5::extent(space) != std::vector<hsize_t>{rank}) return;
-  const h5::handle base(H5Tget_super(type), "tell a type");
-  if (H5Tequal(base, H5T_STD_REF_OBJ) <= 0) return;
-  const h5::handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "make a type");
-  std::vector<hvl_t> lists(rank);
-  h5::check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
-  for (std::size_t d = 0; d < rank; ++d) {
-    const auto* references = static_cast<const hobj_ref_t*>(lists[d].p);
-    for (std::size_t i = 0; i < lists[d].len && names[d].empty(); ++i) {
-      const std::string name = leaf_of(source.target_of(references + i, H5R_OBJECT));
+void take_scales(const source_file& source, hid_t dataset, std::vector<std::string>& names, std::size_t rank) {
+  const auto scales = dimension_scales(dataset, rank);
+  for (std::size_t d = 0; d < scales.size(); ++d) {
+    for (std::size_t i = 0; i < scales[d].size() && names[d].empty(); ++i) {
+      const std::string name = leaf_of(source.target_of(&scales[d][i], H5R_OBJECT));
       if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses a name that an array has twice
     }
   }
-  H5Dvlen_reclaim(memory, space, H5P_DEFAULT, lists.data());
 }
 
 void take_labels(hid_t dataset, std::size_t rank, std::vector<std::string>& names) {
@@ -49,6 +37,27 @@ void take_labels(hid_t dataset, std::size_t rank, std::vector<std::string>& name
 
 }  // namespace
 
+std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t rank) {
+  constexpr std::uint64_t most = 1 << 20;  // bytes of references
+  if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return {};
+  const h5::handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
+  const h5::handle type(H5Aget_type(attribute), "tell a type"), space(H5Aget_space(attribute), "tell a dataspace");
+  if (H5Tget_class(type) != H5T_VLEN || h5::extent(space) != std::vector<hsize_t>{rank}) return {};
+  const h5::handle base(H5Tget_super(type), "tell a type");
+  if (H5Tequal(base, H5T_STD_REF_OBJ) <= 0) return {};
+  count_variable_bytes(attribute, describe_type(type), rank, most);
+  const h5::handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "make a type");
+  std::vector<hvl_t> lists(rank);
+  h5::check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
+  std::vector<std::vector<hobj_ref_t>> scales;
+  for (const hvl_t& list : lists) {
+    const auto* first = static_cast<const hobj_ref_t*>(list.p);
+    scales.emplace_back(first, first + list.len);
+  }
+  H5Dvlen_reclaim(memory, space, H5P_DEFAULT, lists.data());
+  return scales;
+}
+
 bool is_dimension_scale(hid_t object) {
   if (H5Aexists(object, "CLASS") <= 0) return false;
   const std::vector<std::string> text = text_attribute(object, "CLASS");
@@ -58,8 +67,9 @@ bool is_dimension_scale(hid_t object) {
 std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
                                                 std::size_t rank) {
   std::vector<std::string> names(shape.size());
+  std::copy_n(o.arranged.dimension_names.begin(), std::min(rank, o.arranged.dimension_names.size()), names.begin());
   try {
-    take_scales(source_, dataset, rank, names);
+    take_scales(source_, dataset, names, rank);
     if (rank == 1 && names[0].empty() && is_dimension_scale(dataset)) names[0] = leaf_of(o.path);
     take_labels(dataset, rank, names);
   } catch (const h5::failure&) {  // damaged attributes are told where attributes are converted

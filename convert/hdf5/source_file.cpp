@@ -297,17 +297,21 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
   }
 }
 
-std::string source_file::target_of(const void* reference, H5R_type_t type) const {
+const source_object* source_file::target(const void* reference, H5R_type_t type) const {
   const h5::handle object(H5Rdereference2(file(), H5P_DEFAULT, type, reference));
   H5O_info_t info;
+  const bool there = object && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0;
+  H5Eclear2(H5E_DEFAULT);
+  return there ? at(info.addr) : nullptr;
+}
+
+std::string source_file::target_of(const void* reference, H5R_type_t type) const {
+  if (const source_object* o = target(reference, type)) return o->path;
   std::string path;
-  if (object && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0) {
-    if (const source_object* o = at(info.addr)) return o->path;
-    if (!selection_note_.empty()) {  // it may have been left out: libhdf5 searches the file for it
-      char name[4096];
-      const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
-      if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);
-    }
+  if (!selection_note_.empty()) {  // it may have been left out: libhdf5 searches the file for it
+    char name[4096];
+    const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
+    if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);
   }
   H5Eclear2(H5E_DEFAULT);
   return path;

@@ -40,8 +40,17 @@ struct extra_link {
   bool selected = true;
 };
 
+// How an object is to stand in the store, where a convention (convert/convention/) says so.
+struct arrangement {
+  std::vector<std::string> dimension_names;  // of a dataset's dimensions; "" or too few: as the source names them
+  std::vector<hsize_t> shape;  // of a dataset, where it is larger than in the source; what is beyond reads as fill value
+  bool characters = false;     // strings of one byte stay bytes
+  std::vector<std::size_t> text_lengths;  // of a compound that is to be one array of structs: flat_struct.hpp
+};
+
 struct source_object {
-  enum class kind_type { group, dataset, datatype } kind = kind_type::group;
+  // A dimension is a dataset that has no values of its own, and is no node of the store.
+  enum class kind_type { group, dataset, datatype, dimension } kind = kind_type::group;
   haddr_t address = HADDR_UNDEF;
   std::string path;        // as shown to people and in the report
   std::string store_path;  // "/" or "/a/b%5C"
@@ -50,6 +59,7 @@ struct source_object {
   std::vector<std::size_t> children;  // groups: objects stored below
   std::vector<extra_link> links;      // groups: the other links in it
   std::string listing_error;          // groups: why not everything in it is known
+  arrangement arranged;
 };
 
 // How a source is opened.
@@ -116,7 +126,9 @@ class source_file final : public reference_reader {
   // Paths of references' targets.
   json object(const void* reference) override;
   json region(const void* reference) override;
-  // The path of what a reference points to; empty where nothing.
+  // What a reference points to; null where nothing.
+  const source_object* target(const void* reference, H5R_type_t type) const;
+  // Its path; empty where it points to nothing.
   std::string target_of(const void* reference, H5R_type_t type) const;
 
  private:

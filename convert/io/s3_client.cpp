@@ -118,7 +118,9 @@ std::string digest_of(std::span<const std::byte> bytes, const EVP_MD* kind) {
   return hex_digits(result, size);
 }
 
-std::string sha256(std::string_view text) { return digest_of(std::as_bytes(std::span(text.data(), text.size())), EVP_sha256()); }
+std::string sha256_of(std::string_view text) {
+  return digest_of(std::as_bytes(std::span(text.data(), text.size())), EVP_sha256());
+}
 
 bool looks_like_md5(std::string_view etag) {
   return etag.size() == 32 && etag.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
@@ -286,7 +288,7 @@ void* s3_client::signed_headers(const request& r, const std::string& path, const
   const std::string question = std::string(r.method) + "\n" + path + "\n" + query + "\n" + lines + "\n" + names + "\n" + hash;
   headers["authorization"] =
       "AWS4-HMAC-SHA256 Credential=" + settings_.access_key + "/" + scope + ", SignedHeaders=" + names + ", Signature=" +
-      settings_.keys->signature(day, "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256(question));
+      settings_.keys->signature(day, "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256_of(question));
   curl_slist* list = nullptr;
   for (const auto& [name, value] : headers) {
     curl_slist* longer = curl_slist_append(list, (name + ": " + value).c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
 
+#include "convert/hdf5/flat_struct.hpp"
 #include "convert/hdf5/own_filters.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/store/shard.hpp"
@@ -60,12 +61,17 @@ void release(const value_view& view, buffer& values) {
 array_plan::array_plan(const source_dataset& d, const value_view& v, const convert_options& options, const assumptions& a)
     : data(d), view(v), leaf(*v.leaf), assumed(a) {
   opaque = leaf.kind == type_class::opaque;
-  text = leaf.kind == type_class::text || leaf.kind == type_class::object_reference || leaf.kind == type_class::region_reference;
-  big_endian = stored_big_endian(leaf);
+  characters = leaf.kind == type_class::text && !leaf.variable && leaf.size == 1 && data.object.arranged.characters;
+  text = (leaf.kind == type_class::text && !characters) || leaf.kind == type_class::object_reference ||
+         leaf.kind == type_class::region_reference;
+  flat = leaf.kind == type_class::compound && !data.object.arranged.text_lengths.empty();
+  big_endian = stored_big_endian(leaf) && !flat;
   choose_shape();
   choose_fill();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
   else if (opaque) meta.data_type = "uint8";
+  else if (flat) meta.data_type = flat_data_type(leaf, data.object.arranged.text_lengths);
+  else if (characters) meta.data_type = zarr_data_type(leaf, true);
   else if (!assumed.bools_are_0_or_1) meta.data_type = leaf.is_signed ? "int8" : "uint8";
   else meta.data_type = zarr_data_type(leaf);
   if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
@@ -83,6 +89,9 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
 
 void array_plan::choose_shape() {
   meta.shape.assign(data.grid.shape.begin(), data.grid.shape.end());
+  const auto& arranged = data.object.arranged.shape;
+  for (std::size_t d = 0; d < std::min(arranged.size(), meta.shape.size()); ++d)
+    meta.shape[d] = std::max<std::uint64_t>(meta.shape[d], arranged[d]);
   meta.chunk.assign(data.grid.chunk.begin(), data.grid.chunk.end());
   meta.shape.insert(meta.shape.end(), view.extra.begin(), view.extra.end());
   meta.chunk.insert(meta.chunk.end(), view.extra.begin(), view.extra.end());
@@ -121,6 +130,8 @@ void array_plan::choose_fill() {
     }
     if (!is_utf8(value)) assumed.text_is_utf8 = false;
     meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
+  } else if (flat) {
+    meta.fill_value = flat_fill(leaf, fill.data());
   } else {
     const auto number = std::to_integer<std::uint8_t>(fill[0]);
     if (leaf.kind == type_class::boolean && number > 1) assumed.bools_are_0_or_1 = false;
@@ -135,7 +146,7 @@ void array_plan::choose_fill() {
 
 void array_plan::choose_way(const convert_options& options) {
   const pipeline& p = data.filters;
-  const bool bytes_are_bytes = view.whole && !text && data.type.as_stored && uniform_order(leaf, big_endian);
+  const bool bytes_are_bytes = view.whole && !text && !flat && data.type.as_stored && uniform_order(leaf, big_endian);
   if (!data.keeps_chunks()) {
     if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
     return;
@@ -162,7 +173,7 @@ void array_plan::choose_way(const convert_options& options) {
 void array_plan::choose_compression(const convert_options& options) {
   const pipeline& p = data.filters;
   const std::size_t number = leaf.kind == type_class::complex ? leaf.size / 2 : leaf.size;
-  typesize = packed || text || opaque ? 1 : number;
+  typesize = packed || text || opaque || flat ? 1 : number;
   if (way == strategy::packed) return;
   if (options.effective_profile() == profile::recode && options.compress) {
     after = with_level(*options.compress);
@@ -175,7 +186,7 @@ void array_plan::choose_compression(const convert_options& options) {
     after = {compressor::gzip, p.gzip_level()};
     // Zarr's core has no shuffle but Blosc's: gzip alone would make the store far larger than the source
     const bool decoded = way == strategy::decode || way == strategy::read;
-    if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && shuffle != 0)
+    if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && !flat && shuffle != 0)
       after = {compressor::blosc, 5, blosc_compressor::zstd, static_cast<blosc_shuffle>(shuffle)};
   }
   const std::uint64_t bytes = data.grid.chunk_elements() * view.size;
@@ -226,7 +237,7 @@ void array_plan::choose_packbits(const convert_options& options) {
 void array_plan::choose_codecs() {
   if (packed) meta.codecs = json::array({parse_json(packed->json())});
   else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
-  else meta.codecs = bytes_codecs(!opaque && has_byte_order(leaf), big_endian);
+  else meta.codecs = bytes_codecs(flat || (!opaque && has_byte_order(leaf)), big_endian);
   if (way == strategy::copy_native) {
     const std::optional<json> codecs = native_codecs(native);
     for (const json& codec : *codecs) meta.codecs.push_back(codec);
@@ -234,6 +245,10 @@ void array_plan::choose_codecs() {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
   if (checksum) append_crc32c_codec(meta.codecs);
+}
+
+std::size_t array_plan::element_size() const {
+  return flat ? data_type(strict_json_text(meta.data_type)).element_size() : view.size;
 }
 
 array_metadata array_plan::stored_metadata() const {

@@ -13,6 +13,7 @@
 #include <zarrbits/codec.hpp>
 #include <zarrbits/convert.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ struct array_plan {
   array_metadata meta;  // without attributes and dimension names, and without shards
   strategy way = strategy::read;
   bool text = false, opaque = false;
+  bool characters = false;  // strings of one byte, as bytes
+  bool flat = false;        // a compound whose strings have one length each: flat_struct.hpp
   bool big_endian = false;
   bool materialize = false;  // the fill value is none that Zarr can say: chunks never written are written
   compression after;         // of what is encoded anew
@@ -79,6 +82,12 @@ struct array_plan {
   std::optional<codec> packed;
   bool packed_in_source = false;  // its parameters are those of the source's filter, and not asked for
   std::string loss;               // of the plan itself: why the fill value is not the source's
+
+  // The array is larger than the dataset.
+  bool is_extended() const { return !std::equal(data.grid.shape.begin(), data.grid.shape.end(), meta.shape.begin()); }
+
+  // Bytes of one element of the dataset in the store, before compression; of strings what they take in memory.
+  std::size_t element_size() const;
 
   // As they are written: with shards, where there are any.
   array_metadata stored_metadata() const;

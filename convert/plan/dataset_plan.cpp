@@ -108,7 +108,8 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
     parts_.push_back({kind::sequences, store_path, std::move(view), std::move(attributes)});
     return;
   }
-  if (leaf.kind != type_class::compound || !zarr_data_type(leaf).is_null()) {
+  const bool flat = steps.empty() && view.extra.empty() && !data.object.arranged.text_lengths.empty();
+  if (leaf.kind != type_class::compound || flat || !zarr_data_type(leaf).is_null()) {
     parts_.push_back({kind::array, store_path, std::move(view), std::move(attributes)});
     return;
   }

@@ -74,7 +74,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
-    const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), part.view.size});
+    const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
     p.store_bytes += w.expected == outcome::recoded ? plain : data.stored_bytes;
     if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {
@@ -106,7 +106,7 @@ std::string convert_plan::json() const {
     if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }
-  conversion::json j{{"version", 1}, {"groups", groups}, {"datasets", std::move(list)}};
+  conversion::json j{{"version", 1}, {"convention", to_string(convention)}, {"groups", groups}, {"datasets", std::move(list)}};
   add_other_files(j, other_files, refused_files);
   return json_text(j, 1) + "\n";
 }

@@ -8,6 +8,7 @@
 #include "convert/codecs/lz4.hpp"
 #include "convert/codecs/zstd.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/flat_struct.hpp"
 #include "convert/run/compress.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/json_text.hpp"
@@ -186,7 +187,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
   buffer values(elements * size);
   // what lies over the edge reads as fill value; packed, it must fit, so it is 0 there
-  if (!holds_references(plan_.leaf) && !plan_.packed) {
+  if (!holds_references(plan_.leaf) && (!plan_.packed || plan_.is_extended())) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
   data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values, strings);
@@ -243,6 +244,7 @@ made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) c
   if (plan_.leaf.kind == type_class::compound && plan_.way != strategy::copy) {
     unify_byte_order(plan_.leaf, values.data(), values.size() / plan_.leaf.size, plan_.big_endian);
   }
+  if (plan_.flat) encode_flat(chunk, values);
   check_bools(values);
   if (plan_.packed) encode_packed(values, at);
   chunk.bytes = compress(std::move(values));
@@ -271,6 +273,15 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
     strings.add(text);
   }
   chunk.bytes = strings.take();
+}
+
+void chunk_maker::encode_flat(made_chunk& chunk, buffer& values) const {
+  buffer flat;
+  const h5::lock one_thread;  // for the references
+  for (std::size_t i = 0; i + plan_.leaf.size <= values.size(); i += plan_.leaf.size) {
+    if (!append_flat(plan_.leaf, values.data() + i, data_.file, data_.object.arranged.text_lengths, flat)) chunk.dangling = true;
+  }
+  values = std::move(flat);
 }
 
 void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) const {

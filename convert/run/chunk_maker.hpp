@@ -50,6 +50,7 @@ class chunk_maker {
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   buffer to_memory(buffer stored) const;
   void encode_text(made_chunk& chunk, const buffer& values) const;
+  void encode_flat(made_chunk& chunk, buffer& values) const;
   void encode_packed(buffer& values, const std::vector<hsize_t>& at) const;
   buffer compress(buffer bytes) const;
   void check_bools(buffer& values) const;

@@ -75,6 +75,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   const source_dataset& data = next.plan->data;
   const array_plan& plan = *next.plan;
   const chunk_maker maker(plan);
+  const bool extended = plan.is_extended();
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
@@ -86,7 +87,9 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
     chunk_input chunk;
     chunk.at = at;
     chunk.progress = size;
-    const bool read = plan.way == strategy::read && missing.empty();
+    // what such a chunk has over the edge of the source is inside of the array, and has to be the fill value
+    const bool over_the_edge = extended && data.grid.partial(at);
+    const bool read = (plan.way == strategy::read || over_the_edge) && missing.empty();
     const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
     if (read) {
       chunk.form = chunk_input::form_type::retry;
@@ -119,7 +122,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
       if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
         throw missing_filter(missing);
       }
-      if (plan.way == strategy::read) {
+      if (plan.way == strategy::read || over_the_edge) {
         chunk.form = chunk_input::form_type::retry;
         chunk.bytes = {};
       }

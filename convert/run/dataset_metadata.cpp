@@ -19,7 +19,7 @@ std::string rounding(const type_tree& leaf) {
 // The group that holds a node: "/a" of "/a/b".
 std::string group_of(const std::string& store_path) { return store_path.substr(0, store_path.rfind('/')); }
 
-void write_null(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes) {
+void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
   const source_dataset& data = dataset.data;
   const type_tree& leaf = data.leaf();
   array_metadata m;
@@ -34,11 +34,11 @@ void write_null(const dataset_plan& dataset, sink& out, dimension_namer& dimensi
   if (dataset.options.checksum != checksum::none) append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
-  out.put(metadata_key(data.object.store_path), array_text(m));
+  out.array(data.object.store_path, m);
 }
 
-void write_array(const dataset_plan& dataset, const dataset_part& part, sink& out, dimension_namer& dimensions, json attributes,
-                 const array_result& result, converted_object& entry) {
+void write_array(const dataset_plan& dataset, const dataset_part& part, node_writer& out, dimension_namer& dimensions,
+                 json attributes, const array_result& result, converted_object& entry) {
   const source_dataset& data = dataset.data;
   const array_plan plan(data, part.view, dataset.options, result.assumed);
   array_metadata meta = plan.stored_metadata();
@@ -84,12 +84,12 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, sink& ou
     entry.chunks.recoded += result.counts.recoded;
     entry.chunks.lost += result.counts.lost;
   }
-  out.put(metadata_key(part.store_path), array_text(meta));
+  out.array(part.store_path, meta);
 }
 
 }  // namespace
 
-void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes,
+void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
                             const unit_result& result, converted_object& entry) {
   const source_dataset& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
@@ -124,12 +124,12 @@ void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_na
           break;
         }
         if (!m.meta) {
-          out.put(metadata_key(m.store_path), group_text(json::object()));
+          out.group(m.store_path, json::object());
           continue;
         }
         array_metadata meta = *m.meta;
         meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
-        out.put(metadata_key(m.store_path), array_text(meta));
+        out.array(m.store_path, meta);
       }
       json& ours = own[own_key];
       if (!ours.is_object()) ours = json::object();
@@ -142,7 +142,7 @@ void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_na
         entry.reason = "a reference that points nowhere";
       }
     }
-    out.put(metadata_key(part.store_path), group_text(own));
+    out.group(part.store_path, own);
   }
   if (sequences) entry.chunks = {};  // the source's chunks have no counterpart
 }

@@ -8,7 +8,7 @@
 #include "convert/hdf5/dimensions.hpp"
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/unit_result.hpp"
-#include "convert/store/sink.hpp"
+#include "convert/store/node_writer.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -17,7 +17,7 @@
 namespace zarrbits::conversion {
 
 // After all units: writes zarr.json of each node, and fills in the dataset's entry.
-void write_dataset_metadata(const dataset_plan& dataset, sink& out, dimension_namer& dimensions, json attributes,
+void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
                             const unit_result& result, converted_object& entry);
 
 }  // namespace zarrbits::conversion

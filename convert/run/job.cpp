@@ -44,6 +44,8 @@ job::job(const convert_options& given, mode how) : options_(given) {
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
       if (options.progress) options.progress({group, 0, 0, 0, 0});
     });
+    rules_ = find_convention(*file, options.convention);
+    if (rules_) rules_->arrange(*file);
     selection wanted(options.include, options.exclude);
     file->select(wanted);
     for (const auto& [pattern, bits] : options.bits_of) {
@@ -339,6 +341,7 @@ unit_result job::take(std::size_t dataset) {
 
 convert_plan job::plan() {
   convert_plan all;
+  all.convention = convention();
   for (const source_object& o : source_->objects()) {
     if (o.kind == source_object::kind_type::group) ++all.groups;
     if (o.kind != source_object::kind_type::dataset) continue;

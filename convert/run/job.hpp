@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_JOB_HPP
 #define ZARRBITS_CONVERT_RUN_JOB_HPP
 
+#include "convert/convention/convention_rules.hpp"
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/unit_result.hpp"
@@ -42,6 +43,9 @@ class job {
   source_file& source() { return *source_; }
   sink& out() { return *out_; }
   const convert_options& options() const { return options_; }
+  // The convention that the store follows; null: none.
+  const convention_rules* rules() const { return rules_; }
+  zarrbits::convention convention() const { return rules_ ? rules_->which : zarrbits::convention::none; }
 
   // All units, in order. Opens every dataset.
   std::vector<planned_unit> units();
@@ -86,6 +90,7 @@ class job {
 
   convert_options options_;  // with those of the plan
   std::unique_ptr<source_file> source_;
+  const convention_rules* rules_ = nullptr;
   std::unique_ptr<sink> out_;
   std::unique_ptr<journal> journal_;
   std::map<unit_id, unit_result> results_;

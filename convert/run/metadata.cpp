@@ -6,8 +6,7 @@
 #include "convert/hdf5/type_json.hpp"
 #include "convert/io/files.hpp"
 #include "convert/run/dataset_metadata.hpp"
-#include "convert/store/node.hpp"
-#include "convert/store/sink.hpp"
+#include "convert/store/node_writer.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
 
@@ -29,9 +28,9 @@ void append(std::vector<converted_object>& to, std::vector<converted_object>& fr
 converted_object entry_for(const source_object& o) {
   converted_object e;
   e.path = o.path;
-  e.kind = o.kind == source_object::kind_type::group     ? "group"
-           : o.kind == source_object::kind_type::dataset ? "dataset"
-                                                         : "datatype";
+  e.kind = o.kind == source_object::kind_type::group      ? "group"
+           : o.kind == source_object::kind_type::datatype ? "datatype"
+                                                          : "dataset";
   if (o.store_path != o.path) e.zarr_path = o.store_path;
   return e;
 }
@@ -50,7 +49,7 @@ class metadata_writer {
       : all_(all),
         options_(all.options()),
         source_(all.source()),
-        out_(all.out()),
+        out_(all.out(), all.rules() && all.rules()->notes_apart),
         dimensions_(source_),
         skipped_(source_.objects().size()) {}
 
@@ -60,6 +59,7 @@ class metadata_writer {
       all_.at_hand(o.path);
       if (o.kind == source_object::kind_type::dataset) dataset(i);
       else if (o.kind == source_object::kind_type::datatype) datatype(i);
+      else if (o.kind == source_object::kind_type::dimension) dimension(i);
       if (o.kind != source_object::kind_type::dataset) all_.object_done();
     }
     for (const source_object& o : source_.unselected()) report_.push_back(not_selected(entry_for(o)));
@@ -76,6 +76,12 @@ class metadata_writer {
  private:
   std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
 
+  json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
+    json user = convert_attributes(object, o.path, source_, leaf, memory(), report);
+    if (all_.rules() && all_.rules()->attributes) all_.rules()->attributes(source_, o, object, leaf, user);
+    return user;
+  }
+
   void dataset(std::size_t index) {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
@@ -86,7 +92,7 @@ class metadata_writer {
       const dataset_plan& dataset = *opened;
       e.source_bytes = dataset.data.stored_bytes;
       if (unsupported_reason(dataset.data.type).empty()) {
-        user = convert_attributes(dataset.data.dataset, e.path, source_, &dataset.data.leaf(), memory(), attributes);
+        user = attributes_of(o, dataset.data.dataset, &dataset.data.leaf(), attributes);
         if (json own = dataset.own_attributes(); !own.empty()) user[own_key].update(own);
       }
       opened->prepare();
@@ -110,7 +116,7 @@ class metadata_writer {
       throw convert_error("dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason);
     }
     skipped_[index] = true;
-    out_.remove(std::string_view(source_.objects()[index].store_path).substr(1));
+    all_.out().remove(std::string_view(source_.objects()[index].store_path).substr(1));
     e.store_bytes = 0;
     e.chunks = {};
     e.outcome = outcome::skipped;
@@ -138,10 +144,10 @@ class metadata_writer {
       const h5::handle type = source_.open(o);
       const json description = type_description(describe_type(type));
       named_types_[o.parent].add(shown(o.link_name), description);
-      json user = convert_attributes(type, o.path, source_, nullptr, memory(), attributes);
+      json user = attributes_of(o, type, nullptr, attributes);
       if (!user.empty()) {
         user[own_key]["datatype"] = description;
-        out_.put(metadata_key(o.store_path), group_text(user));
+        out_.group(o.store_path, user);
       } else {
         e.zarr_path.clear();
       }
@@ -154,6 +160,28 @@ class metadata_writer {
     append(report_, attributes);
   }
 
+  // A dimension without values is a name at the arrays that have it; its length, which none of them may have, is kept.
+  void dimension(std::size_t index) {
+    const source_object& o = source_.objects()[index];
+    converted_object e = entry_for(o);
+    e.outcome = outcome::mapped;
+    e.reason =
+        "a dimension without values: its name is at the arrays that have it, its length under zarrbits.dimensions of the group";
+    e.zarr_path.clear();
+    std::vector<converted_object> attributes;
+    json note = {{"length", o.arranged.shape.empty() ? 0 : o.arranged.shape[0]}};
+    try {
+      json user = attributes_of(o, source_.open(o), nullptr, attributes);
+      if (!user.empty()) note["attributes"] = std::move(user);
+    } catch (const h5::failure& reason) {
+      e.lossy = true;
+      e.reason = std::string("its attributes cannot be read: ") + reason.what();
+    }
+    dimensions_without_values_[o.parent].add(shown(o.link_name), std::move(note));
+    report_.push_back(std::move(e));
+    append(report_, attributes);
+  }
+
   void group(std::size_t index) {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
@@ -161,7 +189,7 @@ class metadata_writer {
     json user = json::object();
     e.outcome = outcome::mapped;
     try {
-      user = convert_attributes(source_.open(o), o.path, source_, nullptr, memory(), attributes);
+      user = attributes_of(o, source_.open(o), nullptr, attributes);
     } catch (const h5::failure& reason) {
       e.lossy = true;
       e.reason = std::string("its attributes cannot be read: ") + reason.what();
@@ -172,6 +200,7 @@ class metadata_writer {
     }
     json own = json::object();
     object_builder recorded, names;
+    if (index == 0 && all_.rules()) own["convention"] = to_string(all_.convention());
     if (index == 0 && !source_.selection_note().empty()) own["selection"] = source_.selection_note();
     for (const extra_link& link : o.links) {
       if (link.selected) {
@@ -187,17 +216,20 @@ class metadata_writer {
     }
     if (!recorded.empty()) own["links"] = recorded.take();
     if (const auto types = named_types_.find(index); types != named_types_.end()) own["named_types"] = types->second.take();
+    if (const auto dims = dimensions_without_values_.find(index); dims != dimensions_without_values_.end())
+      own["dimensions"] = dims->second.take();
     if (const auto lost = skipped_datasets_.find(index); lost != skipped_datasets_.end()) own["skipped"] = lost->second.take();
     for (const std::size_t child : o.children) {
       const source_object& c = source_.objects()[child];
-      const std::string leaf = c.store_path.substr(c.store_path.rfind('/') + 1);
-      if (leaf != c.link_name && !skipped_[child]) names.add(leaf, text_or_base64(c.link_name));
+      const std::string leaf = leaf_of(c.store_path);
+      if (leaf != c.link_name && !skipped_[child] && c.kind != source_object::kind_type::dimension)
+        names.add(leaf, text_or_base64(c.link_name));
     }
     if (!names.empty()) own["names"] = names.take();  // of children that are stored under another
     if (index == 0) user_block(o, own);
     if (!own.empty()) user[own_key].update(own);
     if (index == 0) source_.require_unchanged();  // from here on the store counts as whole
-    out_.put(metadata_key(o.store_path), group_text(user));
+    out_.group(o.store_path, user);
     report_.push_back(std::move(e));
     append(report_, attributes);
     append(report_, links);
@@ -270,11 +302,12 @@ class metadata_writer {
   job& all_;
   const convert_options& options_;
   source_file& source_;
-  sink& out_;
+  node_writer out_;
   dimension_namer dimensions_;
   std::vector<converted_object> report_;
-  std::map<std::size_t, object_builder> named_types_;       // by the group that they are in
-  std::map<std::size_t, object_builder> skipped_datasets_;  // by the group above: reason and attributes of each
+  std::map<std::size_t, object_builder> named_types_;                // by the group that they are in
+  std::map<std::size_t, object_builder> dimensions_without_values_;  // by the group that they are in
+  std::map<std::size_t, object_builder> skipped_datasets_;           // by the group above: reason and attributes of each
   std::vector<bool> skipped_;
 };
 

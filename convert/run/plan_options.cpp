@@ -102,33 +102,38 @@ const option known_options[] =
              {"codec", [](const convert_options& o) { return o.codec != array_codec::automatic; },
               [](const convert_options& o) { return json(as_number(o.codec)); },
               [](const json& j, convert_options& o) { take_enum(j, array_codec::packbits, o.codec); }},
-             {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
-              [](const convert_options& o) {
+             {"convention", [](const convert_options& o) { return o.convention.has_value(); },
+              [](const convert_options& o) { return o.convention ? json(as_number(*o.convention)) : json(nullptr); },
+              [](const json& j, convert_options& o) {
+  if (!j.is_null()) take_enum(j, convention::nwb, o.convention.emplace());
+              }},
+    {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
+     [](const convert_options& o) {
   json all = {{"all", o.bits ? json(as_number(*o.bits)) : json(nullptr)}, {"of", json::array()}};
   for (const auto& [pattern, bits] : o.bits_of) all["of"].push_back({{"pattern", pattern}, {"bits", bits}});
   return all;
-              },
-              [](const json& j, convert_options& o) {
+     },
+     [](const json& j, convert_options& o) {
   if (const json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
   if (!member(j, "of").is_array()) throw no_value();
   for (const json& of : member(j, "of")) {
     if (!member(of, "pattern").is_string()) throw no_value();
     o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "bits"), 64))});
   }
-             }},
-             {"include", [](const convert_options& o) { return !o.include.empty(); },
-              [](const convert_options& o) { return json(o.include); },
-              [](const json& j, convert_options& o) { take_list(j, o.include); }},
-             {"exclude", [](const convert_options& o) { return !o.exclude.empty(); },
-              [](const convert_options& o) { return json(o.exclude); },
-              [](const json& j, convert_options& o) { take_list(j, o.exclude); }},
-             {"keep_going", [](const convert_options& o) { return o.keep_going; },
-              [](const convert_options& o) { return json(o.keep_going); },
-              [](const json& j, convert_options& o) { o.keep_going = truth(j); }},
-             {"allow_expansion", [](const convert_options& o) { return o.allow_expansion; },
-              [](const convert_options& o) { return json(o.allow_expansion); },
-              [](const json& j, convert_options& o) { o.allow_expansion = truth(j); }},
-             };
+    }},
+    {"include", [](const convert_options& o) { return !o.include.empty(); },
+     [](const convert_options& o) { return json(o.include); },
+     [](const json& j, convert_options& o) { take_list(j, o.include); }},
+    {"exclude", [](const convert_options& o) { return !o.exclude.empty(); },
+     [](const convert_options& o) { return json(o.exclude); },
+     [](const json& j, convert_options& o) { take_list(j, o.exclude); }},
+    {"keep_going", [](const convert_options& o) { return o.keep_going; },
+     [](const convert_options& o) { return json(o.keep_going); },
+     [](const json& j, convert_options& o) { o.keep_going = truth(j); }},
+    {"allow_expansion", [](const convert_options& o) { return o.allow_expansion; },
+     [](const convert_options& o) { return json(o.allow_expansion); },
+     [](const json& j, convert_options& o) { o.allow_expansion = truth(j); }},
+    };
 
 }  // namespace
 

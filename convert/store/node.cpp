@@ -2,12 +2,26 @@
 #include "convert/store/node.hpp"
 
 #include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 
 #include <algorithm>
 
 namespace zarrbits::conversion {
 
-std::string array_text(const array_metadata& m) {
+namespace {
+
+// Takes our notes out of the attributes; null where there are none.
+json take_notes(json& attributes) {
+  const auto found = attributes.find(own_key);
+  if (found == attributes.end()) return nullptr;
+  json notes = std::move(*found);
+  attributes.erase(found);
+  return notes;
+}
+
+}  // namespace
+
+std::string array_text(const array_metadata& m, bool notes_apart) {
   json j = {{"zarr_format", 3},
             {"node_type", "array"},
             {"shape", m.shape},
@@ -17,12 +31,20 @@ std::string array_text(const array_metadata& m) {
             {"fill_value", m.fill_value},
             {"codecs", m.codecs}};
   if (!m.dimension_names.empty()) j["dimension_names"] = m.dimension_names;
-  j["attributes"] = m.attributes;
+  json attributes = m.attributes;
+  if (json notes = notes_apart ? take_notes(attributes) : json(nullptr); !notes.is_null()) {
+    j[own_key] = {{"must_understand", false}};
+    j[own_key].update(notes);
+  }
+  j["attributes"] = std::move(attributes);
   return strict_json_text(j, 2) + "\n";
 }
 
-std::string group_text(const json& attributes) {
-  const json j = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}};
+std::string group_text(const json& attributes, bool notes_apart) {
+  json j = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}};
+  if (notes_apart) {
+    if (json notes = take_notes(j["attributes"]); !notes.is_null()) j["attributes"][hidden_own_key] = std::move(notes);
+  }
   return strict_json_text(j, 2) + "\n";
 }
 

@@ -26,8 +26,11 @@ struct array_metadata {
   std::vector<std::string> dimension_names;
 };
 
-std::string array_text(const array_metadata& m);
-std::string group_text(const json& attributes);
+// zarr.json. `notes_apart`: what stands under our own key in the attributes goes where xarray does not show it: of an array a
+// field of its own, which readers need not understand; of a group (zarr-python 3.1 opens none with such a field) under
+// hidden_own_key.
+std::string array_text(const array_metadata& m, bool notes_apart = false);
+std::string group_text(const json& attributes, bool notes_apart = false);
 
 // "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are not in `at` have one chunk.
 std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing = 0);

@@ -143,4 +143,6 @@ std::string join_path(std::string_view parent, std::string_view name) {
   return out.append(name);
 }
 
+std::string leaf_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
 }  // namespace zarrbits::conversion

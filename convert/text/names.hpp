@@ -31,6 +31,8 @@ std::string utf8_text(std::string_view text);
 constexpr std::size_t longest_name = 255;  // bytes, on every common file system
 // The key below which zarrbits keeps what Zarr has no place for: links, enumerations, unlimited dimensions, types.
 constexpr const char* own_key = "zarrbits";
+// The same among attributes that xarray and netCDF-C show to nobody, which is for names that begin so.
+constexpr const char* hidden_own_key = "_nc_zarrbits";
 // What begins so in a store is the converter's own.
 constexpr std::string_view own_prefix = ".zarrbits-";
 constexpr std::string_view hashed_name = "%~";
@@ -51,6 +53,8 @@ std::string base64(std::span<const std::byte> bytes);
 std::string base64(std::string_view bytes);
 
 std::string join_path(std::string_view parent, std::string_view name);
+// "c" of "/a/b/c".
+std::string leaf_of(std::string_view path);
 
 }  // namespace zarrbits::conversion
 

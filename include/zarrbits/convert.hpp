@@ -39,6 +39,16 @@ enum class outcome {
 // Its name, as in the report.
 const char* to_string(outcome o) noexcept;
 
+// What the Zarr readers of a community expect that HDF5's own terms do not give them; docs/conventions.md.
+enum class convention {
+  none,     // objects, names and attributes as HDF5 has them
+  netcdf,   // netCDF-4, as xarray reads it
+  anndata,  // AnnData and MuData, as anndata reads them
+  nwb,      // Neurodata Without Borders, as hdmf-zarr reads it
+};
+// Its name, as in the report: "netcdf".
+const char* to_string(convention c) noexcept;
+
 // The chunks of a dataset, by what became of them.
 struct chunk_counts {
   std::uint64_t raw = 0;        // as outcome::raw
@@ -165,6 +175,7 @@ struct convert_options {
   shard_size shard = {};                  // many chunks in one object, with Zarr's codec sharding_indexed
   zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
   array_codec codec = array_codec::automatic;              // of every array
+  std::optional<zarrbits::convention> convention = {};     // not set: what the file says that it is
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   // Bits for the datasets that a pattern matches.
   struct pattern_bits {
@@ -205,14 +216,15 @@ struct convert_options {
 
 // What became of a conversion.
 struct convert_result {
-  std::string source;                                       // as in the options
-  std::string store;                                        // as in the options
-  zarrbits::profile profile = zarrbits::profile::portable;  // convert_options::effective_profile()
-  std::vector<converted_object> objects;                    // everything that the source has
-  std::uint64_t store_objects = 0;                          // files written
-  std::uint64_t store_bytes = 0;                            // and their bytes
-  double seconds = 0;                                       // elapsed
-  std::vector<std::string> other_files;                     // that were read beside the source
+  std::string source;                                            // as in the options
+  std::string store;                                             // as in the options
+  zarrbits::profile profile = zarrbits::profile::portable;       // convert_options::effective_profile()
+  zarrbits::convention convention = zarrbits::convention::none;  // that was asked for, or that the file says
+  std::vector<converted_object> objects;                         // everything that the source has
+  std::uint64_t store_objects = 0;                               // files written
+  std::uint64_t store_bytes = 0;                                 // and their bytes
+  double seconds = 0;                                            // elapsed
+  std::vector<std::string> other_files;                          // that were read beside the source
   // A file that was not read, and why.
   struct refused_file {
     std::string file;    // its name
@@ -273,11 +285,12 @@ struct planned_dataset {
 };
 // What convert() would do.
 struct convert_plan {
-  std::vector<planned_dataset> datasets;                    // all that were asked for
-  std::uint64_t groups = 0;                                 // how many are written
-  std::vector<std::string> other_files;                     // as convert_result has them
-  std::vector<convert_result::refused_file> refused_files;  // as convert_result has them
-  std::string json() const;                                 // strict JSON
+  std::vector<planned_dataset> datasets;                         // all that were asked for
+  std::uint64_t groups = 0;                                      // how many are written
+  zarrbits::convention convention = zarrbits::convention::none;  // as convert_result has it
+  std::vector<std::string> other_files;                          // as convert_result has them
+  std::vector<convert_result::refused_file> refused_files;       // as convert_result has them
+  std::string json() const;                                      // strict JSON
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.
 convert_plan plan(const convert_options& options);

@@ -68,9 +68,9 @@ BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
     job all(o, job::mode::all);
     std::vector<std::shared_ptr<zarrbits::conversion::dataset_plan>> plans;
     BOOST_TEST(all.units().size() == 3U);
-    for (const std::size_t i : {1, 2, 3}) plans.push_back(all.planned(i));
+    for (const std::size_t i : {1U, 2U, 3U}) plans.push_back(all.planned(i));
     all.run();
-    for (const std::size_t i : {1, 2}) BOOST_TEST(all.opened(i).get() == plans[i - 1].get());
+    for (const std::size_t i : {1U, 2U}) BOOST_TEST(all.opened(i).get() == plans[i - 1].get());
     BOOST_TEST((all.opened(3).get() == plans[2].get()) == (memory > 16U << 20));
     zarrbits::conversion::write_metadata(all);
     for (const auto& plan : plans) BOOST_TEST(plan.use_count() == 1);  // it is closed by who needs it last

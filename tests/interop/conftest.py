@@ -44,7 +44,7 @@ def vectors():
 
 
 class Zarrs:
-    """Asks zarrs; see zarrs/src/main.rs. The answers are bytes, or None with the reason in `refused`."""
+    """Asks zarrs; see zarrs-peer/src/main.rs. The answers are bytes, or None with the reason in `refused`."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -18,6 +18,27 @@ namespace {
 
 constexpr std::uint64_t most_metadata = 64u << 20;
 
+// The converter's notes stand where a convention's readers do not show them; here always among the attributes.
+void gather_notes(json& node) {
+  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(conversion::own_key)) return;
+  json& attributes = node["attributes"];
+  if (const auto hidden = attributes.find(conversion::hidden_own_key); hidden != attributes.end()) {
+    json notes = std::move(*hidden);
+    attributes.erase(hidden);
+    attributes[conversion::own_key] = std::move(notes);
+  } else if (const auto field = node.find(conversion::own_key); field != node.end() && field->is_object()) {
+    field->erase("must_understand");
+    attributes[conversion::own_key] = std::move(*field);
+    node.erase(field);
+  }
+  // which xarray does not open as an attribute of an array of bytes
+  const auto notes = attributes.find(conversion::own_key);
+  if (notes != attributes.end() && notes->is_object() && notes->contains("_FillValue") && !attributes.contains("_FillValue")) {
+    attributes["_FillValue_source"] = std::move((*notes)["_FillValue"]);
+    notes->erase("_FillValue");
+  }
+}
+
 json read_metadata(const store_folder& folder, bool& exists) {
   const auto object = folder.open("zarr.json");
   exists = object != nullptr;
@@ -32,6 +53,7 @@ json read_metadata(const store_folder& folder, bool& exists) {
     throw store_error(e.what());
   }
   if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is no JSON object");
+  gather_notes(j);
   return j;
 }
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// AnnData's .h5ad, as anndata.read_zarr reads it: record arrays (before 0.7 also tables) are arrays of structs. All else it
+// writes to HDF5 and to Zarr alike.
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_ANNDATA_HPP
+#define ZARRBITS_CONVERT_CONVENTION_ANNDATA_HPP
+
+#include "convert/convention/convention_rules.hpp"
+
+namespace zarrbits::conversion {
+
+bool is_anndata(const source_file& file);
+void arrange_anndata(source_file& file);
+void anndata_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
+
+inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention::anndata,
+                                                   .recognise = is_anndata,
+                                                   .arrange = arrange_anndata,
+                                                   .attributes = anndata_attributes};
+
+}  // namespace zarrbits::conversion
+
+#endif

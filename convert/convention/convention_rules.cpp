@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/convention/convention_rules.hpp"
+
+#include "convert/convention/anndata.hpp"
+#include "convert/convention/netcdf.hpp"
+#include "convert/convention/nwb.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// The first that recognises a file is taken: a community that marks its files before one that builds on what many write.
+constexpr convention_rules table[] = {anndata_rules, nwb_rules, netcdf_rules};
+
+}  // namespace
+
+const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked) {
+  const auto* const found = std::find_if(std::begin(table), std::end(table), [&](const convention_rules& r) {
+    return asked ? r.which == *asked : r.recognise(file);
+  });
+  H5Eclear2(H5E_DEFAULT);
+  return found == std::end(table) ? nullptr : found;
+}
+
+}  // namespace zarrbits::conversion

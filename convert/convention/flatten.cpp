@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/convention/flatten.hpp"
+
+#include "convert/hdf5/flat_struct.hpp"
+#include "convert/hdf5/source_dataset.hpp"
+
+#include <algorithm>
+
+namespace zarrbits::conversion {
+
+void flatten(source_file& file, source_object& object) {
+  constexpr std::uint64_t most = 64U << 20;  // bytes, of values and of strings each
+  std::vector<std::size_t> lengths;
+  const auto why_not = reason_to_skip([&] {
+    const source_dataset data(file, object);
+    if (data.null || !can_be_flat(data.type) || !data.beside->obstacle.empty()) return;
+    const std::uint64_t elements = product(data.dims);
+    if (elements > most / data.type.size) return;
+    std::vector<std::size_t> found(leaves_of_text(data.type), 1);
+    variable_memory strings(most);
+    buffer values(static_cast<std::size_t>(elements) * data.type.size);
+    if (elements > 0) {
+      data.read_block(data.type.memory, data.type.size, std::vector<hsize_t>(data.dims.size(), 0), data.dims, data.dims, values,
+                      &strings);
+    }
+    for (std::size_t i = 0; i < values.size(); i += data.type.size) {
+      if (!measure(data.type, values.data() + i, file, found)) return;
+    }
+    lengths = std::move(found);
+  });
+  H5Eclear2(H5E_DEFAULT);
+  if (!why_not) object.arranged.text_lengths = std::move(lengths);
+}
+
+}  // namespace zarrbits::conversion

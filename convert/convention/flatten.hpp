@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Compounds with strings, which communities write to Zarr as one array of structs.
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_FLATTEN_HPP
+#define ZARRBITS_CONVERT_CONVENTION_FLATTEN_HPP
+
+#include "convert/hdf5/source_file.hpp"
+
+namespace zarrbits::conversion {
+
+// Reads all values of a dataset whose type can_be_flat(), and notes how long its strings are; then it becomes one array. Where it
+// is another, cannot be read, or is larger than 64 MiB, nothing is noted, and it becomes a group of arrays.
+void flatten(source_file& file, source_object& object);
+
+}  // namespace zarrbits::conversion
+
+#endif

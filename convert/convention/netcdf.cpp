@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/convention/netcdf.hpp"
+
+#include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using kind_type = source_object::kind_type;
+
+// netCDF-C stores a variable under this name where another dimension has its own.
+constexpr std::string_view not_a_coordinate = "_nc4_non_coord_";
+constexpr std::string_view no_variable = "This is a netCDF dimension but not a netCDF variable";
+constexpr std::size_t most_looked_at = 1000;  // datasets, for marks of older versions
+
+bool is_dimension_without_variable(hid_t dataset) {
+  if (H5Aexists(dataset, "NAME") <= 0 || !is_dimension_scale(dataset)) return false;
+  const std::vector<std::string> text = text_attribute(dataset, "NAME");
+  return text.size() == 1 && text[0].starts_with(no_variable);
+}
+
+// The numbers of an attribute of netCDF's own; empty where it has none, or more than a dataset has dimensions.
+std::vector<int> numbers(hid_t dataset, const char* name) {
+  if (H5Aexists(dataset, name) <= 0) return {};
+  const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
+  const h5::handle space(H5Aget_space(attribute), "tell a dataspace"), type(H5Aget_type(attribute), "tell a type");
+  const hssize_t n = H5Sget_simple_extent_npoints(space);
+  if (n <= 0 || n > H5S_MAX_RANK || H5Tget_class(type) != H5T_INTEGER) return {};
+  std::vector<int> all(static_cast<std::size_t>(n));
+  h5::check(H5Aread(attribute, H5T_NATIVE_INT, all.data()), "read an attribute");
+  return all;
+}
+
+// A dimension, which in HDF5 is a dataset: its scale.
+struct dimension {
+  std::string name;
+  bool unlimited = false;
+  hsize_t length = 0;  // of an unlimited one: the most that a variable has
+};
+
+// A variable, and the scales of its dimensions; no_object where it has none.
+struct variable {
+  std::size_t object = 0;
+  std::vector<hsize_t> extent;
+  std::vector<std::size_t> scales;
+};
+
+class netcdf_file {
+ public:
+  explicit netcdf_file(source_file& file) : file_(file) {
+    const std::vector<source_object>& objects = file.objects();
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (objects[i].kind == kind_type::dataset) try_to([&] { find_dimension(i); });
+    }
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (objects[i].kind == kind_type::dataset) try_to([&] { find_variable(i); });
+    }
+  }
+
+  void arrange() {
+    for (const auto& [object, d] : dimensions_) {
+      if (file_.objects()[object].kind == kind_type::dimension) file_.objects()[object].arranged.shape = {d.length};
+    }
+    for (const variable& v : variables_) {
+      source_object& o = file_.objects()[v.object];
+      o.arranged.characters = true;
+      o.arranged.shape = v.extent;
+      o.arranged.dimension_names.resize(v.extent.size());
+      for (std::size_t d = 0; d < v.extent.size(); ++d) {
+        const auto found = dimensions_.find(v.scales[d]);
+        if (found == dimensions_.end()) continue;
+        o.arranged.dimension_names[d] = found->second.name;
+        o.arranged.shape[d] = std::max(v.extent[d], found->second.length);
+      }
+      rename(o);
+    }
+  }
+
+ private:
+  // What is damaged is told where the dataset is converted.
+  template <class Action>
+  static void try_to(const Action& act) {
+    try {
+      act();
+    } catch (const h5::failure&) {
+      H5Eclear2(H5E_DEFAULT);
+    }
+  }
+
+  void find_dimension(std::size_t index) {
+    source_object& o = file_.objects()[index];
+    const h5::handle dataset = file_.open(o);
+    if (!is_dimension_scale(dataset)) return;
+    const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+    const std::vector<hsize_t> extent = h5::extent(space), most = h5::maximum_extent(space);
+    if (extent.empty()) return;
+    dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
+    if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id_[id[0]] = index;
+    if (is_dimension_without_variable(dataset) && index > 0) o.kind = kind_type::dimension;
+  }
+
+  void find_variable(std::size_t index) {
+    const h5::handle dataset = file_.open(file_.objects()[index]);
+    const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+    if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
+    variable v{index, h5::extent(space), {}};
+    v.scales.assign(v.extent.size(), no_object);
+    if (!v.extent.empty()) try_to([&] { find_scales(v, dataset); });
+    for (std::size_t d = 0; d < v.scales.size(); ++d) {
+      const auto found = dimensions_.find(v.scales[d]);
+      if (found != dimensions_.end() && found->second.unlimited)
+        found->second.length = std::max(found->second.length, v.extent[d]);
+    }
+    variables_.push_back(std::move(v));
+  }
+
+  void find_scales(variable& v, hid_t dataset) const {
+    if (dimensions_.contains(v.object)) v.scales[0] = v.object;  // a coordinate variable is the scale of its first dimension
+    const auto lists = dimension_scales(dataset, v.extent.size());
+    for (std::size_t d = 0; d < lists.size(); ++d) {
+      if (lists[d].empty()) continue;
+      const source_object* scale = file_.target(&lists[d].front(), H5R_OBJECT);
+      if (scale) v.scales[d] = static_cast<std::size_t>(scale - file_.objects().data());
+    }
+    // of one of several dimensions HDF5 does not know the others
+    const std::vector<int> ids = numbers(dataset, "_Netcdf4Coordinates");
+    if (ids.size() != v.extent.size()) return;
+    for (std::size_t d = 0; d < ids.size(); ++d) {
+      if (const auto found = by_id_.find(ids[d]); found != by_id_.end() && v.scales[d] == no_object) v.scales[d] = found->second;
+    }
+  }
+
+  // A variable that could not have its name in HDF5 gets it in the store, where dimensions are no arrays.
+  void rename(source_object& o) {
+    if (!o.link_name.starts_with(not_a_coordinate) || o.parent == no_object) return;
+    const std::string name = node_name(std::string_view(o.link_name).substr(not_a_coordinate.size()));
+    const source_object& above = file_.objects()[o.parent];
+    const std::string path = join_path(above.store_path, name);
+    auto& taken = taken_[o.parent];
+    if (taken.empty()) {
+      for (const std::size_t child : above.children) {
+        const source_object& c = file_.objects()[child];
+        if (c.kind != kind_type::dimension) taken.insert(folded(c.store_path));
+      }
+    }
+    if (taken.insert(folded(path)).second) o.store_path = path;
+  }
+
+  source_file& file_;
+  std::map<std::size_t, dimension> dimensions_;  // by the object that is their scale
+  std::map<int, std::size_t> by_id_;
+  std::map<std::size_t, std::unordered_set<std::string>> taken_;  // paths in a group
+  std::vector<variable> variables_;
+};
+
+}  // namespace
+
+bool is_netcdf(const source_file& file) {
+  const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
+  if (!root) return false;
+  if (H5Aexists(root, "_NCProperties") > 0) return true;
+  // older versions, where each dimension has a variable, leave no mark but these two together
+  const h5::handle properties(H5Gget_create_plist(root));
+  unsigned order = 0;
+  const bool in_order = properties && H5Pget_link_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
+  std::size_t looked_at = 0;
+  for (const source_object& o : file.objects()) {
+    if (o.kind != kind_type::dataset) continue;
+    if (++looked_at > most_looked_at) return false;
+    const h5::handle dataset(H5Oopen_by_addr(file.file(), o.address));
+    try {
+      if (!dataset) continue;
+      if (H5Aexists(dataset, "_Netcdf4Dimid") > 0 || is_dimension_without_variable(dataset)) return true;
+      if (in_order && is_dimension_scale(dataset)) return true;
+    } catch (const h5::failure&) {
+      H5Eclear2(H5E_DEFAULT);
+    }
+  }
+  return false;
+}
+
+void arrange_netcdf(source_file& file) { netcdf_file(file).arrange(); }
+
+void netcdf_attributes(const source_file&, const source_object&, hid_t, const type_tree* leaf, json& attributes) {
+  // in netCDF a scalar is an array of one element, and the other way round
+  for (auto& [name, value] : attributes.items()) {
+    if (name != own_key && value.is_array() && value.size() == 1 && !value[0].is_structured()) value = json(value[0]);
+  }
+  const auto source = attributes.find("_FillValue_source");
+  if (source == attributes.end() || !leaf) return;
+  if (json& notes = attributes[own_key]; notes.is_object() && notes.contains("attribute_types")) {
+    json& types = notes["attribute_types"];
+    if (const auto type = types.find("_FillValue_source"); type != types.end()) {
+      types["_FillValue"] = json(*type);
+      types.erase("_FillValue_source");
+    }
+  }
+  if (attributes[own_key].empty()) attributes.erase(own_key);
+  const bool text = leaf->kind == type_class::text;
+  // xarray knows no such attribute of arrays of bytes, and opens none that has one; the fill value of the array tells it, too
+  if (text && leaf->variable && source->is_string()) attributes["_FillValue"] = *source;
+  else if (text && !leaf->variable) attributes[own_key]["_FillValue"] = *source;
+  attributes.erase("_FillValue_source");
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/convention/nwb.hpp"
+
+#include "convert/convention/flatten.hpp"
+#include "convert/convention/references.hpp"
+#include "convert/text/names.hpp"
+
+#include <string>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// hdmf-zarr's "." is the store itself.
+json in_this_store(const std::string& path) { return {{"source", "."}, {"path", path}}; }
+
+// What a soft or a further hard link of the group leads to, by its path in the store; "" where it is not there.
+std::string target_of(const source_file& file, hid_t group, const extra_link& link) {
+  if (link.kind != "soft" && link.kind != "hard") return "";
+  H5O_info_t info;
+  if (H5Oget_info_by_name2(group, link.name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) return "";
+  const source_object* target = file.at(info.addr);
+  return target ? target->store_path : "";
+}
+
+}  // namespace
+
+bool is_nwb(const source_file& file) {
+  const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
+  return root && H5Aexists(root, "nwb_version") > 0 && H5Aexists(root, "neurodata_type") > 0;
+}
+
+void arrange_nwb(source_file& file) {
+  for (source_object& o : file.objects()) {
+    if (o.kind == source_object::kind_type::dataset) flatten(file, o);
+  }
+}
+
+void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes) {
+  for (auto& [name, value] : attributes.items()) {
+    if (!value.is_string()) continue;
+    if (const source_object* target = referred_to(file, id, unshown(name)))
+      value = {{"_REFERENCE", in_this_store(target->store_path)}};
+  }
+  if (leaf && leaf->kind == type_class::object_reference) attributes["_DTYPE"] = "object_reference";
+  if (leaf && leaf->kind == type_class::compound && !object.arranged.text_lengths.empty()) {
+    json fields = json::array();
+    for (const type_tree& m : leaf->parts) {
+      if (m.kind == type_class::object_reference) fields.push_back(m.name);
+    }
+    if (!fields.empty()) attributes["_REFERENCE_FIELDS"] = std::move(fields);
+  }
+  json links = json::array();
+  for (const extra_link& link : object.links) {
+    if (!link.selected) continue;
+    if (const std::string path = target_of(file, id, link); !path.empty()) {
+      links.push_back(in_this_store(path));
+      links.back()["name"] = shown(link.name);
+    }
+  }
+  H5Eclear2(H5E_DEFAULT);
+  if (!links.empty()) attributes["_LINKS"] = std::move(links);
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Neurodata Without Borders, as NWBZarrIO of hdmf-zarr 0.14 reads it: references, links, and tables with references in them.
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_NWB_HPP
+#define ZARRBITS_CONVERT_CONVENTION_NWB_HPP
+
+#include "convert/convention/convention_rules.hpp"
+
+namespace zarrbits::conversion {
+
+bool is_nwb(const source_file& file);
+void arrange_nwb(source_file& file);
+void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
+
+inline constexpr convention_rules nwb_rules = {
+    .which = zarrbits::convention::nwb, .recognise = is_nwb, .arrange = arrange_nwb, .attributes = nwb_attributes};
+
+}  // namespace zarrbits::conversion
+
+#endif

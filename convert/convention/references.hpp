@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef ZARRBITS_CONVERT_CONVENTION_REFERENCES_HPP
+#define ZARRBITS_CONVERT_CONVENTION_REFERENCES_HPP
+
+#include "convert/hdf5/source_file.hpp"
+
+#include <string>
+
+namespace zarrbits::conversion {
+
+// What an attribute refers to that holds one object reference; null where it holds something else, or refers to nothing.
+const source_object* referred_to(const source_file& file, hid_t object, const std::string& attribute);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Metadata of nodes on their way to the store.
+//
+#ifndef ZARRBITS_CONVERT_STORE_NODE_WRITER_HPP
+#define ZARRBITS_CONVERT_STORE_NODE_WRITER_HPP
+
+#include "convert/store/node.hpp"
+#include "convert/store/sink.hpp"
+
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+class node_writer {
+ public:
+  // `notes_apart`: as array_text() has it, for all nodes alike.
+  node_writer(sink& out, bool notes_apart) : out_(out), notes_apart_(notes_apart) {}
+
+  // "/a/b" is the node's path.
+  void array(std::string_view path, const array_metadata& m) { out_.put(metadata_key(path), array_text(m, notes_apart_)); }
+  void group(std::string_view path, const json& attributes) {
+    out_.put(metadata_key(path), group_text(attributes, notes_apart_));
+  }
+
+ private:
+  sink& out_;
+  bool notes_apart_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a convention adds to a node, against the source.
+//
+#include "convert/text/names.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/value_text.hpp"
+#include "verify/zarr/zarr_json.hpp"
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+// The names of a compound's fields that are object references; "_DTYPE" where the type is one itself.
+json reference_fields(hid_t type) {
+  json fields = json::array();
+  const int count = H5Tget_class(type) == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
+  for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {
+    const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
+    const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(type, i), &H5free_memory);
+    if (name && H5Tequal(member.get(), H5T_STD_REF_OBJ) > 0) fields.push_back(name.get());
+  }
+  return fields;
+}
+
+}  // namespace
+
+std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const node_pair& n) {
+  const json& store = n.attributes();
+  const bool is_dataset = H5Iget_type(object) == H5I_DATASET;
+  const handle type(is_dataset ? H5Dget_type(object) : -1);
+  const auto same = [&](const char* name, const json& expected) {
+    if (expected.is_null() && !store.contains(name)) return;
+    const bool right = store.contains(name) && store[name] == expected;
+    tell(n, "attribute", name,
+         right                                        ? verdict::equal
+         : expected.is_null() || store.contains(name) ? verdict::differs
+                                                      : verdict::missing,
+         right ? ""
+               : std::string("has another attribute ") + show_text(name) +
+                     " in the store: " + show_json(store.value(name, json())) + " instead of " + show_json(expected));
+  };
+  const bool array = n.node.value("node_type", json()) == "array";
+  const json fields = array && type ? reference_fields(type.get()) : json::array();
+  same("_REFERENCE_FIELDS", fields.empty() ? json() : fields);
+  same("_DTYPE", array && type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0 ? json("object_reference") : json());
+  for (const json& link : store.value("_LINKS", json::array())) {
+    const std::string name = link.is_object() ? link.value("name", "") : "",
+                      path = link.is_object() ? link.value("path", "") : "";
+    H5O_info_t info;
+    const bool there = !is_dataset && !name.empty() && link.value("source", "") == "." &&
+                       H5Oget_info_by_name2(object, conversion::unshown(name).c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+    H5Eclear2(H5E_DEFAULT);
+    const bool right = there && objects_.address_of(path) == info.addr;
+    tell(n, "link", name, right ? verdict::equal : verdict::differs,
+         right ? "" : "has another link " + show_text(name) + " under _LINKS in the store: " + show_json(link));
+  }
+  return {"_REFERENCE_FIELDS", "_DTYPE", "_LINKS"};
+}
+
+void metadata_comparison::dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length) {
+  const std::string shown = conversion::shown(name), key = std::string(conversion::own_key) + ".dimensions." + shown;
+  const json all = group.notes().value("dimensions", json::object());
+  const json note = all.is_object() ? all.value(shown, json()) : json();
+  if (!note.is_object()) return tell(group, "note", key, verdict::missing, "has no note " + key + " in the store");
+  const json stored = note.value("length", json());
+  const bool right = stored == length;
+  tell(group, "note", key, right ? verdict::equal : verdict::differs,
+       right ? "" : "has another note " + key + ": source length " + std::to_string(length) + ", store " + show_json(stored));
+  json node = {{"attributes", note.value("attributes", json::object())}};
+  attributes(scale, {group.path + (group.path.ends_with("/") ? "" : "/") + shown, group.store_path, node}, false);
+}
+
+}  // namespace zarrbits::verification

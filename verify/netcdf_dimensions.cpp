@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/netcdf_dimensions.hpp"
+
+#include "convert/hdf5/h5.hpp"
+#include "convert/text/names.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/value_text.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace zarrbits::verification {
+
+namespace {
+
+constexpr std::string_view hidden_name = "_nc4_non_coord_";
+
+// The one-dimensional list of integers that an attribute of netCDF's holds; empty where it holds none.
+std::vector<std::int64_t> integers(hid_t dataset, const char* name) {
+  std::vector<std::int64_t> out;
+  if (H5Aexists(dataset, name) <= 0) return out;
+  const attribute_values a = read_attribute(dataset, name);
+  if (a.null || a.type.kind != source_kind::integer || a.dims.size() > 1) return out;
+  for (std::uint64_t i = 0; i < (a.dims.empty() ? 1 : a.dims[0]) && i < H5S_MAX_RANK; ++i)
+    out.push_back(load_source_signed(a.type, a.values->data() + i * a.type.size));
+  return out;
+}
+
+// The first scale of each dimension that has one.
+std::vector<haddr_t> listed_scales(hid_t dataset, std::size_t rank) {
+  std::vector<haddr_t> out(rank, HADDR_UNDEF);
+  if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return out;
+  const attribute_values lists = read_attribute(dataset, "DIMENSION_LIST");
+  if (lists.type.kind != source_kind::sequence || lists.type.members[0].type.kind != source_kind::reference ||
+      lists.dims != std::vector<std::uint64_t>{rank})
+    return out;
+  for (std::size_t d = 0; d < rank; ++d) {
+    hvl_t list;
+    std::memcpy(&list, lists.values->data() + d * sizeof list, sizeof list);
+    if (list.p && list.len > 0) out[d] = static_cast<const hobj_ref_t*>(list.p)[0];
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> extent(hid_t dataset) {
+  const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+  return H5Sget_simple_extent_type(space.get()) == H5S_NULL ? std::vector<std::uint64_t>() : extent_of(space.get());
+}
+
+}  // namespace
+
+bool is_dimension_alone(hid_t dataset) {
+  if (!is_dimension_scale(dataset)) return false;
+  const std::vector<std::string> text = text_attribute(dataset, "NAME");
+  return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
+}
+
+netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
+  std::map<std::int64_t, haddr_t> by_id;
+  const auto each = [&](const auto& look) {
+    for (auto& [address, o] : tree.objects()) {
+      if (o.type != H5O_TYPE_DATASET) continue;
+      try {
+        if (const handle dataset = tree.open(address); dataset) look(address, o, dataset.get());
+      } catch (const std::runtime_error&) {  // which is told where the dataset is compared
+        H5Eclear2(H5E_DEFAULT);
+      }
+    }
+  };
+  each([&](haddr_t address, const source_object& o, hid_t dataset) {
+    const std::vector<std::uint64_t> dims = extent(dataset);
+    if (dims.empty() || !is_dimension_scale(dataset)) return;
+    const std::string name = o.path.substr(o.path.rfind('/') + 1);
+    dimensions_[address] = {dims[0], !is_dimension_alone(dataset) || address == tree.root(), conversion::shown(name)};
+    if (const auto id = integers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id[id[0]] = address;
+  });
+  each([&](haddr_t address, const source_object&, hid_t dataset) {
+    const std::vector<std::uint64_t> dims = extent(dataset);
+    std::vector<haddr_t> scales = listed_scales(dataset, dims.size());
+    if (!dims.empty() && dimensions_.contains(address) && scales[0] == HADDR_UNDEF) scales[0] = address;
+    if (const auto ids = integers(dataset, "_Netcdf4Coordinates"); ids.size() == dims.size()) {
+      for (std::size_t d = 0; d < dims.size(); ++d) {
+        if (scales[d] == HADDR_UNDEF && by_id.contains(ids[d])) scales[d] = by_id[ids[d]];
+      }
+    }
+    const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const auto found = dimensions_.find(scales[d]);
+      if (found == dimensions_.end()) continue;
+      const handle scale = tree.open(found->first);
+      const handle scale_space = checked(H5Dget_space(scale.get()), "cannot read the dataspace");
+      hsize_t most[H5S_MAX_RANK];
+      const bool unlimited = H5Sget_simple_extent_dims(scale_space.get(), nullptr, most) > 0 &&
+                             most[0] == H5S_UNLIMITED;  // it grows with its variables
+      if (unlimited) found->second.length = std::max(found->second.length, dims[d]);
+    }
+    scales_[address] = std::move(scales);
+  });
+}
+
+const netcdf_dimensions::dimension* netcdf_dimensions::at(haddr_t address) const {
+  const auto found = dimensions_.find(address);
+  return found == dimensions_.end() ? nullptr : &found->second;
+}
+
+std::vector<const netcdf_dimensions::dimension*> netcdf_dimensions::of(haddr_t dataset) const {
+  std::vector<const dimension*> out;
+  if (const auto found = scales_.find(dataset); found != scales_.end()) {
+    for (const haddr_t scale : found->second) out.push_back(at(scale));
+  }
+  return out;
+}
+
+std::string netcdf_dimensions::name_of(const source_object& group, const source_link& link) const {
+  if (!link.name.starts_with(hidden_name)) return link.name;
+  const std::string name = link.name.substr(hidden_name.size());
+  const auto is_taken = [&](const source_link& l) { return l.name == name && !has_no_variable(l.target); };
+  return std::any_of(group.links.begin(), group.links.end(), is_taken) ? link.name : name;
+}
+
+}  // namespace zarrbits::verification
