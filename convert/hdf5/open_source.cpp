@@ -85,6 +85,9 @@ opened_source::opened_source(std::string path, const std::string& name, hid_t ac
   }
   file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
   if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(name) == writer_mark::swmr_writer) {
+    // A piece of metadata whose checksum is wrong may be half written, and is read again after a pause of 1 ns, 2 ns, 4 ns ...:
+    // libhdf5 would do so 100 times, which for a damaged file is for ever. After 24 times it has waited 17 ms.
+    H5Pset_metadata_read_attempts(access, 24);
     file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
     swmr_ = static_cast<bool>(file_);
   }
