@@ -202,6 +202,8 @@ void walk::pair_group(const place& p, const source_object& group) {
       add(std::move(broken));
       continue;
     }
+    // a named type without attributes is no node, and its group has its name all the same
+    if (found.empty() && tree_->at(l.target).type == H5O_TYPE_NAMED_DATATYPE) stored[conversion::node_name(l.name)] = l.name;
     for (const store_folder& child : found) {
       nodes.insert(l.name);
       stored[child.last()] = l.name;

@@ -425,6 +425,7 @@ def test_a_lock_of_a_killed_run_holds_nobody_up(folder):
         parent = subprocess.Popen([COMMAND, "convert", source, target, "-q"], start_new_session=True)
         while not os.path.exists(os.path.join(target, ".zarrbits-unfinished", "plan") if name == "out.zarr" else target + ".zarrbits-unfinished"):
             assert parent.poll() is None
+        os.killpg(parent.pid, signal.SIGSTOP)  # or it is done before the other begins
         running = run("convert", source, target, "-q", how)
         assert running.returncode == 1 and "another conversion" in running.stderr, running.stderr
         os.killpg(parent.pid, signal.SIGKILL)
