@@ -88,6 +88,13 @@ bool is_complex(const source_type& s) {
          s.members[1].type.kind == source_kind::floating && s.members[0].type.size == s.members[1].type.size;
 }
 
+// h5py's way to store numpy's times.
+bool is_numpy_time(const source_type& s, const zarr_type& z) {
+  const char kind = z.name == "numpy.datetime64" ? 'M' : z.name == "numpy.timedelta64" ? 'm' : '\0';
+  return kind != '\0' && s.kind == source_kind::opaque && s.size == z.size &&
+         s.tag == std::string("NUMPY:<") + kind + "8[" + z.unit + "]";
+}
+
 // Elements of an array type, or of an opaque one, as the bytes of a raw field.
 likeness raw(const source_type& s, const std::byte* p, const zarr_element& e, difference& d) {
   if (std::memcmp(p, e.bytes, s.size) == 0) return likeness::equal;
@@ -139,6 +146,7 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
     case source_kind::array:
       if (z.kind == zarr_kind::raw && z.size == s.size) return likeness::equal;
       if (s.kind == source_kind::opaque && z.kind == zarr_kind::binary) return likeness::equal;
+      if (is_numpy_time(s, z)) return likeness::equal;
       return no();
     case source_kind::compound: {
       if (z.kind == zarr_kind::complex) {

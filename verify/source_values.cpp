@@ -221,6 +221,7 @@ source_type describe(hid_t type, unsigned depth) {
       t.kind = source_kind::opaque;
       t.size = H5Tget_size(type);
       t.name = "opaque of " + std::to_string(t.size) + " bytes";
+      if (const std::unique_ptr<char, decltype(&H5free_memory)> tag(H5Tget_tag(type), &H5free_memory); tag) t.tag = tag.get();
       return t;
     case H5T_COMPOUND: return describe_compound(type, depth);
     case H5T_ARRAY: return describe_array(type, depth);

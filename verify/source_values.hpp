@@ -82,6 +82,7 @@ struct source_type {
   bool swapped = false;   // numbers: the file has the other byte order
   bool reversed = false;  // and so has memory, for libhdf5 is not asked to convert what it would change
   bool is_wide = false;   // opaque: an integer of more than 64 bits
+  std::string tag;        // opaque
   H5T_str_t padding = H5T_STR_NULLTERM;
   std::vector<source_member> members;  // compound; array and sequence: one, the base
   std::vector<std::uint64_t> dims;     // array

@@ -24,6 +24,17 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
   return 0;
 }
 
+// The order in which the attributes were made, where the file has it.
+H5_index_t order_of(hid_t object) {
+  const H5I_type_t kind = H5Iget_type(object);
+  const h5::handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
+                              : kind == H5I_DATASET ? H5Dget_create_plist(object)
+                                                    : H5I_INVALID_HID);
+  unsigned order = 0;
+  const bool tracked = properties && H5Pget_attr_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
+  return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
 bool hidden(const std::string& name, bool scale) {
   constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
                                                    "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
@@ -232,7 +243,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
   object_builder types;
   std::vector<std::string> names;
   hsize_t position = 0;
-  if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &position, collect_name, &names) < 0) {
+  if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
     converted_object e;
     e.path = path;
     e.kind = "attribute";

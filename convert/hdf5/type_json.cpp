@@ -3,7 +3,13 @@
 
 #include "convert/text/names.hpp"
 
+#include <zarrbits/data_type.hpp>
+#include <zarrbits/error.hpp>
+
+#include <charconv>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -36,6 +42,27 @@ json zarr_data_type(const type_tree& t, bool inside) {
     }
     default: return nullptr;
   }
+}
+
+json numpy_time(const type_tree& t) {
+  std::string_view rest = t.stored;
+  constexpr std::string_view prefix = "NUMPY:<";
+  if (t.kind != type_class::opaque || t.size != 8 || !rest.starts_with(prefix)) return nullptr;
+  rest.remove_prefix(prefix.size());
+  const bool point = rest.starts_with("M8["), span = rest.starts_with("m8[");
+  if ((!point && !span) || !rest.ends_with("]")) return nullptr;
+  rest = rest.substr(3, rest.size() - 4);
+  unsigned scale = 1;
+  if (const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), scale); error == std::errc())
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  json type = {{"name", point ? "numpy.datetime64" : "numpy.timedelta64"},
+               {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
+  try {
+    (void)data_type(json_text(type));
+  } catch (const error&) {  // no unit of numpy's
+    return nullptr;
+  }
+  return type;
 }
 
 json enumeration_members(const type_tree& t) {

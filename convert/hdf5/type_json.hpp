@@ -17,6 +17,9 @@ json zarr_data_type(const type_tree& t, bool inside_struct = false);
 json type_description(const type_tree& t);
 
 // Names and values of an enumeration.
+// The Zarr data type of an opaque one by whose tag h5py stores numpy's times ("NUMPY:<M8[us]"); null of others.
+json numpy_time(const type_tree& t);
+
 json enumeration_members(const type_tree& t);
 
 }  // namespace zarrbits::conversion

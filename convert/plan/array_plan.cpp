@@ -60,7 +60,8 @@ void release(const value_view& view, buffer& values) {
 
 array_plan::array_plan(const source_dataset& d, const value_view& v, const convert_options& options, const assumptions& a)
     : data(d), view(v), leaf(*v.leaf), assumed(a) {
-  opaque = leaf.kind == type_class::opaque;
+  time = numpy_time(leaf);
+  opaque = leaf.kind == type_class::opaque && time.is_null();
   characters = leaf.kind == type_class::text && !leaf.variable && leaf.size == 1 && data.object.arranged.characters;
   text = (leaf.kind == type_class::text && !characters) || leaf.kind == type_class::object_reference ||
          leaf.kind == type_class::region_reference;
@@ -69,6 +70,7 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   choose_shape();
   choose_fill();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
+  else if (!time.is_null()) meta.data_type = time;
   else if (opaque) meta.data_type = "uint8";
   else if (flat) meta.data_type = flat_data_type(leaf, data.object.arranged.text_lengths);
   else if (characters) meta.data_type = zarr_data_type(leaf, true);
@@ -130,6 +132,11 @@ void array_plan::choose_fill() {
     }
     if (!is_utf8(value)) assumed.text_is_utf8 = false;
     meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
+  } else if (!time.is_null()) {
+    std::int64_t ticks = 0;
+    for (std::size_t i = 8; i-- > 0;)
+      ticks = static_cast<std::int64_t>(static_cast<std::uint64_t>(ticks) << 8 | std::to_integer<std::uint64_t>(fill[i]));
+    meta.fill_value = ticks;
   } else if (flat) {
     meta.fill_value = flat_fill(leaf, fill.data());
   } else {
@@ -237,7 +244,7 @@ void array_plan::choose_packbits(const convert_options& options) {
 void array_plan::choose_codecs() {
   if (packed) meta.codecs = json::array({parse_json(packed->json())});
   else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
-  else meta.codecs = bytes_codecs(flat || (!opaque && has_byte_order(leaf)), big_endian);
+  else meta.codecs = bytes_codecs(flat || !time.is_null() || (!opaque && has_byte_order(leaf)), big_endian);
   if (way == strategy::copy_native) {
     const std::optional<json> codecs = native_codecs(native);
     for (const json& codec : *codecs) meta.codecs.push_back(codec);

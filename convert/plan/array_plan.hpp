@@ -70,6 +70,7 @@ struct array_plan {
   strategy way = strategy::read;
   bool text = false, opaque = false;
   bool characters = false;  // strings of one byte, as bytes
+  json time;                // the data type of numpy's times, which HDF5 has as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length each: flat_struct.hpp
   bool big_endian = false;
   bool materialize = false;  // the fill value is none that Zarr can say: chunks never written are written

@@ -63,6 +63,7 @@ job::job(const convert_options& given, mode how) : options_(given) {
     options.warning("\"" + name.file +
                     "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   }
+  if (options.warning && !options.share) warn_of_external_links();
   if (how == mode::look) return;
   using existing = sink_options::existing;
   const bool join = how != mode::all;
@@ -184,6 +185,22 @@ void job::look_ahead() {
     if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);
   }
   H5Eclear2(H5E_DEFAULT);
+}
+
+// A file of nothing but such links would be a store of nothing, and no word.
+void job::warn_of_external_links() {
+  std::uint64_t links = 0;
+  std::string first;
+  for (const source_object& o : source_->objects()) {
+    for (const extra_link& link : o.links) {
+      if (link.kind != "external" || !link.selected) continue;
+      if (links++ == 0) first = link.file;
+    }
+  }
+  if (links == 0) return;
+  options_.warning("\"" + options_.source + "\" has " + counted(links, "link") + " into other files (\"" + first +
+                   (links > 1 ? "\" and others" : "\"") +
+                   "), which the store keeps as notes: what they lead to is not in it; convert those files, too");
 }
 
 void job::warn_of_chunks(std::size_t index) {
@@ -344,6 +361,14 @@ convert_plan job::plan() {
   all.convention = convention();
   for (const source_object& o : source_->objects()) {
     if (o.kind == source_object::kind_type::group) ++all.groups;
+    for (const extra_link& link : o.links) {
+      if (link.kind != "broken" || !link.selected) continue;
+      planned_dataset lost;
+      lost.path = join_path(o.path, shown(link.name));
+      lost.outcome = outcome::skipped;
+      lost.how = link.detail;
+      all.datasets.push_back(std::move(lost));
+    }
     if (o.kind != source_object::kind_type::dataset) continue;
     at_hand(o.path);
     planned_dataset p;

@@ -158,6 +158,20 @@ def test_scales_and_labels_name_dimensions(folder):
     assert store.attributes("table")["CLASS"] == "TABLE"      # not a scale's: the user's own
 
 
+def test_attributes_keep_the_order_in_which_they_were_made(folder):
+    with h5py.File(f"{folder}/in.h5", "w") as f:
+        for name, track in (("tracked", True), ("not", False)):
+            g = f.create_group(name, track_order=track)
+            d = f.create_dataset(f"{name}_array", data=1, track_order=track)
+            for key in ("z", "a", "m"):
+                g.attrs[key] = d.attrs[key] = 1
+    convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--quiet")
+    store = Store(f"{folder}/out.zarr")
+    for node in ("tracked", "tracked_array"):
+        assert list(store.attributes(node)) == ["z", "a", "m"]
+    assert list(store.attributes("not")) == ["a", "m", "z"]
+
+
 def test_an_attribute_called_as_our_own_key_survives(folder):
     def fill(f):
         f.attrs["zarrbits"] = "mine"

@@ -125,6 +125,51 @@ def test_arrays_opaque_and_bitfields(folder):
     assert len(set(store.meta("a")["dimension_names"])) == 3
 
 
+def test_times_of_numpy(folder):
+    """h5py stores them as opaque bytes with a tag."""
+    points = np.array(["2020-01-01", "NaT", "2021-05-05T12:00"], "M8[us]")
+    spans = np.array([1, -2], "m8[10ms]")
+    with h5py.File(f"{folder}/in.h5", "w") as f:
+        f["points"] = points.astype(h5py.opaque_dtype(points.dtype))
+        f.create_dataset("spans", data=spans.astype(h5py.opaque_dtype(spans.dtype)), chunks=(1,), compression="gzip", shuffle=True)
+        f["other"] = np.array([b"12345678"], "V8")
+    convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--quiet", "--compress", "none")
+    store = Store(f"{folder}/out.zarr")
+    m = store.meta("points")
+    assert m["data_type"] == {"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 1}} and m["shape"] == [3]
+    assert m["fill_value"] == 0 and m["codecs"] == [{"name": "bytes", "configuration": {"endian": "little"}}]
+    assert store.chunk("points/c/0") == points.tobytes()
+    assert store.meta("spans")["data_type"] == {"name": "numpy.timedelta64", "configuration": {"unit": "ms", "scale_factor": 10}}
+    assert [store.chunk(f"spans/c/{i}") for i in (0, 1)] == [spans[:1].tobytes(), spans[1:].tobytes()]
+    assert store.meta("other")["data_type"] == "uint8"
+    verify = [COMMAND, "verify", f"{folder}/in.h5", f"{folder}/out.zarr"]
+    assert subprocess.run(verify, capture_output=True).returncode == 0
+    path = f"{folder}/out.zarr/points/zarr.json"
+    with open(path) as meta:
+        text = meta.read()
+    with open(path, "w") as meta:
+        meta.write(text.replace('"us"', '"ms"'))
+    assert subprocess.run(verify, capture_output=True).returncode == 1
+
+
+def test_datatypes_of_newer_libraries_are_named_in_plan_too(folder):
+    """Version 4 of datatypes, made by hand: the byte of version and class of an enumeration."""
+    with h5py.File(f"{folder}/in.h5", "w") as f:
+        f["bool"] = np.array([True, False])
+        f["whole"] = np.arange(3)
+    with open(f"{folder}/in.h5", "r+b") as f:
+        data = f.read()
+        at = re.search(rb"\x18\x02\x00\x00\x01\x00\x00\x00", data).start()
+        f.seek(at)
+        f.write(b"\x48")
+    run = convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--quiet", status=3)
+    sentence = "as HDF5 2.0 writes it; zarrbits is built with 1."
+    if h5py.version.hdf5_version_tuple < (2, 0, 0):
+        assert sentence in run.stderr, run.stderr
+        plan = subprocess.run([COMMAND, "plan", f"{folder}/in.h5"], capture_output=True, text=True)
+        assert plan.returncode == 3 and sentence in plan.stdout and "/whole" in plan.stdout
+
+
 def test_integers_of_reduced_precision(folder):
     def fill(f):
         for name, order in (("i12", h5py.h5t.ORDER_LE), ("i12be", h5py.h5t.ORDER_BE)):

@@ -50,6 +50,7 @@ struct zarr_type {
   std::string name;      // as in zarr.json
   std::size_t size = 0;  // bytes of an element in memory; 0: variable length
   unsigned bits = 0;     // of a component
+  std::string unit;      // of numpy's times: "us", "10ms"
   std::vector<zarr_field> fields;
 
   bool variable() const noexcept { return kind == zarr_kind::text || kind == zarr_kind::binary; }

@@ -270,6 +270,11 @@ zarr_type parse_type(const json& given, unsigned depth) {
     t.kind = zarr_kind::raw;
   } else {
     t.kind = kind_of_number(t.name);
+    if (t.name.starts_with("numpy.")) {
+      const json& configuration = data_type.at("configuration");
+      const auto scale = configuration.at("scale_factor").get<std::uint64_t>();
+      t.unit = (scale == 1 ? "" : std::to_string(scale)) + configuration.at("unit").get<std::string>();
+    }
   }
   return t;
 }
