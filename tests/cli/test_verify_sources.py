@@ -91,7 +91,8 @@ class Sources(unittest.TestCase):
             found = {(f["kind"], f["path"]): f for f in report["findings"]}
             self.assertIn("more than 512 MiB", found["dataset", "/many"]["reason"])
             self.assertIn("take more than 256", found["attribute", "/"]["reason"])
-            self.assertLess(used.ru_maxrss, 700 << 10)  # KiB
+            if not os.environ.get("ZARRBITS_SANITIZED"):  # a sanitizer's own memory is not ours to bound
+                self.assertLess(used.ru_maxrss, 700 << 10)  # KiB
 
 
 if __name__ == "__main__":
