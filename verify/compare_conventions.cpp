@@ -3,6 +3,7 @@
 // What a convention adds to a node, against the source.
 //
 #include "convert/text/names.hpp"
+#include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
 #include "verify/zarr/zarr_json.hpp"
