@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/anndata.hpp"
 
-#include "convert/convention/flatten.hpp"
 #include "convert/convention/references.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/text/names.hpp"
@@ -45,12 +44,6 @@ void anndata_attributes(const source_file& file, const source_object& object, hi
   const std::string above = join_path(file.objects()[object.parent].store_path, "");
   if (categories && categories->store_path.starts_with(above))
     attributes["categories"] = categories->store_path.substr(above.size());
-}
-
-void arrange_anndata(source_file& file) {
-  for (source_object& o : file.objects()) {
-    if (o.kind == source_object::kind_type::dataset) flatten(file, o);
-  }
 }
 
 }  // namespace zarrbits::conversion

@@ -7,16 +7,16 @@
 #define ZARRBITS_CONVERT_CONVENTION_ANNDATA_HPP
 
 #include "convert/convention/convention_rules.hpp"
+#include "convert/convention/flatten.hpp"
 
 namespace zarrbits::conversion {
 
 bool is_anndata(const source_file& file);
-void arrange_anndata(source_file& file);
 void anndata_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
 
 inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention::anndata,
                                                    .recognise = is_anndata,
-                                                   .arrange = arrange_anndata,
+                                                   .arrange = flatten_compounds,
                                                    .attributes = anndata_attributes};
 
 }  // namespace zarrbits::conversion

@@ -8,6 +8,14 @@
 
 namespace zarrbits::conversion {
 
+namespace {
+
+bool is_compound(const source_file& file, const source_object& object) {
+  const h5::handle dataset(H5Oopen_by_addr(file.file(), object.address));
+  const h5::handle type(dataset ? H5Dget_type(dataset) : H5I_INVALID_HID);
+  return type && H5Tget_class(type) == H5T_COMPOUND;
+}
+
 void flatten(source_file& file, source_object& object) {
   constexpr std::uint64_t most = 64U << 20;  // bytes, of values and of strings each
   std::vector<std::size_t> lengths;
@@ -30,6 +38,15 @@ void flatten(source_file& file, source_object& object) {
   });
   H5Eclear2(H5E_DEFAULT);
   if (!why_not) object.arranged.text_lengths = std::move(lengths);
+}
+
+}  // namespace
+
+void flatten_compounds(source_file& file) {
+  for (source_object& o : file.objects()) {
+    if (o.kind == source_object::kind_type::dataset && is_compound(file, o)) flatten(file, o);
+  }
+  H5Eclear2(H5E_DEFAULT);
 }
 
 }  // namespace zarrbits::conversion

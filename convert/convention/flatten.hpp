@@ -9,9 +9,9 @@
 
 namespace zarrbits::conversion {
 
-// Reads all values of a dataset whose type can_be_flat(), and notes how long its strings are; then it becomes one array. Where it
-// is another, cannot be read, or is larger than 64 MiB, nothing is noted, and it becomes a group of arrays.
-void flatten(source_file& file, source_object& object);
+// Of each dataset whose type can_be_flat(): reads all values, and notes how long its strings are; then it becomes one array.
+// Where it is another, cannot be read, or is larger than 64 MiB, nothing is noted, and it becomes a group of arrays.
+void flatten_compounds(source_file& file);
 
 }  // namespace zarrbits::conversion
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/netcdf.hpp"
 
-#include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
 #include "convert/text/names.hpp"
 
@@ -22,14 +21,7 @@ using kind_type = source_object::kind_type;
 
 // netCDF-C stores a variable under this name where another dimension has its own.
 constexpr std::string_view not_a_coordinate = "_nc4_non_coord_";
-constexpr std::string_view no_variable = "This is a netCDF dimension but not a netCDF variable";
 constexpr std::size_t most_looked_at = 1000;  // datasets, for marks of older versions
-
-bool is_dimension_without_variable(hid_t dataset) {
-  if (H5Aexists(dataset, "NAME") <= 0 || !is_dimension_scale(dataset)) return false;
-  const std::vector<std::string> text = text_attribute(dataset, "NAME");
-  return text.size() == 1 && text[0].starts_with(no_variable);
-}
 
 // The numbers of an attribute of netCDF's own; empty where it has none, or more than a dataset has dimensions.
 std::vector<int> numbers(hid_t dataset, const char* name) {
@@ -200,19 +192,21 @@ void netcdf_attributes(const source_file&, const source_object&, hid_t, const ty
   }
   const auto source = attributes.find("_FillValue_source");
   if (source == attributes.end() || !leaf) return;
-  if (json& notes = attributes[own_key]; notes.is_object() && notes.contains("attribute_types")) {
-    json& types = notes["attribute_types"];
+  // each insertion and removal moves the other attributes, so that none is held on to
+  json fill = std::move(*source);
+  attributes.erase(source);
+  if (const auto notes = attributes.find(own_key); notes != attributes.end() && notes->contains("attribute_types")) {
+    json& types = (*notes)["attribute_types"];
     if (const auto type = types.find("_FillValue_source"); type != types.end()) {
-      types["_FillValue"] = json(*type);
-      types.erase("_FillValue_source");
+      json description = std::move(*type);
+      types.erase(type);
+      types["_FillValue"] = std::move(description);
     }
   }
-  if (attributes[own_key].empty()) attributes.erase(own_key);
-  const bool text = leaf->kind == type_class::text;
+  if (leaf->kind != type_class::text) return;
   // xarray knows no such attribute of arrays of bytes, and opens none that has one; the fill value of the array tells it, too
-  if (text && leaf->variable && source->is_string()) attributes["_FillValue"] = *source;
-  else if (text && !leaf->variable) attributes[own_key]["_FillValue"] = *source;
-  attributes.erase("_FillValue_source");
+  if (!leaf->variable) attributes[own_key]["_FillValue"] = std::move(fill);
+  else if (fill.is_string()) attributes["_FillValue"] = std::move(fill);
 }
 
 }  // namespace zarrbits::conversion

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/nwb.hpp"
 
-#include "convert/convention/flatten.hpp"
 #include "convert/convention/references.hpp"
 #include "convert/text/names.hpp"
 
@@ -29,12 +28,6 @@ std::string target_of(const source_file& file, hid_t group, const extra_link& li
 bool is_nwb(const source_file& file) {
   const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
   return root && H5Aexists(root, "nwb_version") > 0 && H5Aexists(root, "neurodata_type") > 0;
-}
-
-void arrange_nwb(source_file& file) {
-  for (source_object& o : file.objects()) {
-    if (o.kind == source_object::kind_type::dataset) flatten(file, o);
-  }
 }
 
 void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes) {

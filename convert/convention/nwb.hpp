@@ -6,15 +6,15 @@
 #define ZARRBITS_CONVERT_CONVENTION_NWB_HPP
 
 #include "convert/convention/convention_rules.hpp"
+#include "convert/convention/flatten.hpp"
 
 namespace zarrbits::conversion {
 
 bool is_nwb(const source_file& file);
-void arrange_nwb(source_file& file);
 void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
 
 inline constexpr convention_rules nwb_rules = {
-    .which = zarrbits::convention::nwb, .recognise = is_nwb, .arrange = arrange_nwb, .attributes = nwb_attributes};
+    .which = zarrbits::convention::nwb, .recognise = is_nwb, .arrange = flatten_compounds, .attributes = nwb_attributes};
 
 }  // namespace zarrbits::conversion
 

@@ -64,6 +64,12 @@ bool is_dimension_scale(hid_t object) {
   return text.size() == 1 && text[0] == "DIMENSION_SCALE";
 }
 
+bool is_dimension_without_variable(hid_t dataset) {
+  if (H5Aexists(dataset, "NAME") <= 0 || !is_dimension_scale(dataset)) return false;
+  const std::vector<std::string> text = text_attribute(dataset, "NAME");
+  return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
+}
+
 std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
                                                 std::size_t rank) {
   std::vector<std::string> names(shape.size());

@@ -44,6 +44,9 @@ std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t
 // True where the object's CLASS attribute says so.
 bool is_dimension_scale(hid_t object);
 
+// True of a scale that netCDF made for a dimension that has no values.
+bool is_dimension_without_variable(hid_t dataset);
+
 }  // namespace zarrbits::conversion
 
 #endif

@@ -73,11 +73,7 @@ json dataset_plan::own_attributes() const {
     own["hdf5_type"] = type_description(*t);
   }
   // such a scale is a dimension of netCDF without values; xarray would take its zeros for coordinates
-  if (H5Aexists(data.dataset, "NAME") > 0 && is_dimension_scale(data.dataset)) {
-    const std::vector<std::string> text = text_attribute(data.dataset, "NAME");
-    if (text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable"))
-      own["dimension_without_variable"] = true;
-  }
+  if (is_dimension_without_variable(data.dataset)) own["dimension_without_variable"] = true;
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
     json list = json::array();

@@ -73,6 +73,16 @@ def test_netcdf_attributes_and_characters(folder):
     assert store.meta("name")["data_type"] == "string"
 
 
+def test_netcdf_fill_values_of_text(folder):
+    store, _ = to_store(folder, ncgen(folder, """netcdf t {
+        dimensions: n = 2;
+        variables: char c(n); c:_FillValue = "x"; c:a = 1; c:b = 2; string s(n); string s:_FillValue = "-"; s:a = 1; s:b = 2;
+        data: c = "yz"; s = "p", "q"; }"""))
+    assert store.attributes("s") == {"_FillValue": "-", "a": 1, "b": 2} and store.meta("s")["fill_value"] == "-"
+    assert store.attributes("c") == {"a": 1, "b": 2} and store.meta("c")["zarrbits"]["_FillValue"] == "x"
+    subprocess.run([COMMAND, "verify", f"{folder}/in.nc", f"{folder}/out.zarr"], check=True, stdout=subprocess.DEVNULL)
+
+
 def test_records_that_a_partial_chunk_does_not_have_are_fill_value(folder):
     """HDF5 never writes the fill value into this chunk, whose last two records are anything; each way copies chunks."""
     for profile, deflate, shuffle in (("portable", False, False), ("portable", True, False), ("native", True, True)):
