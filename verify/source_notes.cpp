@@ -96,6 +96,13 @@ json text_note(hid_t type) {
   return {{"class", "string"}, {"length", H5Tget_size(type)}, {"padding", spaces ? "space" : "null"}};
 }
 
+// Of a complex number, of that of its parts.
+json complex_note(json note) {
+  json& name = note.is_object() ? note["class"] : note;
+  name = name == "float32" ? "complex64" : "complex128";
+  return note;
+}
+
 json compound_note(hid_t type, unsigned depth) {
   json fields = json::array();
   std::set<std::string> names;
@@ -110,10 +117,7 @@ json compound_note(hid_t type, unsigned depth) {
   const source_type t = describe(type);
   if (fields.size() == 2 && fields[0]["name"] == "r" && fields[1]["name"] == "i" && fields[0]["type"] == fields[1]["type"] &&
       t.members[0].type.kind == source_kind::floating && t.members[0].type.size >= 4) {
-    json note = fields[0]["type"];
-    json& name = note.is_object() ? note["class"] : note;
-    name = name == "float32" ? "complex64" : "complex128";
-    return note;
+    return complex_note(fields[0]["type"]);
   }
   return {{"class", "compound"}, {"fields", std::move(fields)}};
 }
@@ -141,6 +145,12 @@ json note_of(hid_t type, unsigned depth) {
       return note;
     }
     case H5T_COMPOUND: return compound_note(type, depth);
+#if H5_VERSION_GE(2, 0, 0)
+    case H5T_COMPLEX: {
+      const handle base = checked(H5Tget_super(type), "cannot read a complex type");
+      return describe(type).kind == source_kind::compound ? complex_note(float_note(base.get())) : unsupported_note();
+    }
+#endif
     case H5T_ARRAY: {
       const handle base = checked(H5Tget_super(type), "cannot read an array type");
       const source_type t = describe(type);

@@ -144,6 +144,26 @@ source_type describe_compound(hid_t type, unsigned depth) {
   return t;
 }
 
+#if H5_VERSION_GE(2, 0, 0)
+// As h5py's compounds of r and i.
+source_type describe_complex(hid_t type) {
+  const handle base = checked(H5Tget_super(type), "cannot read a complex type");
+  source_type t;
+  t.kind = source_kind::compound;
+  t.name = "a complex number";
+  for (const char* name : {"r", "i"}) {
+    source_member m;
+    m.name = name;
+    m.type = describe_float(base.get());
+    if (m.type.kind != source_kind::floating || m.type.size < 4) return unsupported("complex numbers of " + m.type.name);
+    m.offset = t.size;
+    t.size += m.type.size;
+    t.members.push_back(std::move(m));
+  }
+  return t;
+}
+#endif
+
 source_type describe_array(hid_t type, unsigned depth) {
   source_type t;
   t.kind = source_kind::array;
@@ -225,6 +245,9 @@ source_type describe(hid_t type, unsigned depth) {
       return t;
     case H5T_COMPOUND: return describe_compound(type, depth);
     case H5T_ARRAY: return describe_array(type, depth);
+#if H5_VERSION_GE(2, 0, 0)
+    case H5T_COMPLEX: return describe_complex(type);
+#endif
     case H5T_REFERENCE:
       if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) {
         t.kind = source_kind::reference;
@@ -235,7 +258,7 @@ source_type describe(hid_t type, unsigned depth) {
         t.size = sizeof(hdset_reg_ref_t);
         t.name = "a region reference";
       } else {
-        return unsupported("a reference of a kind that is newer than HDF5 1.10");
+        return unsupported("a reference of HDF5 1.12's kind");
       }
       return t;
     case H5T_VLEN: {
@@ -285,6 +308,13 @@ handle memory_type(const source_type& t, hid_t file_type) {
       return checked(H5Tvlen_create(base.get()), what);
     }
     case source_kind::compound: {
+#if H5_VERSION_GE(2, 0, 0)
+      if (H5Tget_class(file_type) == H5T_COMPLEX) {
+        const handle file_base = checked(H5Tget_super(file_type), what);
+        const handle base = memory_type(t.members[0].type, file_base.get());
+        return checked(H5Tcomplex_create(base.get()), what);
+      }
+#endif
       handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), what);
       for (unsigned i = 0; i < t.members.size(); ++i) {
         if (t.members[i].type.size == 0) continue;

@@ -36,10 +36,10 @@ std::string last_error() {
   H5Eclear2(H5E_DEFAULT);
   std::string text = r.plain.empty() ? "no reason given" : r.plain;
   if (text.size() > 300) text.resize(300);
-  // version 4 of datatypes, which HDF5 2.0 writes for files of the latest format
   if (H5_VERS_MAJOR < 2 && text.find("bad version number for datatype message") != std::string::npos)
-    text += " (as HDF5 2.0 writes it; zarrbits is built with " + std::to_string(H5_VERS_MAJOR) + "." +
-            std::to_string(H5_VERS_MINOR) + ": build it with a newer one, or write the file with libver \"v110\")";
+    text +=
+        ": written by a newer HDF5 (datatype version 4 or 5); build zarrbits with -DZARRBITS_HDF5=bundled, or write the file "
+        "with libver \"v110\"";
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }

@@ -213,6 +213,29 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   }
 }
 
+#if H5_VERSION_GE(2, 0, 0)
+// HDF5's own complex numbers: in memory as h5py's, the real part first.
+void describe_complex(type_tree& t, hid_t type, unsigned depth) {
+  const h5::handle base(H5Tget_super(type), "tell the base of a complex type");
+  type_tree b = describe_type(base, depth + 1);
+  if (b.kind != type_class::floating || b.size < 4)
+    return unsupported(t, "complex number of " + (b.stored.empty() ? counted(8 * b.size, "bit") + " each" : b.stored));
+  t.kind = type_class::complex;
+  t.memory = h5::handle(H5Tcomplex_create(b.memory), "make a complex type");
+  t.size = 2 * b.size;
+  t.big_endian = b.big_endian;
+  t.as_stored = b.as_stored;
+  t.maybe_lossy = b.maybe_lossy;
+  t.stored = b.stored;
+  type_tree imaginary = describe_type(base, depth + 1);
+  b.name = "r";
+  imaginary.name = "i";
+  imaginary.offset = b.size;
+  t.parts.push_back(std::move(b));
+  t.parts.push_back(std::move(imaginary));
+}
+#endif
+
 void describe_array(type_tree& t, hid_t type, unsigned depth) {
   const h5::handle base(H5Tget_super(type), "tell the base of an array type");
   const int rank = H5Tget_array_ndims(type);
@@ -298,26 +321,10 @@ type_tree describe_type(hid_t type, unsigned depth) {
       t.memory = h5::handle(H5Tcopy(type), "copy a reference type");
       if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) t.kind = type_class::object_reference;
       else if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) t.kind = type_class::region_reference;
-      else unsupported(t, "reference of a kind that is newer than this libhdf5's 1.10 interface");
+      else unsupported(t, "reference of HDF5 1.12's kind (H5T_STD_REF); references of 1.8 to 1.10 are converted");
       break;
 #if H5_VERSION_GE(2, 0, 0)
-    case H5T_COMPLEX: {
-      const h5::handle base(H5Tget_super(type), "tell the base of a complex type");
-      type_tree b = describe_type(base, depth + 1);
-      if (b.kind != type_class::floating || b.size < 4) {
-        unsupported(t, "complex of " + (b.stored.empty() ? std::string("half precision") : b.stored));
-        break;
-      }
-      t.kind = type_class::complex;
-      t.big_endian = b.big_endian;
-      t.as_stored = b.as_stored;
-      t.maybe_lossy = b.maybe_lossy;
-      t.stored = b.stored;
-      t.size = 2 * b.size;
-      t.memory = h5::handle(H5Tcomplex_create(b.memory), "make a complex type");
-      t.parts.push_back(std::move(b));
-      break;
-    }
+    case H5T_COMPLEX: describe_complex(t, type, depth); break;
 #endif
     default: unsupported(t, "datatype of a class that this libhdf5 does not know"); break;
   }
