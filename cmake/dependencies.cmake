@@ -36,6 +36,7 @@ macro(zarrbits_find part how)
     zarrbits_need_package(${how} Threads "")
     zarrbits_need_package(${how} ZLIB "")
     zarrbits_need_package(${how} nlohmann_json 3.10)
+    zarrbits_need_library(${how} DEFLATE libdeflate.h deflate)
     zarrbits_need_library(${how} ZSTD zstd.h zstd)
     # decoders of HDF5's registered filters
     zarrbits_need_library(${how} BLOSC blosc.h blosc)

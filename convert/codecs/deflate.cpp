@@ -1,72 +1,68 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/codecs/deflate.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <libdeflate.h>
+#include <memory>
 #include <new>
 #include <stdexcept>
-#include <string>
-#include <zlib.h>
 
 namespace zarrbits::conversion {
 
 namespace {
 
-// Kept by each thread: to allocate its window takes longer than to inflate a small chunk.
-struct inflater {
-  z_stream z{};
-  inflater() {
-    if (inflateInit(&z) != Z_OK) throw std::bad_alloc();
-  }
-  ~inflater() { inflateEnd(&z); }
-  inflater(const inflater&) = delete;
-  inflater& operator=(const inflater&) = delete;
+struct freed {
+  void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
+  void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
 };
 
-// Of exactly `size` bytes, or of that or fewer.
-buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_t& used, bool fewer = false) {
-  buffer out(size);
-  thread_local inflater kept;
-  z_stream& z = kept.z;
-  inflateReset(&z);
-  z.avail_in = z.avail_out = 0;
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(zlib.data()));
-  std::size_t in_left = zlib.size(), out_left = size;
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  Bytef one_more = 0;  // a stream that makes more than `size` bytes is seen by its writing here
-  bool spare = false;
-  int status = Z_OK;
-  constexpr std::size_t piece = 1U << 30;
-  while (status == Z_OK || status == Z_BUF_ERROR) {
-    if (z.avail_in == 0 && in_left > 0) {
-      z.avail_in = static_cast<uInt>(std::min(piece, in_left));
-      in_left -= z.avail_in;
-    }
-    if (z.avail_out == 0) {
-      if (out_left > 0) {
-        z.avail_out = static_cast<uInt>(std::min(piece, out_left));
-        out_left -= z.avail_out;
-      } else if (!spare) {
-        spare = true;
-        z.next_out = &one_more;
-        z.avail_out = 1;
-      }
-    }
-    status = inflate(&z, Z_NO_FLUSH);
-    if (status == Z_BUF_ERROR && ((z.avail_in == 0 && in_left == 0) || (z.avail_out == 0 && spare))) break;
-    if (status == Z_OK && spare && z.avail_out == 0) break;
+// Both are kept by each thread: to allocate one takes longer than to inflate a small chunk.
+libdeflate_decompressor* decompressor() {
+  thread_local const std::unique_ptr<libdeflate_decompressor, freed> kept(libdeflate_alloc_decompressor());
+  if (!kept) throw std::bad_alloc();
+  return kept.get();
+}
+
+libdeflate_compressor* compressor_of(int level) {
+  thread_local std::unique_ptr<libdeflate_compressor, freed> kept;
+  thread_local int level_of_kept = -1;
+  if (!kept || level_of_kept != level) {
+    kept.reset();  // never two at once: one of a high level has megabytes
+    kept.reset(libdeflate_alloc_compressor(level));
+    level_of_kept = level;
   }
-  bool exact = status == Z_STREAM_END && ((spare && z.avail_out == 1) || (!spare && z.avail_out == 0 && out_left == 0));
-  if (fewer && status == Z_STREAM_END && !spare) {
-    out.resize(size - out_left - z.avail_out);
-    exact = true;
+  if (!kept) throw std::bad_alloc();
+  return kept.get();
+}
+
+// What a stream makes, up to `most` bytes. `used`: how long the stream itself is; what follows it is nobody's.
+buffer inflate_up_to(std::span<const std::byte> zlib, std::size_t most, std::size_t& used) {
+  buffer out(most);
+  std::size_t made = 0;
+  switch (libdeflate_zlib_decompress_ex(decompressor(), zlib.data(), zlib.size(), out.data(), most, &used, &made)) {
+    case LIBDEFLATE_SUCCESS: break;
+    case LIBDEFLATE_INSUFFICIENT_SPACE: throw damaged_chunk("deflate: it makes more than the chunk");
+    default: throw damaged_chunk("deflate: it ends too early, or is no stream with the right checksum");
   }
-  used = zlib.size() - in_left - z.avail_in;
-  const std::string why = z.msg                    ? z.msg
-                          : status == Z_STREAM_END ? "another length than the chunk"
-                                                   : "it ends too early or makes too much";
-  if (!exact) throw damaged_chunk("deflate: " + why);
+  out.resize(made);
+  return out;
+}
+
+buffer inflate_exactly(std::span<const std::byte> zlib, std::size_t size, std::size_t& used) {
+  buffer out = inflate_up_to(zlib, size, used);
+  if (out.size() != size) throw damaged_chunk("deflate: another length than the chunk");
+  return out;
+}
+
+// `make`: libdeflate_zlib_compress or libdeflate_gzip_compress; `bound`: the most that it makes.
+template <class Bound, class Make>
+buffer compressed(std::span<const std::byte> bytes, int level, Bound bound, Make make) {
+  libdeflate_compressor* c = compressor_of(level);
+  buffer out(bound(c, bytes.size()));
+  const std::size_t size = make(c, bytes.data(), bytes.size(), out.data(), out.size());
+  if (size == 0) throw std::runtime_error("libdeflate cannot compress a chunk");
+  out.resize(size);
   return out;
 }
 
@@ -74,36 +70,25 @@ buffer inflate_all(std::span<const std::byte> zlib, std::size_t size, std::size_
 
 buffer undo_deflate(std::span<const std::byte> zlib, std::size_t size) {
   std::size_t used = 0;
-  return inflate_all(zlib, size, used);
+  return inflate_exactly(zlib, size, used);
 }
 
 buffer undo_deflate_up_to(std::span<const std::byte> zlib, std::size_t most) {
   std::size_t used = 0;
-  return inflate_all(zlib, most, used, true);
+  return inflate_up_to(zlib, most, used);
 }
 
 buffer zlib_stream(std::span<const std::byte> bytes, int level) {
   if (bytes.size() >= 0x7FFFFFFFU) throw damaged_chunk("a chunk of 2 GiB, which zlib's readers do not take");
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  buffer out(size);
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
-                static_cast<uLong>(bytes.size()), level) != Z_OK) {
-    throw std::bad_alloc();
-  }
-  out.resize(size);
-  return out;
+  return compressed(bytes, level, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
 }
 
 buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain) {
-  if (zlib.size() < 6 || (std::to_integer<unsigned>(zlib[1]) & 0x20)) throw damaged_chunk("deflate: no zlib stream");
   std::size_t used = 0;
-  plain = inflate_all(zlib, size, used);  // checks the Adler-32 too
-  uLong crc = crc32(0, nullptr, 0);
-  for (std::size_t at = 0; at < plain.size();) {
-    const std::size_t n = std::min<std::size_t>(plain.size() - at, 1U << 30);
-    crc = crc32(crc, reinterpret_cast<const Bytef*>(plain.data() + at), static_cast<uInt>(n));
-    at += n;
-  }
+  plain = inflate_exactly(zlib, size, used);  // checks the Adler-32 too
+  const std::uint32_t crc = libdeflate_crc32(0, plain.data(), plain.size());
+  // libdeflate takes no stream with a dictionary, so that the payload begins after two bytes. It is laxer than zlib with lengths
+  // of codes that are repeated beyond their end, where Adler-32 is right all the same.
   constexpr unsigned char header[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF};
   buffer out(sizeof header + (used - 6) + 8);
   std::memcpy(out.data(), header, sizeof header);
@@ -117,29 +102,7 @@ buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& p
 }
 
 buffer gzip_member(std::span<const std::byte> bytes, int level) {
-  z_stream z{};
-  if (deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
-  buffer out(deflateBound(&z, static_cast<uLong>(bytes.size())));
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  std::size_t in_left = bytes.size(), out_left = out.size();
-  constexpr std::size_t piece = 1U << 30;
-  int status = Z_OK;
-  while (status == Z_OK) {
-    if (z.avail_in == 0) {
-      z.avail_in = static_cast<uInt>(std::min(piece, in_left));
-      in_left -= z.avail_in;
-    }
-    if (z.avail_out == 0) {
-      z.avail_out = static_cast<uInt>(std::min(piece, out_left));
-      out_left -= z.avail_out;
-    }
-    status = deflate(&z, in_left == 0 ? Z_FINISH : Z_NO_FLUSH);
-  }
-  out.resize(out.size() - out_left - z.avail_out);
-  deflateEnd(&z);
-  if (status != Z_STREAM_END) throw std::runtime_error("zlib cannot compress a chunk");
-  return out;
+  return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
 }
 
 }  // namespace zarrbits::conversion

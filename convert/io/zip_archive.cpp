@@ -6,12 +6,11 @@
 #include <cstring>
 #include <fcntl.h>
 #include <iterator>
+#include <libdeflate.h>
 #include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
-
-#include <zlib.h>
 
 namespace zarrbits::conversion {
 
@@ -83,7 +82,7 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
 void zip_archive::read(const place& of, std::uint64_t offset, std::span<std::byte> out) const {
   read_file(of.offset + offset, out);
   // the checksum is of the whole
-  if (out.size() == of.size && ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data()), out.size()) != of.crc) {
+  if (out.size() == of.size && libdeflate_crc32(0, out.data(), out.size()) != of.crc) {
     throw zip_error("the checksum of the member " + of.name + " of " + path_ + " is wrong");
   }
 }

@@ -12,10 +12,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <libdeflate.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <zlib.h>
 
 namespace zarrbits::conversion {
 
@@ -56,7 +55,7 @@ unsigned name_is_utf8(std::string_view name) {
 }
 
 std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t before = 0) {
-  return static_cast<std::uint32_t>(::crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return libdeflate_crc32(before, bytes.data(), bytes.size());
 }
 
 std::uint64_t header_size(std::string_view key, std::uint64_t size) { return 30 + key.size() + (size >= limit32 ? 20 : 0); }
