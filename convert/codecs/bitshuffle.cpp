@@ -1,30 +1,61 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/codecs/bitshuffle.hpp"
 
+#include "convert/codecs/byte_vectors.hpp"
 #include "convert/codecs/lz4.hpp"
 #include "convert/codecs/pieces.hpp"
+#include "convert/codecs/shuffle.hpp"
 #include "convert/codecs/zstd.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace zarrbits::conversion {
 
 namespace {
 
-// `in` holds, for each bit of the element, the bits of all elements, 8 in a byte, the first in the lowest.
-void untranspose(std::span<const std::byte> in, std::span<std::byte> out, std::size_t element) {
-  const std::size_t n = out.size() / element, row = n / 8;
-  std::fill(out.begin(), out.end(), std::byte{0});
-  for (std::size_t b = 0; b < element; ++b) {
-    for (unsigned k = 0; k < 8; ++k) {
-      const std::byte* p = in.data() + (b * 8 + k) * row;
-      for (std::size_t i = 0; i < row; ++i) {
-        const auto bits = std::to_integer<unsigned>(p[i]);
-        for (unsigned j = 0; j < 8; ++j) out[(i * 8 + j) * element + b] |= static_cast<std::byte>((bits >> j & 1) << k);
-      }
+using words2 = std::uint64_t __attribute__((vector_size(16)));
+
+// 8 bytes, of which byte k has bit k of 8 bytes: these. Word is one of 64 bits, the first byte in its lowest, or a vector of
+// such.
+template <class Word>
+Word transposed(Word x) {
+  Word t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AA;
+  x ^= t ^ (t << 7);
+  t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCC;
+  x ^= t ^ (t << 14);
+  t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0;
+  return x ^ t ^ (t << 28);
+}
+
+// `rows` are eight of `row` bytes, of each bit one: bits of all bytes of the plane, 8 in a byte, the first in the lowest.
+void bits_to_bytes(const std::byte* rows, std::byte* plane, std::size_t row) {
+  std::size_t i = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; i + 16 <= row; i += 16) {
+      bytes16 v[8];
+      for (unsigned k = 0; k < 8; ++k) v[k] = load16(rows + k * row + i);
+      zip<3>(v);  // the 8 bytes of each i beside each other
+      for (unsigned k = 0; k < 8; ++k)
+        store16(plane + 8 * i + 16 * k, reinterpret_cast<bytes16>(transposed(reinterpret_cast<words2>(v[k]))));
     }
   }
+  for (; i < row; ++i) {
+    std::uint64_t word = 0;
+    for (unsigned k = 0; k < 8; ++k) word |= std::to_integer<std::uint64_t>(rows[k * row + i]) << (8 * k);
+    word = transposed(word);
+    for (unsigned k = 0; k < 8; ++k) plane[8 * i + k] = static_cast<std::byte>(word >> (8 * k));
+  }
+}
+
+// `in` holds, for each bit of the element, a row of that bit of all elements. `planes` is room for as many bytes.
+void untranspose(std::span<const std::byte> in, std::byte* out, std::size_t element, buffer& planes) {
+  const std::size_t n = in.size() / element;
+  if (element == 1) return bits_to_bytes(in.data(), out, n / 8);
+  if (planes.size() < in.size()) planes.resize(in.size());
+  for (std::size_t b = 0; b < element; ++b) bits_to_bytes(in.data() + b * n, planes.data() + b * n, n / 8);
+  unshuffle(std::span(planes).first(in.size()), out, element);
 }
 
 }  // namespace
@@ -41,19 +72,19 @@ buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::by
   if (per_block == 0) per_block = std::max<std::uint64_t>(128, 8192 / element / 8 * 8);
   if (per_block % 8 != 0) throw damaged_chunk("bitshuffle: a block that is no multiple of 8 elements");
   const std::size_t elements = size / element, whole = elements / 8 * 8;
-  buffer out(size), bits;
+  buffer out(size), bits, planes;
   for (std::size_t at = 0; at < whole;) {
     const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(per_block), whole - at);
     const auto to = std::span(out).subspan(at * element, n * element);
     if (compression == 0) {
-      untranspose(take(in, n * element, "bitshuffle"), to, element);
+      untranspose(take(in, n * element, "bitshuffle"), to.data(), element, planes);
     } else {
       const auto piece = take(in, big(in, 4, "bitshuffle"), "bitshuffle");
       bits.resize(n * element);
       if (compression == 2) lz4_block(piece, bits);
       else if (compression == 3) zstd_block(piece, bits);
       else throw damaged_chunk("bitshuffle: a compression that is not known");
-      untranspose(bits, to, element);
+      untranspose(bits, to.data(), element, planes);
     }
     at += n;
   }

@@ -1,29 +1,115 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/codecs/shuffle.hpp"
 
+#include "convert/codecs/byte_vectors.hpp"
+
 #include <algorithm>
+#include <bit>
 
 namespace zarrbits::conversion {
 
-buffer shuffled(const buffer& in, std::size_t element) {
-  if (element <= 1 || in.size() < element) return in;
-  const std::size_t n = in.size() / element;
-  buffer out(in);
-  for (std::size_t b = 0; b < element; ++b) {
-    for (std::size_t i = 0; i < n; ++i) out[b * n + i] = in[i * element + b];
+namespace {
+
+constexpr std::size_t step = 16;  // elements that are turned at once
+
+// All of these return how many elements they have turned, of n; what is left is too little for vectors.
+
+// Elements of 2, 4 or 8 bytes: `size` vectors are 16 of them.
+template <unsigned size>
+std::size_t unshuffle_vectors(const std::byte* in, std::byte* out, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + step <= n; i += step) {
+    bytes16 v[size];
+    for (unsigned k = 0; k < size; ++k) v[k] = load16(in + k * n + i);
+    zip<std::countr_zero(size)>(v);
+    for (unsigned k = 0; k < size; ++k) store16(out + i * size + k * step, v[k]);
   }
+  return i;
+}
+
+template <unsigned size>
+std::size_t shuffle_vectors(const std::byte* in, std::byte* out, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + step <= n; i += step) {
+    bytes16 v[size];
+    for (unsigned k = 0; k < size; ++k) v[k] = load16(in + i * size + k * step);
+    zip<4>(v);
+    for (unsigned k = 0; k < size; ++k) store16(out + k * n + i, v[k]);
+  }
+  return i;
+}
+
+// Elements of other sizes, in squares of 16 elements and 16 of their bytes; the last square may have some bytes again. Of
+// elements of fewer bytes, a square has what follows them, too: the elements there come after.
+template <class Square>
+std::size_t in_squares(std::size_t size, std::size_t n, Square square) {
+  std::size_t i = 0;
+  for (; i + step <= n && (i + step - 1) * size + 16 <= n * size; i += step) {
+    for (std::size_t first = 0; first + 16 < size; first += 16) square(i, first);
+    square(i, size > 16 ? size - 16 : 0);
+  }
+  return i;
+}
+
+std::size_t unshuffle_squares(const std::byte* in, std::byte* out, std::size_t size, std::size_t n) {
+  return in_squares(size, n, [=, planes = std::min<std::size_t>(size, 16)](std::size_t i, std::size_t first) {
+    bytes16 v[16] = {};
+    for (std::size_t k = 0; k < planes; ++k) v[k] = load16(in + (first + k) * n + i);
+    zip<4>(v);
+    for (std::size_t k = 0; k < 16; ++k) store16(out + (i + k) * size + first, v[k]);
+  });
+}
+
+std::size_t shuffle_squares(const std::byte* in, std::byte* out, std::size_t size, std::size_t n) {
+  return in_squares(size, n, [=, planes = std::min<std::size_t>(size, 16)](std::size_t i, std::size_t first) {
+    bytes16 v[16];
+    for (std::size_t k = 0; k < 16; ++k) v[k] = load16(in + (i + k) * size + first);
+    zip<4>(v);
+    for (std::size_t k = 0; k < planes; ++k) store16(out + (first + k) * n + i, v[k]);
+  });
+}
+
+void shuffle(std::span<const std::byte> in, std::byte* out, std::size_t size) {
+  const std::size_t n = in.size() / size;
+  const std::byte* from = in.data();
+  std::size_t i = size == 2   ? shuffle_vectors<2>(from, out, n)
+                  : size == 4 ? shuffle_vectors<4>(from, out, n)
+                  : size == 8 ? shuffle_vectors<8>(from, out, n)
+                              : shuffle_squares(from, out, size, n);
+  for (; i < n; ++i) {
+    for (std::size_t k = 0; k < size; ++k) out[k * n + i] = from[i * size + k];
+  }
+  std::copy(from + n * size, from + in.size(), out + n * size);
+}
+
+bool stays(const buffer& in, std::size_t element) { return element <= 1 || in.size() < element; }
+
+}  // namespace
+
+void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t size) {
+  const std::size_t n = in.size() / size;
+  const std::byte* from = in.data();
+  std::size_t i = size == 2   ? unshuffle_vectors<2>(from, out, n)
+                  : size == 4 ? unshuffle_vectors<4>(from, out, n)
+                  : size == 8 ? unshuffle_vectors<8>(from, out, n)
+                              : unshuffle_squares(from, out, size, n);
+  for (; i < n; ++i) {
+    for (std::size_t k = 0; k < size; ++k) out[i * size + k] = from[k * n + i];
+  }
+  std::copy(from + n * size, from + in.size(), out + n * size);
+}
+
+buffer shuffled(buffer in, std::size_t element) {
+  if (stays(in, element)) return in;
+  buffer out(in.size());
+  shuffle(in, out.data(), element);
   return out;
 }
 
-buffer unshuffle(const buffer& in, std::size_t element) {
-  if (element <= 1 || in.size() < element) return in;
-  const std::size_t n = in.size() / element;
+buffer unshuffle(buffer in, std::size_t element) {
+  if (stays(in, element)) return in;
   buffer out(in.size());
-  for (std::size_t b = 0; b < element; ++b) {
-    for (std::size_t i = 0; i < n; ++i) out[i * element + b] = in[b * n + i];
-  }
-  std::copy(in.begin() + static_cast<std::ptrdiff_t>(n * element), in.end(),
-            out.begin() + static_cast<std::ptrdiff_t>(n * element));
+  unshuffle(in, out.data(), element);
   return out;
 }
 

@@ -8,11 +8,14 @@
 #include "convert/codecs/chunk_bytes.hpp"
 
 #include <cstddef>
+#include <span>
 
 namespace zarrbits::conversion {
 
-buffer shuffled(const buffer& in, std::size_t element);
-buffer unshuffle(const buffer& in, std::size_t element);
+buffer shuffled(buffer in, std::size_t element);
+buffer unshuffle(buffer in, std::size_t element);
+// `out` has the length of `in`, and is another place.
+void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t element);
 
 }  // namespace zarrbits::conversion
 

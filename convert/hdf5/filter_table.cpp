@@ -40,7 +40,7 @@ constexpr known_filter table[] = {
     {.id = H5Z_FILTER_SHUFFLE,
      .name = "shuffle",
      .what = known_filter::rearranges,
-     .undo = [](const filter& f, buffer in, size_before) { return unshuffle(in, f.values.at(0)); },
+     .undo = [](const filter& f, buffer in, size_before) { return unshuffle(std::move(in), f.values.at(0)); },
      .knows = [](const filter& f, const type_tree&) { return f.values.size() == 1; }},
     {.id = H5Z_FILTER_FLETCHER32, .name = "fletcher32", .what = known_filter::checks, .undo = undo_checksum},
     {.id = H5Z_FILTER_SZIP, .name = "szip", .what = known_filter::compresses},

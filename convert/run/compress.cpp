@@ -27,7 +27,7 @@ buffer apply_native(const pipeline& p, buffer values, std::size_t typesize) {
   for (const filter& f : p.filters) {
     switch (f.id) {
       case H5Z_FILTER_DEFLATE: values = zlib_stream(values, deflate_level(f)); break;
-      case H5Z_FILTER_SHUFFLE: values = shuffled(values, f.values.at(0)); break;
+      case H5Z_FILTER_SHUFFLE: values = shuffled(std::move(values), f.values.at(0)); break;
       case H5Z_FILTER_FLETCHER32: append_fletcher32(values); break;
       case bzip2_filter: values = bzip2_stream(values, bzip2_level(f)); break;
       case lz4_filter: values = numcodecs_lz4(values); break;

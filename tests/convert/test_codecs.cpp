@@ -4,10 +4,13 @@
 //
 #include "tests/convert/support.hpp"
 
+#include "convert/codecs/bitshuffle.hpp"
 #include "convert/codecs/deflate.hpp"
+#include "convert/codecs/shuffle.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <random>
 
 using namespace support;
@@ -110,4 +113,49 @@ BOOST_AUTO_TEST_CASE(deflate_streams_that_are_not_the_chunk_are_refused) {
   with_dictionary.resize(z.total_out);
   deflateEnd(&z);
   refuse(with_dictionary, plain.size());
+}
+
+BOOST_AUTO_TEST_CASE(shuffle_turns_elements_of_any_size_as_a_simple_loop_does) {
+  const auto agree = [](std::size_t element, std::size_t size) {
+    const buffer plain = noise(size);
+    buffer planes = plain;
+    const std::size_t n = size / element;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < element; ++k) planes[k * n + i] = plain[i * element + k];
+    }
+    BOOST_TEST((shuffled(plain, element) == planes), element << " bytes, shuffled, in " << size);
+    BOOST_TEST((unshuffle(planes, element) == plain), element << " bytes, in " << size);
+  };
+  for (std::size_t element = 1; element <= 40; ++element) {
+    for (std::size_t n = 0; n < 70; ++n) agree(element, n * element + (n * 7 + element) % element);
+    for (const std::size_t n : {127U, 1000U, 4096U}) agree(element, n * element + element / 2);
+  }
+  for (const std::size_t element : {255U, 256U, 1000U}) agree(element, 33 * element + 5);
+}
+
+BOOST_AUTO_TEST_CASE(bitshuffle_is_undone_for_elements_of_any_size_as_a_simple_loop_does) {
+  for (unsigned element = 1; element <= 24; ++element) {
+    for (const std::size_t n : {1U, 7U, 8U, 9U, 63U, 64U, 120U, 128U, 129U, 136U, 1000U, 1031U}) {
+      const buffer plain = noise(n * element);
+      for (const std::size_t per_block : {std::size_t{8}, std::size_t{136}, std::size_t{4096}}) {
+        buffer stored;
+        std::size_t first = 0;
+        while (n - first >= 8) {
+          const std::size_t here = std::min(per_block, (n - first) / 8 * 8);
+          buffer bits(here * element);
+          for (std::size_t i = 0; i < here; ++i) {
+            for (unsigned bit = 0; bit < 8 * element; ++bit) {
+              const unsigned set = std::to_integer<unsigned>(plain[(first + i) * element + bit / 8]) >> (bit % 8) & 1;
+              bits[(bit * here + i) / 8] |= static_cast<std::byte>(set << (i % 8));
+            }
+          }
+          stored.insert(stored.end(), bits.begin(), bits.end());
+          first += here;
+        }
+        stored.insert(stored.end(), plain.begin() + static_cast<std::ptrdiff_t>(first * element), plain.end());
+        const std::vector<unsigned> values = {0, 3, element, static_cast<unsigned>(per_block), 0};
+        BOOST_TEST((undo_bitshuffle(values, stored, plain.size()) == plain), element << " bytes, " << n << " elements");
+      }
+    }
+  }
 }
