@@ -39,7 +39,7 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~sum;
 }
 
-void append_crc32c(std::vector<std::byte>& chunk) {
+void append_crc32c(buffer& chunk) {
   const std::uint32_t sum = crc32c(chunk);
   chunk.reserve(chunk.size() + 4);  // and not twice its size
   for (unsigned i = 0; i < 4; ++i) chunk.push_back(static_cast<std::byte>(sum >> (8 * i)));

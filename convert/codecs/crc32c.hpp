@@ -5,17 +5,18 @@
 #ifndef ZARRBITS_CONVERT_CODECS_CRC32C_HPP
 #define ZARRBITS_CONVERT_CODECS_CRC32C_HPP
 
+#include "convert/codecs/chunk_bytes.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace zarrbits::conversion {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
 // What the codec does to a chunk.
-void append_crc32c(std::vector<std::byte>& chunk);
+void append_crc32c(buffer& chunk);
 
 }  // namespace zarrbits::conversion
 

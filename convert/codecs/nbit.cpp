@@ -99,7 +99,7 @@ buffer undo_nbit(std::span<const unsigned> v, buffer in, std::size_t size) {
   const std::size_t element = v[4];
   if (element == 0 || size % element != 0 || v[2] != size / element)
     throw damaged_chunk("nbit: it has another length than the chunk");
-  buffer out(size);
+  buffer out(size, std::byte{0});
   nbit_decoder decoder(v, in);
   for (std::size_t at = 0; at < size; at += element) decoder.element(std::span(out).subspan(at, element));
   return out;

@@ -26,7 +26,7 @@ void flatten(source_file& file, source_object& object) {
     if (elements > most / data.type.size) return;
     std::vector<std::size_t> found(leaves_of_text(data.type), 1);
     variable_memory strings(most);
-    buffer values(static_cast<std::size_t>(elements) * data.type.size);
+    buffer values(static_cast<std::size_t>(elements) * data.type.size, std::byte{0});
     if (elements > 0) {
       data.read_block(data.type.memory, data.type.size, std::vector<hsize_t>(data.dims.size(), 0), data.dims, data.dims, values,
                       &strings);

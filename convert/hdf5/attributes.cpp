@@ -200,7 +200,7 @@ bool loses(hid_t attribute, hid_t stored, const type_tree& type, std::size_t cou
 
 }  // namespace
 
-bool conversion_loses(hid_t stored, hid_t memory, const std::vector<std::byte>& values, std::size_t count) {
+bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count) {
   const std::size_t from = H5Tget_size(stored), to = H5Tget_size(memory);
   std::vector<std::byte> there(count * std::max(from, to)), back;
   std::memcpy(there.data(), values.data(), count * from);

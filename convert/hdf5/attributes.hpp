@@ -10,6 +10,7 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ std::vector<std::string> text_attribute(hid_t object, const char* name);
 
 // True where values of `stored` type do not come back from `memory`; padding bits do not count. `values` holds `count` stored
 // values.
-bool conversion_loses(hid_t stored, hid_t memory, const std::vector<std::byte>& values, std::size_t count);
+bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count);
 
 }  // namespace zarrbits::conversion
 

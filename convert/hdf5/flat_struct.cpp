@@ -59,7 +59,7 @@ void append_utf32(std::string_view utf8, std::size_t length, buffer& out) {
     i += n;
   }
   if (out.size() > end) throw h5::failure("a string is longer than when it was measured");
-  out.resize(end);
+  out.resize(end, std::byte{0});
 }
 
 json data_type_of(const type_tree& t, std::span<const std::size_t>& lengths) {

@@ -259,7 +259,7 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
     std::vector<hsize_t> at(dims.size(), 0);
     const std::vector<hsize_t> one(dims.size(), 1);
     for (std::size_t d = 0; last && d < dims.size(); ++d) at[d] = dims[d] - 1;
-    buffer read(element_size), there(element_size);
+    buffer read(element_size, std::byte{0}), there(element_size, std::byte{1});
     try {
       read_block(stored_type, element_size, at, one, one, read);
     } catch (const h5::failure&) {
@@ -276,7 +276,7 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
 bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
   const h5::lock one_thread;
   const std::size_t size = element_size;
-  buffer raw(static_cast<std::size_t>(grid.chunk_elements()) * size);
+  buffer raw(static_cast<std::size_t>(grid.chunk_elements()) * size, std::byte{0});
   try {
     read_block(stored_type, size, grid.start(at), grid.inside(at), grid.chunk, raw);
   } catch (const h5::failure&) {

@@ -174,7 +174,7 @@ buffer chunk_maker::to_memory(buffer stored) const {
   if (data_.type.as_stored) return stored;
   const std::size_t from = data_.element_size, n = stored.size() / from;
   stored.resize(n * std::max(from, plan_.view.size));
-  buffer background(stored.size());
+  buffer background(stored.size(), std::byte{0});
   const h5::lock one_thread;
   h5::check(H5Tconvert(data_.stored_type, plan_.view.memory, n, stored.data(), background.data(), H5P_DEFAULT),
             "convert the values");
@@ -185,7 +185,7 @@ buffer chunk_maker::to_memory(buffer stored) const {
 buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory* strings) const {
   const chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
-  buffer values(elements * size);
+  buffer values(elements * size, std::byte{0});
   // what lies over the edge reads as fill value; packed, it must fit, so it is 0 there
   if (!holds_references(plan_.leaf) && (!plan_.packed || plan_.is_extended())) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);

@@ -28,7 +28,7 @@ void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& 
   const json type = zarr_data_type(leaf);
   const bool fixed = !type.is_null();
   m.data_type = fixed ? type : json("uint8");
-  const buffer zeros(leaf.size);
+  const buffer zeros(leaf.size, std::byte{0});
   m.fill_value = fixed ? fill_json(leaf, zeros.data()) : json(0);
   m.codecs = bytes_codecs(fixed && has_byte_order(leaf), false);
   if (dataset.options.checksum != checksum::none) append_crc32c_codec(m.codecs);

@@ -63,7 +63,7 @@ class fixed_appender final : public array_appender {
     if (opaque) meta_.shape.push_back(leaf_->size);
     meta_.chunk = meta_.shape;
     big_ = stored_big_endian(*leaf_);
-    const buffer zeros(leaf_->size);
+    const buffer zeros(leaf_->size, std::byte{0});
     meta_.data_type = opaque ? json("uint8") : zarr_data_type(*leaf_);
     meta_.fill_value = opaque ? json(0) : fill_json(*leaf_, zeros.data());
     meta_.codecs = bytes_codecs(!opaque && has_byte_order(*leaf_), big_);
@@ -84,7 +84,7 @@ class fixed_appender final : public array_appender {
 
   void finish() override {
     if (!pending_.empty()) {
-      if (chunks_ > 0) pending_.resize(static_cast<std::size_t>(per_chunk_) * type_.size);
+      if (chunks_ > 0) pending_.resize(static_cast<std::size_t>(per_chunk_) * type_.size, std::byte{0});
       flush();
     }
     put_metadata(count_, per_chunk_);
@@ -268,7 +268,7 @@ void append_rows(const source_dataset& data, const value_view& view, const std::
   const std::uint64_t most = context.memory / 4;
   {
     variable_memory strings(most);
-    buffer rows(static_cast<std::size_t>(product(count)) * view.size);
+    buffer rows(static_cast<std::size_t>(product(count)) * view.size, std::byte{0});
     bool read = false;
     try {
       data.read_block(view.memory, view.size, first, count, count, rows, &strings);

@@ -76,7 +76,7 @@ void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::
 std::uint64_t shard_writer::commit() {
   if (broken_) throw std::logic_error("a shard is committed after a failure");
   if (!object_) return 0;
-  std::vector<std::byte> index = index_;
+  buffer index(index_.begin(), index_.end());
   append_crc32c(index);
   object_->append(index);
   object_->commit();

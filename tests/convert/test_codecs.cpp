@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(bitshuffle_is_undone_for_elements_of_any_size_as_a_simple_l
         std::size_t first = 0;
         while (n - first >= 8) {
           const std::size_t here = std::min(per_block, (n - first) / 8 * 8);
-          buffer bits(here * element);
+          buffer bits(here * element, std::byte{0});
           for (std::size_t i = 0; i < here; ++i) {
             for (unsigned bit = 0; bit < 8 * element; ++bit) {
               const unsigned set = std::to_integer<unsigned>(plain[(first + i) * element + bit / 8]) >> (bit % 8) & 1;
