@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The packbits format in numpy, whole arrays at a time:
+"""The packbits format, by the compiled core (library.py), or in numpy where there is none, whole arrays at a time:
 
     pack(numpy.array([1, 2, 3], "u2"), last_bit=11)                        # b'\\x01 \\x00\\x03\\x00'
     unpack(b"\\x01 \\x00\\x03\\x00", "u2", 3, last_bit=11)                    # array([1, 2, 3], dtype=uint16)
 
-Bits run from the least significant end. 8 elements of b bits are exactly b bytes, so that the work is done on the columns of two tables, one with 8
+unpack_range() decodes some elements of a chunk from their bytes alone.
+
+Bits run from the least significant end. In numpy: 8 elements of b bits are exactly b bytes, so that the work is done on the columns of two tables, one with 8
 elements and one with b bytes in each row.
 """
 import operator
 
 import numpy as np
 
+from . import library
 from .whole import is_whole
 
 _PADDING = {"none": "none", "first_byte": "first_byte", "last_byte": "last_byte", "start_byte": "first_byte", "end_byte": "last_byte"}
@@ -83,6 +86,14 @@ def pack(values, padding_encoding="none", first_bit=None, last_bit=None):
     values = np.asarray(values)
     first, bits = kept_bits(values.dtype, first_bit, last_bit)
     unsigned, component_bits, components, signed = component_type(values.dtype)
+    if core := library.codec(values.dtype.newbyteorder("="), padding_encoding, first, bits):
+        native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+        payload = np.empty(packed_size(values.dtype, values.size, padding_encoding, first, first + bits - 1), np.uint8)
+        if (at := core.encode(native, payload)) >= 0:
+            _refuse(values, at, first, bits)
+        if at != library.DONE:
+            raise ValueError(f"packbits: {values.size} elements of {values.dtype} are too many for one chunk")
+        return payload
     # as unsigned integers, in their own byte order: floats are never touched as numbers, which keeps the payloads of NaNs
     parts = np.ascontiguousarray(values).reshape(-1).view(unsigned.newbyteorder(values.dtype.byteorder))
     size = (parts.size * bits + 7) // 8
@@ -116,6 +127,7 @@ def unpack(payload, dtype, elements, padding_encoding="none", first_bit=None, la
     if payload.size != expected:
         raise ValueError(f"packbits: the chunk has {payload.size} bytes where {elements} elements of {dtype} with {bits} bits kept"
                          f"{'' if padding_encoding == 'none' else ' and a count byte'} are {expected}; it is damaged, or not what the metadata says")
+    core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
     body = payload
     if padding_encoding != "none":
         told = int(payload[0 if padding_encoding == "first_byte" else -1])
@@ -123,6 +135,11 @@ def unpack(payload, dtype, elements, padding_encoding="none", first_bit=None, la
             raise ValueError(f"packbits: the count byte says {told} bits of padding where {elements} elements leave {8 * size - count * bits}; "
                              "the chunk is damaged, or has another number of elements")
         body = payload[1:] if padding_encoding == "first_byte" else payload[:-1]
+    if core:
+        values = np.empty(elements, dtype.newbyteorder("="))
+        if core.decode(np.ascontiguousarray(payload), values) != library.DONE:
+            raise ValueError(f"packbits: the chunk is none of {elements} elements of {dtype}; it is damaged, or not what the metadata says")
+        return values.astype(dtype, copy=False)
     values = np.empty(count, unsigned)
     for start in range(0, count, _BLOCK):
         length = min(_BLOCK, count - start)
@@ -132,6 +149,26 @@ def unpack(payload, dtype, elements, padding_encoding="none", first_bit=None, la
     if dtype.kind == "b":
         return values.view(bool)
     return values.view(dtype.newbyteorder("<")).astype(dtype, copy=False) if dtype.byteorder != ">" else values.byteswap().view(dtype)
+
+
+def byte_range(dtype, elements, first_element, count, padding_encoding="none", first_bit=None, last_bit=None):
+    """(offset, size) of the bytes of a payload of `elements` that hold `count` of them; None where only whole payloads can be decoded."""
+    first, bits = kept_bits(dtype, first_bit, last_bit)
+    core = library.codec(np.dtype(dtype).newbyteorder("="), padding_encoding, first, bits)
+    return core.byte_range(elements, first_element, count) if core else None
+
+
+def unpack_range(part, dtype, elements, first_element, count, padding_encoding="none", first_bit=None, last_bit=None):
+    """`count` elements from `first_element` on of a payload of `elements`, from the bytes of byte_range() alone."""
+    dtype = np.dtype(dtype)
+    first, bits = kept_bits(dtype, first_bit, last_bit)
+    part = np.frombuffer(part, np.uint8) if not isinstance(part, np.ndarray) else np.ascontiguousarray(part.reshape(-1).view(np.uint8))
+    core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
+    values = np.empty(count, dtype.newbyteorder("="))
+    if core.decode_range(elements, first_element, part, values) != library.DONE:
+        raise ValueError(f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} of a chunk of {elements} of "
+                         f"{dtype}; it is damaged, or not what the metadata says")
+    return values.astype(dtype, copy=False)
 
 
 def _put_back(kept, unsigned, first, bits, signed):

@@ -8,12 +8,52 @@
 from dataclasses import dataclass
 import math
 
-from zarr.abc.codec import ArrayBytesCodec
+import numpy as np
+from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
+from zarr.abc.store import RangeByteRequest
+from zarr.storage import StorePath
 
 from . import packing
 
+
+def taken_by(selection, shape):
+    """The indices that a selection takes of each dimension, as ranges that ascend; None where it has something else than numbers and slices, or is empty."""
+    selection = selection if isinstance(selection, tuple) else (selection,)
+    if len(selection) != len(shape):
+        return None
+    taken = []
+    for s, length in zip(selection, shape):
+        if isinstance(s, slice):
+            taken.append(range(length)[s])
+        elif isinstance(s, (int, np.integer)) and not isinstance(s, bool) and 0 <= s < length:
+            taken.append(range(int(s), int(s) + 1))
+        else:
+            return None
+    return taken if all(len(t) > 0 and t.step > 0 for t in taken) else None
+
+
 @dataclass(frozen=True)
-class PackbitsCodec(ArrayBytesCodec):
+class Part:
+    """The elements of a chunk from the first to the last of a selection, and where their bytes are."""
+
+    selection: tuple
+    taken: list
+    shape: tuple
+    first: int
+    count: int
+    offset: int
+    size: int
+
+    def select(self, values):
+        """The selection, of these elements alone."""
+        strides = [values.itemsize * math.prod(self.shape[d + 1:]) for d in range(len(self.shape))]
+        # the box around the selection lies within them, with the strides of the chunk
+        box = np.lib.stride_tricks.as_strided(values, [t[-1] - t[0] + 1 for t in self.taken], strides, writeable=False)
+        return box[tuple(slice(None, None, t.step) if isinstance(s, slice) else 0 for s, t in zip(self.selection, self.taken))]
+
+
+@dataclass(frozen=True)
+class PackbitsCodec(ArrayBytesCodecPartialDecodeMixin, ArrayBytesCodec):
     """Keeps bits first_bit to last_bit of each component: all by default. padding_encoding: "none", "first_byte" or "last_byte"."""
 
     is_fixed_size = True
@@ -71,3 +111,34 @@ class PackbitsCodec(ArrayBytesCodec):
 
     async def _decode_single(self, chunk_bytes, chunk_spec):
         return self._decode_sync(chunk_bytes, chunk_spec)
+
+    def _part(self, byte_getter, selection, chunk_spec):
+        """What to read for a selection; None: the whole chunk."""
+        # zarr-python 3.1 reads no parts of the chunks within a shard
+        taken = taken_by(selection, chunk_spec.shape) if isinstance(byte_getter, StorePath) and chunk_spec.shape else None
+        if taken is None:
+            return None
+        dtype, shape, options = chunk_spec.dtype.to_native_dtype(), chunk_spec.shape, (self.padding_encoding, self.first_bit, self.last_bit)
+        first, last = (int(np.ravel_multi_index([t[end] for t in taken], shape)) for end in (0, -1))
+        elements, count = math.prod(shape), last - first + 1
+        at = packing.byte_range(dtype, elements, first, count, *options) if count < elements else None
+        return at and Part(selection if isinstance(selection, tuple) else (selection,), taken, shape, first, count, *at)
+
+    def _decode_part(self, chunk_bytes, part, selection, chunk_spec):
+        if chunk_bytes is None:
+            return None
+        if part is None:
+            return self._decode_sync(chunk_bytes, chunk_spec)[selection]
+        values = packing.unpack_range(chunk_bytes.as_numpy_array(), chunk_spec.dtype.to_native_dtype(), math.prod(part.shape), part.first, part.count,
+                                      self.padding_encoding, self.first_bit, self.last_bit)
+        return chunk_spec.prototype.nd_buffer.from_ndarray_like(part.select(values))
+
+    def _decode_partial_sync(self, byte_getter, selection, chunk_spec):
+        part = self._part(byte_getter, selection, chunk_spec)
+        wanted = part and RangeByteRequest(part.offset, part.offset + part.size)
+        return self._decode_part(byte_getter.get_sync(prototype=chunk_spec.prototype, byte_range=wanted), part, selection, chunk_spec)
+
+    async def _decode_partial_single(self, byte_getter, selection, chunk_spec):
+        part = self._part(byte_getter, selection, chunk_spec)
+        wanted = part and RangeByteRequest(part.offset, part.offset + part.size)
+        return self._decode_part(await byte_getter.get(prototype=chunk_spec.prototype, byte_range=wanted), part, selection, chunk_spec)

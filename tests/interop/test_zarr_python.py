@@ -3,6 +3,7 @@
 import asyncio
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -202,3 +203,71 @@ def test_a_store_with_packbits_is_judged_like_any_other(tmp_path):
 def test_the_helper_for_h5py_needs_no_zarr():
     script = "import sys, zarrbits; zarrbits.packbits; assert 'zarr' not in sys.modules and 'h5py' not in sys.modules and 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+class CountingStore(zarr.storage.MemoryStore):
+    """Counts the bytes of chunks that are read."""
+
+    read = 0
+
+    def counted(self, key, buffer):
+        if buffer is not None and not key.endswith("zarr.json"):
+            self.read += len(buffer)
+        return buffer
+
+    async def get(self, key, prototype=None, byte_range=None):
+        return self.counted(key, await super().get(key, prototype, byte_range))
+
+    if hasattr(zarr.storage.MemoryStore, "get_sync"):
+        def get_sync(self, key, *, prototype=None, byte_range=None):
+            return self.counted(key, super().get_sync(key, prototype=prototype, byte_range=byte_range))
+
+
+PIPELINES = ["zarr.core.codec_pipeline.BatchedCodecPipeline"]
+if hasattr(zarr.core.codec_pipeline, "FusedCodecPipeline"):
+    PIPELINES.append("zarr.core.codec_pipeline.FusedCodecPipeline")
+SELECTIONS = [np.s_[3], np.s_[3:5], np.s_[2:9:3, 1], np.s_[:, 4, 2:7], np.s_[7, 8, 9], np.s_[-1, -3:], np.s_[...], np.s_[4:4], np.s_[10:13, ::5, 3]]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("codec", [{"last_bit": 11}, {"last_bit": 11, "padding_encoding": "first_byte"}], ids=["plain", "count_byte"])
+@pytest.mark.parametrize("sharded", [False, True], ids=["chunks", "shards"])
+def test_parts_of_chunks_are_read_and_equal(pipeline, codec, sharded):
+    values = np.random.default_rng(8).integers(0, 4096, (13, 11, 10)).astype("u2")
+    with zarr.config.set({"codec_pipeline.path": pipeline}):
+        layout = {"chunks": (7, 11, 5), "shards": (14, 11, 10)} if sharded else {"chunks": (13, 11, 10)}
+        array = zarr.create_array(CountingStore(), data=values, compressors=None, serializer=zarrbits.PackbitsCodec(**codec), **layout)
+        for selection in SELECTIONS:
+            assert np.array_equal(array[selection], values[selection]), selection
+        rows, columns = np.array([12, 0, 5]), np.array([1, 9])
+        assert np.array_equal(array.oindex[rows, :, columns], values[np.ix_(rows, range(11), columns)])
+        assert np.array_equal(array.vindex[rows, rows % 4, rows % 3], values[rows, rows % 4, rows % 3])
+        mask = values > 4000
+        assert np.array_equal(array.vindex[mask], values[mask])
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_a_slice_reads_the_bytes_of_its_rows(pipeline):
+    if os.environ.get("ZARRBITS_LIBRARY") == "none":
+        pytest.skip("numpy decodes whole chunks")
+    values = np.random.default_rng(8).integers(0, 4096, (100, 64)).astype("u2")
+    with zarr.config.set({"codec_pipeline.path": pipeline}):
+        store = CountingStore()
+        array = zarr.create_array(store, data=values, chunks=values.shape, compressors=None, serializer=zarrbits.PackbitsCodec(last_bit=11))
+        store.read = 0
+        assert np.array_equal(array[40:42], values[40:42]) and store.read == 2 * 64 * 12 // 8
+        assert array[50, 3] == values[50, 3] and store.read <= 2 * 64 * 12 // 8 + 3
+        store.read = 0
+        assert np.array_equal(array[:], values) and store.read == 100 * 64 * 12 // 8
+
+
+def test_a_chunk_that_ends_too_early_is_an_error_in_slices_too():
+    values = np.arange(100, dtype="u2")
+    store = zarr.storage.MemoryStore()
+    array = zarr.create_array(store, data=values, chunks=(100,), compressors=None, serializer=zarrbits.PackbitsCodec(last_bit=11))
+    store._store_dict["c/0"] = store._store_dict["c/0"][:100]
+    if os.environ.get("ZARRBITS_LIBRARY") != "none":
+        assert array[:60].tolist() == list(range(60))
+    for selection in (np.s_[60:80], np.s_[90], np.s_[:]):
+        with pytest.raises(ValueError, match="packbits"):
+            array[selection]

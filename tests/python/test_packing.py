@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 from golden_vectors import packbits_vectors
-from zarrbits import packing
+from zarrbits import library, packing
 
 VECTORS = packbits_vectors(os.environ["ZARRBITS_GOLDEN"])
 
@@ -108,6 +108,29 @@ def test_a_nan_keeps_its_payload():
 def test_padding_bits_are_ignored():
     assert packing.unpack(b"\xff", "?", 3).tolist() == [True] * 3
     assert packing.unpack(b"\xff\x7f", "u2", 1, "none", 0, 11).tolist() == [0xFFF]
+
+
+def test_which_of_both_this_is():
+    assert (library.LIBRARY is None) == (os.environ["ZARRBITS_LIBRARY"] == "none"), os.environ["ZARRBITS_LIBRARY"]
+
+
+def test_parts_of_a_chunk_from_their_bytes():
+    rng = np.random.default_rng(5)
+    for dtype, padding, first, last in (("u2", "none", 0, 11), ("i4", "first_byte", 3, 9), ("?", "last_byte", None, None), (">u2", "none", 0, 9)):
+        values = (rng.integers(0, 2, 1000) if dtype == "?" else rng.integers(0, 64, 1000) << (first or 0)).astype(dtype)
+        payload = packing.pack(values, padding, first, last)
+        for at, count in ((0, 1), (1, 9), (333, 500), (999, 1)):
+            part = packing.byte_range(dtype, 1000, at, count, padding, first, last)
+            if library.LIBRARY is None:
+                assert part is None
+                continue
+            piece = payload[part[0]:part[0] + part[1]].copy()
+            back = packing.unpack_range(piece, dtype, 1000, at, count, padding, first, last)
+            assert back.dtype == values.dtype and np.array_equal(back, values[at:at + count])
+            assert part[1] <= count * 2 + 2
+            refusal(packing.unpack_range, piece[:-1], dtype, 1000, at, count, padding, first, last)
+        if library.LIBRARY is not None:
+            refusal(packing.byte_range, dtype, 1000, 990, 11, padding, first, last)
 
 
 def test_numbers_only():

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "library/zarrbits_c.h"
+
+#include <zarrbits/chunk.hpp>
+#include <zarrbits/codec.hpp>
+#include <zarrbits/version.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#define ZARRBITS_EXPORTED __attribute__((visibility("default")))
+
+struct zarrbits_codec {
+  zarrbits::codec codec;
+};
+
+namespace {
+
+std::span<const std::byte> bytes(const void* p, std::size_t size) { return {static_cast<const std::byte*>(p), size}; }
+std::span<std::byte> bytes(void* p, std::size_t size) { return {static_cast<std::byte*>(p), size}; }
+
+std::int64_t told(const zarrbits::chunk_result& r) {
+  if (r) return ZARRBITS_DONE;
+  if (r.failure.code == zarrbits::errc::invalid_padding_count) return ZARRBITS_WRONG_CHUNK;
+  if (r.failure.code == zarrbits::errc::value_does_not_fit || r.failure.code == zarrbits::errc::invalid_bool)
+    return static_cast<std::int64_t>(r.failure.element);
+  return ZARRBITS_WRONG_SIZE;
+}
+
+}  // namespace
+
+extern "C" {
+
+ZARRBITS_EXPORTED int zarrbits_interface(void) { return 1; }
+
+ZARRBITS_EXPORTED const char* zarrbits_version(void) { return ZARRBITS_VERSION_STRING; }
+
+ZARRBITS_EXPORTED zarrbits_codec* zarrbits_make_codec(const char* codec_json, const char* data_type, char* why, size_t size) {
+  std::string_view sentence = "no reason given";
+  const auto tell = [&] {
+    if (size == 0) return;
+    const std::size_t n = std::min(sentence.size(), size - 1);
+    std::memcpy(why, sentence.data(), n);
+    why[n] = '\0';
+  };
+  try {
+    return new zarrbits_codec{zarrbits::parse_codec(codec_json, data_type)};
+  } catch (const std::exception& e) {
+    sentence = e.what();
+    tell();
+  } catch (...) {
+    tell();
+  }
+  return nullptr;
+}
+
+ZARRBITS_EXPORTED void zarrbits_free_codec(zarrbits_codec* codec) { delete codec; }
+
+ZARRBITS_EXPORTED int64_t zarrbits_encoded_size(const zarrbits_codec* codec, uint64_t elements) {
+  try {
+    const std::uint64_t size = codec->codec.encoded_size(elements);
+    return size <= std::uint64_t{std::numeric_limits<std::int64_t>::max()} ? static_cast<std::int64_t>(size) : -1;
+  } catch (...) {
+    return -1;
+  }
+}
+
+ZARRBITS_EXPORTED int zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint64_t first, uint64_t count,
+                                             uint64_t* offset, uint64_t* size) {
+  try {
+    const zarrbits::byte_range range = codec->codec.encoded_range(elements, {first, count});
+    *offset = range.offset;
+    *size = range.size;
+    return 1;
+  } catch (...) {
+    return 0;
+  }
+}
+
+ZARRBITS_EXPORTED int64_t zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size, void* chunk,
+                                          size_t chunk_size) {
+  return told(zarrbits::encode_chunk(codec->codec, bytes(elements, elements_size), bytes(chunk, chunk_size)));
+}
+
+ZARRBITS_EXPORTED int64_t zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size, void* elements,
+                                          size_t elements_size) {
+  return told(zarrbits::decode_chunk(codec->codec, bytes(chunk, chunk_size), bytes(elements, elements_size)));
+}
+
+ZARRBITS_EXPORTED int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t all, uint64_t first,
+                                                const void* chunk_bytes, size_t bytes_size, void* elements,
+                                                size_t elements_size) {
+  const std::size_t each = codec->codec.element_size();
+  if (elements_size % each != 0) return ZARRBITS_WRONG_SIZE;
+  return told(zarrbits::decode_range_bytes(codec->codec, all, bytes(chunk_bytes, bytes_size), {first, elements_size / each},
+                                           bytes(elements, elements_size)));
+}
+
+}  // extern "C"

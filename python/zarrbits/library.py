@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The compiled core, libzarrbits.so beside this file (library/zarrbits_c.h), through ctypes, which releases the GIL. Where there is none, or
+ZARRBITS_LIBRARY is "none", packing.py does the same in numpy; ZARRBITS_LIBRARY may name another one."""
+import ctypes
+import functools
+import json
+import os
+
+import numpy as np
+
+DONE, WRONG_SIZE, WRONG_CHUNK = -1, -2, -3
+_INTERFACE = 1
+
+
+def _load():
+    path = os.environ.get("ZARRBITS_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libzarrbits.so")
+    if path == "none":
+        return None
+    try:
+        library = ctypes.CDLL(path)
+        if library.zarrbits_interface() != _INTERFACE:
+            return None
+    except (OSError, AttributeError):
+        return None
+    codec, size, memory, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64
+    for name, result, arguments in (
+            ("make_codec", codec, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, size]), ("free_codec", None, [codec]),
+            ("encoded_range", ctypes.c_int, [codec, number, number, number, ctypes.POINTER(number), ctypes.POINTER(number)]),
+            ("encode", ctypes.c_int64, [codec, memory, size, memory, size]), ("decode", ctypes.c_int64, [codec, memory, size, memory, size]),
+            ("decode_range", ctypes.c_int64, [codec, number, number, memory, size, memory, size])):
+        function = getattr(library, "zarrbits_" + name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+LIBRARY = _load()
+
+
+class _Codec:
+    """A codec of the core for a numpy type in this machine's byte order; arrays that it gets are contiguous."""
+
+    def __init__(self, dtype, padding_encoding, first_bit, bits):
+        dtype = np.dtype(dtype)
+        # times are whole numbers with a sign
+        name = "bool" if dtype.kind == "b" else f"int{8 * dtype.itemsize}" if dtype.kind in "mM" else dtype.name
+        configuration = {"padding_encoding": padding_encoding, "first_bit": first_bit, "last_bit": first_bit + bits - 1}
+        why = ctypes.create_string_buffer(500)
+        self._as_parameter_ = LIBRARY.zarrbits_make_codec(json.dumps({"name": "packbits", "configuration": configuration}).encode(), name.encode(), why, len(why))
+        if not self._as_parameter_:
+            raise ValueError("packbits: " + why.value.decode(errors="replace"))
+
+    def __del__(self):
+        if self._as_parameter_ and LIBRARY:  # at the end of the process, modules may be gone
+            LIBRARY.zarrbits_free_codec(self)
+
+    def encode(self, values, payload):
+        return LIBRARY.zarrbits_encode(self, values.ctypes.data, values.nbytes, payload.ctypes.data, payload.nbytes)
+
+    def decode(self, payload, values):
+        return LIBRARY.zarrbits_decode(self, payload.ctypes.data, payload.nbytes, values.ctypes.data, values.nbytes)
+
+    def byte_range(self, elements, first, count):
+        """(offset, size) of the bytes that hold these elements."""
+        offset, size = ctypes.c_uint64(), ctypes.c_uint64()
+        if not LIBRARY.zarrbits_encoded_range(self, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
+            raise ValueError(f"packbits: elements {first} to {first + count - 1} are not in a chunk of {elements}")
+        return offset.value, size.value
+
+    def decode_range(self, elements, first, part, values):
+        return LIBRARY.zarrbits_decode_range(self, elements, first, part.ctypes.data, part.nbytes, values.ctypes.data, values.nbytes)
+
+
+@functools.lru_cache(maxsize=256)
+def codec(dtype, padding_encoding, first_bit, bits):
+    """None where there is no library."""
+    return _Codec(dtype, padding_encoding, first_bit, bits) if LIBRARY else None
