@@ -9,6 +9,7 @@
 #include "command/convert_values.hpp"
 #include "command/progress.hpp"
 #include "command/share.hpp"
+#include "command/source_list.hpp"
 #include "command/summary.hpp"
 #include "command/whole_store.hpp"
 #include "text/words.hpp"
@@ -145,6 +146,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option("store", options.store, "Zarr store to make: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
       ->required(!planning)
       ->type_name("OUT.zarr");
+  concat_arguments joined;
+  add_concat_options(app, joined);
   if (!planning)
     app.add_option("--report", report, "Write what became of each object to this file, as JSON")->type_name("FILE.json");
   if (writing) {
@@ -224,6 +227,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
       "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
+  options.concat = take_sources(joined, options.source, options.store, planning);
   options.codec = parse_array_codec(codec);
   options.profile = parse_profile(profile_name);
   options.convention = parse_convention(convention);

@@ -61,6 +61,22 @@ std::optional<convention> parse_convention(const std::string& text) {
   throw usage_error("\"" + text + "\" is no convention; give none, netcdf, anndata or nwb");
 }
 
+concatenation::order_type parse_order(const std::string& text) {
+  using order = concatenation::order_type;
+  static constexpr word<order> words[] = {
+      {"", order::given}, {"given", order::given}, {"name", order::name}, {"value", order::value}};
+  if (const auto found = find_word(words, text)) return *found;
+  throw usage_error("\"" + text + "\" is no order of files; give given, name or value");
+}
+
+concatenation::different_type parse_different(const std::string& text) {
+  using different = concatenation::different_type;
+  static constexpr word<different> words[] = {
+      {"", different::refuse}, {"refuse", different::refuse}, {"first", different::first}, {"skip", different::skip}};
+  if (const auto found = find_word(words, text)) return *found;
+  throw usage_error("\"" + text + "\" is nothing to do with different datasets; give refuse, first or skip");
+}
+
 std::optional<compression> parse_compression(const std::string& text) {
   static constexpr word<compressor> kinds[] = {
       {"none", compressor::none}, {"gzip", compressor::gzip}, {"zstd", compressor::zstd}, {"blosc", compressor::blosc}};

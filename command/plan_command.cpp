@@ -43,6 +43,9 @@ void print(const convert_plan& p) {
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   if (p.convention != convention::none) std::cout << "convention " << to_string(p.convention) << '\n';
+  for (const joined_source& s : p.sources) {
+    for (const std::string& note : s.notes) std::cout << quote(s.file) << ": " << printable(with_flags(note)) << '\n';
+  }
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
   std::cout << objects << " files or objects at most, " << human_bytes(source) << " to " << (bound ? "at most " : "")

@@ -36,6 +36,9 @@ void print_losses(const convert_result& r) {
     if (o.outcome == outcome::skipped) print_error("skipped " + name_of(o) + ": " + o.reason);
     else if (o.lossy) print_error("lossy " + name_of(o) + ": " + o.reason);
   }
+  for (const joined_source& s : r.sources) {
+    if (s.left_out) print_error("left out " + quote(s.file) + ": " + s.notes.front());
+  }
 }
 
 void print_summary(const convert_result& r) {
@@ -72,11 +75,20 @@ void print_summary(const convert_result& r) {
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
   struct stat info {};
   const std::string file = split_source(r.source).file;
-  const std::uint64_t size = ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+  std::uint64_t size = ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+  std::uint64_t notes = 0;
+  for (std::size_t i = 1; i < r.sources.size(); ++i) {
+    if (::stat(split_source(r.sources[i].file).file.c_str(), &info) == 0) size += static_cast<std::uint64_t>(info.st_size);
+  }
+  for (const joined_source& s : r.sources) notes += s.notes.size();
   std::string last = human_bytes(size) + " to " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
   if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";
   last += ", " + duration_text(r.seconds);
   if (r.seconds > 0) last += ", " + human_bytes(static_cast<std::uint64_t>(static_cast<double>(all.source) / r.seconds)) + "/s";
+  if (!r.sources.empty()) {
+    last = counted(r.sources.size(), "file") + " joined" +
+           (notes > 0 ? ", with " + counted(notes, "note") + " on them: see --report or --json" : "") + "\n" + last;
+  }
   if (r.convention != convention::none)
     last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +
            last;

@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/source_list.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -110,6 +111,8 @@ int verify_main(int argc, char** argv) {
   app.add_option("STORE", options.store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
       ->required()
       ->type_name("out.zarr");
+  concat_arguments joined;
+  add_concat_options(app, joined);
   app.add_option("--include", options.include, "What convert was given: only this is to be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
@@ -122,6 +125,7 @@ int verify_main(int argc, char** argv) {
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  options.concat = take_sources(joined, options.source, options.store, false);
   try {
     check_options(options);
   } catch (const verify_error& e) {

@@ -8,6 +8,7 @@ namespace zarrbits::cli {
 std::optional<std::size_t> compare_whole_store(const convert_options& options,
                                                const std::function<void(const std::string&)>& at) {
   const verify_options how{.source = options.source,
+                           .concat = options.concat,
                            .store = options.store,
                            .endpoint = options.endpoint,
                            .include = options.include,

@@ -52,6 +52,12 @@ void check_options(const convert_options& options) {
     throw convert_error("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) +
                         " does not exist; the first is 0");
   }
+  if (options.concat) {
+    const auto remote = [](const std::string& source) { return is_s3(source); };
+    if (options.concat->dimension.empty()) throw convert_error("`concat` has no dimension; give its name, such as time");
+    if (remote(options.source) || std::any_of(options.concat->sources.begin(), options.concat->sources.end(), remote))
+      throw convert_error("sources in S3 cannot be joined; copy them to a disk first");
+  }
   if (options.overwrite && (options.resume || options.share)) {
     throw convert_error("a store is either resumed or begun anew; leave `overwrite` out, or `resume` and `share`");
   }
@@ -79,11 +85,12 @@ void count(convert_result& result, job& all, clock::time_point started) {
 convert_result finished(job& all, clock::time_point started) {
   convert_result result = result_for(all.options());
   result.objects = write_metadata(all);
+  result.sources = all.joined_sources();
   list_other_files(all.source().others(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = all.worded(refused.reason);
   count(result, all, started);
   if (all.options().before_done) all.options().before_done(result);
-  all.source().require_unchanged();
+  all.require_unchanged();
   all.out().finish();
   result.seconds = std::chrono::duration<double>(clock::now() - started).count();
   return result;

@@ -5,12 +5,14 @@
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
 
+#include "convert/concat/join_files.hpp"
 #include "convert/hdf5/other_files.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace zarrbits {
@@ -31,6 +33,7 @@ const char* to_string(convention c) noexcept {
 }
 
 bool convert_result::lost() const noexcept {
+  if (std::any_of(sources.begin(), sources.end(), [](const joined_source& s) { return s.left_out; })) return true;
   for (const converted_object& o : objects) {
     if (o.lossy || (o.outcome == outcome::skipped && o.selected)) return true;
   }
@@ -85,6 +88,7 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
   report["objects"] = std::move(list);
   report["summary"] = std::move(summary);
   conversion::add_other_files(report, other_files, refused_files);
+  conversion::add_sources(report, sources);
   return conversion::json_text(report, 1) + "\n";
 }
 

@@ -4,8 +4,10 @@
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
+#include "verify/value_text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <set>
 
@@ -65,11 +67,18 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   index shape = dims_;
   shape.insert(shape.end(), extra.begin(), extra.end());
   for (std::size_t d = 0; d < std::min(lengths_.size(), dims_.size()); ++d) shape[d] = std::max(shape[d], lengths_[d]);
+  if (place_) {
+    const std::size_t axis = place_->axis;
+    if (shape.size() == a.shape().size() && a.shape()[axis] >= place_->first + dims_[axis]) shape[axis] = a.shape()[axis];
+    joined_length_ = shape[axis];
+    find_meaning(a, folder);
+  }
   if (shape != a.shape())
     return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
 
   const comparison c(*leaf, a.type(), objects_);
-  if (c.types() == likeness::different) return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
+  if (c.types() == likeness::different && !here_)
+    return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
   if (c.types() == likeness::unknown) {
     unchecked_ += product(shape);
     return conclude(verdict::unchecked, "was not compared: " + c.why(), v.member());
@@ -78,7 +87,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   l.same_grid = !source_chunk_.empty() && std::equal(source_chunk_.begin(), source_chunk_.end(), a.chunk_shape().begin());
   for (std::size_t i = 0; i < extra.size(); ++i) l.same_grid = l.same_grid && a.chunk_shape()[dims_.size() + i] >= extra[i];
 
-  const likeness fill = fill_value(v, l, c);
+  const likeness fill = here_ ? likeness::equal : fill_value(v, l, c);
   if (fill == likeness::different) return;
 
   const std::uint64_t unchecked_before = unchecked_;
@@ -98,9 +107,15 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
       // what is stored on neither side is the fill value on both
       (all && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
     } else {
-      index shards(shape.size());
+      index begin(shape.size(), 0), shards(shape.size());
       for (std::size_t i = 0; i < shape.size(); ++i) shards[i] = (a.chunks()[i] - 1) / a.chunks_per_shard()[i] + 1;
-      const bool same = for_blocks(index(shape.size(), 0), shards, 1, [&](const index& shard, const index&) {
+      if (place_) {  // those that this file has a part of
+        const std::size_t axis = place_->axis;
+        const std::uint64_t each = a.chunks_per_shard()[axis] * a.chunk_shape()[axis], end = place_->first + dims_[axis];
+        begin[axis] = place_->first / each;
+        shards[axis] = dims_[axis] == 0 ? 0 : (end - 1) / each + 1 - begin[axis];
+      }
+      const bool same = for_blocks(begin, shards, 1, [&](const index& shard, const index&) {
         index first(shape.size()), count(shape.size());
         for (std::size_t i = 0; i < shape.size(); ++i) {
           first[i] = shard[i] * a.chunks_per_shard()[i];
@@ -163,7 +178,7 @@ bool dataset_comparison::stored_in_source(const layout& l, const index& at) cons
 // The chunks that are stored on either side, where there are too many to ask for each; empty: visit all. `all` becomes false
 // where some may have been left out.
 std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& all) {
-  if (product(l.array.chunks()) <= largest_grid) return {};
+  if (place_ || product(l.array.chunks()) <= largest_grid) return {};
   const auto listed = l.array.list_chunks(most_listed);
   if (!listed) return {};  // so many are stored that visiting all is no waste
   const auto order = [&](const index& a, const index& b) { return l.array.in_storage_order(a, b); };
@@ -204,10 +219,14 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     count[i] = std::min(l.array.chunk_shape()[i], l.array.shape()[i] - start[i]);
   }
   bool inside = true;  // some of it is in the source
+  index part = start;  // where that begins
   for (std::size_t i = 0; i < dims_.size(); ++i) {
-    inside = inside && start[i] < dims_[i];
-    count[i] = start[i] < dims_[i] ? std::min(count[i], dims_[i] - start[i]) : 0;
+    const std::uint64_t first = place_ && place_->axis == i ? place_->first : 0, end = first + dims_[i];
+    part[i] = std::max(start[i], first);
+    count[i] = std::min(start[i] + count[i], end) - std::min(part[i], std::min(start[i] + count[i], end));
+    inside = inside && count[i] > 0;
   }
+  if (place_ && !inside) return true;
   zarr_values chunk_values;
   bool present = false;
   try {
@@ -228,7 +247,7 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     if (!may_be_undefined_) elements_ += product(count);
     return true;
   }
-  const index source_start(start.begin(), start.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
+  const index source_start = where_in_source(part);
   const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
   source_values source(v.type, v.memory_type);
   // a chunk of the source is decompressed once if it is read at once
@@ -245,17 +264,54 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
       conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
       return true;
     }
-    block b{v, l, source.data(), present ? &chunk_values : nullptr, start, start, count, may_be_undefined_ && !stored};
+    block b{v, l, source.data(), present ? &chunk_values : nullptr, start, part, count, may_be_undefined_ && !stored};
     std::copy(from.begin(), from.end(), b.start.begin());
+    if (place_) b.start[place_->axis] += place_->first;
     std::copy(size.begin(), size.end(), b.count.begin());
     return elements_of(b, c);
   });
 }
 
+dataset_comparison::index dataset_comparison::where_in_source(const index& in_store) const {
+  index at(in_store.begin(), in_store.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
+  if (place_) at[place_->axis] -= place_->first;
+  return at;
+}
+
+// Numbers of several files may have been put in other terms. Where the store says the same as the source, they are compared as
+// they are.
+void dataset_comparison::find_meaning(const zarr_array& a, const store_folder& folder) {
+  here_ = meaning_in_source(dataset_);
+  there_ = meaning_in_store(read_node(folder), a);
+  const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
+  const bool same_size = H5Tget_size(type.get()) == a.type().size;
+  if (here_ && there_ && !(same_size && *here_ == *there_)) return;
+  here_.reset();
+  there_.reset();
+}
+
+likeness dataset_comparison::compare_meaning(const source_type& t, const std::byte* source, const zarr_type& type,
+                                             const zarr_element& store, difference& d) const {
+  const std::uint64_t bits = load_source(t, source);
+  const long double here = t.kind == source_kind::floating
+                               ? (t.size == 4 ? static_cast<long double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))
+                                              : static_cast<long double>(std::bit_cast<double>(bits)))
+                           : t.is_signed ? static_cast<long double>(load_source_signed(t, source))
+                                         : static_cast<long double>(bits);
+  const long double there = store_number(type, store.bytes);
+  if (same_value(*here_, here, *there_, there)) return likeness::equal;
+  d.source = show_source(t, source);
+  d.store = std::to_string(there) + " in other terms";
+  return likeness::different;
+}
+
 // What a chunk holds within the array, and beyond the source.
 bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk) {
   const index& shape = l.array.shape();
-  if (!chunk || std::equal(dims_.begin(), dims_.end(), shape.begin())) return true;
+  bool same = true;
+  const auto is_joined = [&](std::size_t i) { return place_ && place_->axis == i; };
+  for (std::size_t i = 0; i < dims_.size(); ++i) same = same && (is_joined(i) || dims_[i] == shape[i]);
+  if (!chunk || same) return true;
   const index& extent = l.array.chunk_shape();
   const zarr_values& fill = l.array.fill();
   const std::size_t size = l.array.type().size;
@@ -267,7 +323,7 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const 
       const std::uint64_t place = at[i] * extent[i] + left % extent[i];
       left /= extent[i];
       within = within && place < shape[i];
-      beyond = beyond || (i < dims_.size() && place >= dims_[i]);
+      beyond = beyond || (i < dims_.size() && !is_joined(i) && place >= dims_[i]);
     }
     if (!within || !beyond) continue;
     if (chunk->strings.empty() ? std::memcmp(chunk->data.data() + k * size, fill.data.data(), size) != 0
@@ -318,7 +374,7 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
   while (true) {
     const std::byte* p = b.source + source_at * size;
     bool same = false;
-    if (c.bytewise() && source_inner == 1) {
+    if (!here_ && c.bytewise() && source_inner == 1) {
       const std::byte* q = store.data.data() + store_at * size;
       if (store_inner == 1) {
         same = std::memcmp(p, q, row * size) == 0;
@@ -331,8 +387,9 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
     } else {
       for (std::uint64_t k = 0; k < row; ++k) {
         difference d;
-        const likeness like = c.compare(p + k * source_inner * size,
-                                        element_of(type, store, static_cast<std::size_t>(store_at + k * store_inner)), d);
+        const std::byte* const element = p + k * source_inner * size;
+        const zarr_element stored = element_of(type, store, static_cast<std::size_t>(store_at + k * store_inner));
+        const likeness like = here_ ? compare_meaning(b.v.type, element, type, stored, d) : c.compare(element, stored, d);
         if (like == likeness::equal) {
           ++elements_;
         } else if (like == likeness::unknown || b.undefined) {

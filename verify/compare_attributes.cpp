@@ -119,6 +119,16 @@ bool is_dimension_scale(hid_t object) {
   return text.size() == 1 && text[0] == "DIMENSION_SCALE";
 }
 
+namespace {
+
+bool says_packing(const std::string& name) {
+  static const std::set<std::string> names = {"scale_factor", "add_offset", "_FillValue", "missing_value",
+                                              "valid_min",    "valid_max",  "valid_range"};
+  return names.contains(name);
+}
+
+}  // namespace
+
 void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_dataset) {
   std::vector<std::string> names;
   hsize_t position = 0;
@@ -135,6 +145,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   for (const std::string& name : names) {
     std::string key = conversion::shown(name);
     if (is_bookkeeping(name, scale) && !store.contains(key)) continue;
+    if (unpacked_.contains(n.store_path) && says_packing(name) && !store.contains(key)) continue;
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);

@@ -69,7 +69,11 @@ void dataset_comparison::read_properties() {
   H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
   check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
   check(H5Pget_fill_time(properties_.get(), &time), "cannot read the fill time");
-  may_be_undefined_ = state == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER;
+  if (place_) {  // what was never written of one file may have to be, of the array
+    source_chunk_.clear();
+    nothing_stored_ = false;
+  }
+  may_be_undefined_ = !place_ && (state == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER);
 }
 
 // What goes wrong on either side is this dataset's verdict, and not the end of the comparison.

@@ -5,7 +5,9 @@
 #ifndef ZARRBITS_VERIFY_COMPARE_DATASET_HPP
 #define ZARRBITS_VERIFY_COMPARE_DATASET_HPP
 
+#include "verify/cf_meaning.hpp"
 #include "verify/compare_values.hpp"
+#include "verify/joined_files.hpp"
 
 #include <zarrbits/verify.hpp>
 
@@ -24,7 +26,14 @@ class dataset_comparison {
                      std::function<void()> going, finding& f)
       : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), going_(std::move(going)), finding_(f) {}
 
+  // The dataset is one of several files: it lies at `place` in the array, and the array may say the same by other numbers.
+  void lie_at(const joined_place& place) { place_ = place; }
+
   void run(const store_folder& folder);
+
+  // Where the array is joined: its length along the axis, and whether it says the same by other numbers.
+  std::uint64_t joined_length() const noexcept { return joined_length_; }
+  bool by_meaning() const noexcept { return here_.has_value(); }
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
@@ -84,7 +93,15 @@ class dataset_comparison {
   std::uint64_t elements_ = 0;
   std::uint64_t unchecked_ = 0;
 
+  index where_in_source(const index& in_store) const;
+  void find_meaning(const zarr_array& a, const store_folder& folder);
+  likeness compare_meaning(const source_type& t, const std::byte* source, const zarr_type& type, const zarr_element& store,
+                           difference& d) const;
+
   index dims_;
+  std::optional<joined_place> place_;
+  std::uint64_t joined_length_ = 0;
+  std::optional<cf_meaning> here_, there_;  // both, or none: numbers are compared as they are
   handle properties_;
   std::vector<std::uint64_t> source_chunk_;  // chunk shape of the source; empty: not chunked
   bool nothing_stored_ = false;              // no element was ever written

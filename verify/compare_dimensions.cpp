@@ -35,7 +35,9 @@ std::vector<std::string> shown(std::vector<std::string> names) {
   return names;
 }
 
-std::vector<alternatives> names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects) {
+}  // namespace
+
+dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects) {
   std::vector<alternatives> out(rank);
   if (H5Aexists(dataset, "DIMENSION_LIST") > 0) {
     const attribute_values lists = read_attribute(dataset, "DIMENSION_LIST");
@@ -61,8 +63,6 @@ std::vector<alternatives> names_of_dimensions(hid_t dataset, std::size_t rank, c
   }
   return out;
 }
-
-}  // namespace
 
 // Why the name of dimension `d` is not right, or "". `right`: the names that it may have.
 std::string metadata_comparison::dimension_difference(const node_pair& n, std::size_t d,

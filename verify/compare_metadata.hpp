@@ -44,6 +44,11 @@ std::vector<std::string> text_attribute(hid_t object, const char* name);  // non
 bool is_dimension_scale(hid_t object);
 std::vector<std::uint64_t> extent_of(hid_t space);
 
+// The names that the source has for each of `rank` dimensions, best first: those of the scales, then the label; of a scale all
+// that it goes by.
+using dimension_names_of = std::vector<std::vector<std::vector<std::string>>>;
+dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects);
+
 // An object of the source, and a node of the store.
 struct node_pair {
   std::string path;  // in the source
@@ -61,6 +66,8 @@ class metadata_comparison {
 
   // The attributes of a group, a dataset or a named type.
   void attributes(hid_t object, const node_pair& n, bool is_dataset);
+  // Of an array that is unpacked: what its source says of packing is not there, and need not be.
+  void unpacked(const std::string& store_path) { unpacked_.insert(store_path); }
   // A dimension of netCDF that is no node: the note of it in its group.
   void dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length);
   // The notes and dimension names of a dataset's node, and of the nodes in it.
@@ -96,6 +103,7 @@ class metadata_comparison {
   const source_objects& objects_;
   const convention rules_;
   verify_result& result_;
+  std::set<std::string> unpacked_;
   std::map<std::string, std::pair<std::string, std::uint64_t>> phony_;  // name: group and length of the dimensions that have it
 };
 

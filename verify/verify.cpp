@@ -4,6 +4,7 @@
 //
 #include <zarrbits/verify.hpp>
 
+#include "convert/concat/file_order.hpp"
 #include "convert/hdf5/open_source.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
@@ -13,6 +14,7 @@
 #include "verify/compare_links.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/convention.hpp"
+#include "verify/joined_files.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/source_tree.hpp"
 #include "verify/value_text.hpp"
@@ -26,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace zarrbits::verification {
 
@@ -33,8 +36,11 @@ namespace {
 
 class walk {
  public:
-  walk(const verify_options& options, const source_name& name)
+  // `joined`: of several files, of which this is one; else null.
+  walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first)
       : store_(open_store(options.store, options.endpoint)),
+        joined_(joined),
+        first_(first),
         gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
         file_(name.file),
         at_(options.progress) {
@@ -84,6 +90,7 @@ class walk {
   void pair_group(const place& p, const source_object& group);
   void compare_named_type(const place& p);
   void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
   void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
   void check_metadata(const store_folder& folder, finding& f) const;
   void add_missing(const source_object& o);
@@ -93,6 +100,8 @@ class walk {
   static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
 
   store_folder store_;
+  joined_arrays* joined_;
+  bool first_;                                   // of several files
   std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
   std::string file_;                             // the name of the source
   std::unique_ptr<const conversion::opened_source> source_;
@@ -188,7 +197,7 @@ void walk::pair_group(const place& p, const source_object& group) {
       tree_->at(l.target).in_store = true;
       nodes.insert(l.name);
       if (const handle scale = tree_->open(l.target); scale && node.is_object() && tree_->at(l.target).wanted)
-        metadata_->dimension(scale.get(), n, l.name, rules_.netcdf->at(l.target)->length);
+        compare_dimension(scale.get(), n, l);
       continue;
     }
     const std::vector<store_folder> found = children.take(rules_.netcdf ? rules_.netcdf->name_of(group, l) : l.name);
@@ -215,6 +224,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names", "dimensions"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention"});
+      if (joined_) known.insert("sources");
       const handle creation(H5Fget_create_plist(source_->file()));
       hsize_t size = 0;
       if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
@@ -244,6 +254,17 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
   }
 }
 
+// A dimension of netCDF without a variable. Of one that is joined, the length is that of the arrays, which are compared.
+void walk::compare_dimension(hid_t scale, const node_pair& group, const source_link& link) {
+  std::uint64_t length = rules_.netcdf->at(link.target)->length;
+  const std::string name = conversion::shown(link.name);
+  if (joined_ && joined_->is_dimension(name)) {
+    const auto notes = group.notes().value("dimensions", nlohmann::json::object()).value(name, nlohmann::json::object());
+    if (notes.contains("length") && notes["length"].is_number_unsigned()) length = notes["length"].get<std::uint64_t>();
+  }
+  metadata_->dimension(scale, group, link.name, length);
+}
+
 void walk::compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder) {
   try {
     const nlohmann::json node = kind_of(folder) == node_kind::none ? nlohmann::json() : read_node(folder);
@@ -265,7 +286,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   }
   try {
     const auto other = conversion::look_beside(dataset.get(), *gate_);
-    if (!other.endless) compare_metadata(dataset.get(), path, folder);
+    if (!other.endless && !joined_) compare_metadata(dataset.get(), path, folder);
     if (!other.obstacle.empty() || other.refused > 0) {
       f.outcome = verdict::unreadable;
       f.reason =
@@ -288,7 +309,18 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     if (at_) at_(path);
       },
       f);
-  c.run(folder);
+  try {
+    const auto lies = joined_ ? joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_) : std::nullopt;
+    if (lies) c.lie_at(*lies);
+    else if (joined_ && !first_ && !joined_->all_equal()) return;
+    c.run(folder);
+    if (lies) joined_->note_length(f.store_path, c.joined_length());
+    if (joined_ && c.by_meaning()) metadata_->unpacked(f.store_path);
+  } catch (const std::runtime_error& e) {
+    f.outcome = verdict::unreadable;
+    f.reason = std::string("has dimensions that cannot be read from the source: ") + e.what();
+  }
+  if (joined_ && first_) compare_metadata(dataset.get(), path, folder);
   for (const store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
   result_.elements += c.elements();
   result_.elements_unchecked += c.elements_unchecked();
@@ -329,6 +361,37 @@ void walk::add_rest() {
       ", which the store says itself (zarrbits.selection) that it was made of; name it behind the file, as in in.h5:" + part_ +
       ", where that is so";
   add(std::move(f));
+}
+
+// What is not values is compared with the first file.
+verify_result verify_joined(const verify_options& options) {
+  joined_arrays joined(*options.concat);
+  verify_result all;
+  bool first = true;
+  convert_options files;
+  files.source = options.source;
+  files.concat = options.concat;
+  conversion::source_options how;
+  how.external = options.external;
+  how.lock = options.lock;
+  for (const std::string& source : conversion::ordered_sources(files, how)) {
+    verify_result one = walk(options, split_source(source), &joined, first).run();
+    joined.next_file();
+    if (std::exchange(first, false)) {
+      all = std::move(one);
+      continue;
+    }
+    for (finding& f : one.findings) {
+      if (f.kind != "dataset" || (f.outcome == verdict::missing && !joined.all_equal())) continue;
+      f.reason += " (\"" + source + "\")";
+      all.findings.push_back(std::move(f));
+    }
+    for (std::size_t i = 0; i < verdict_count; ++i) all.datasets[i] += one.datasets[i];
+    all.elements += one.elements;
+    all.elements_unchecked += one.elements_unchecked;
+  }
+  for (finding& f : joined.longer()) add_finding(all, std::move(f));
+  return all;
 }
 
 }  // namespace
@@ -379,7 +442,8 @@ verify_result verify(const verify_options& options) {
   try {
     const source_name name = split_source(options.source);
     conversion::prepare_s3(name.file, options.store, options.endpoint, options.warning);
-    return verification::walk(options, name).run();
+    if (!options.concat) return verification::walk(options, name, nullptr, true).run();
+    return verification::verify_joined(options);
   } catch (const std::runtime_error& e) {  // of the source, the store, or their names
     throw verify_error(e.what());
   }

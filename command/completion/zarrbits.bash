@@ -9,6 +9,8 @@ _zarrbits() {
   else
     case $previous in
       --convention) words="none netcdf anndata nwb" ;;
+      --order) words="given name value" ;;
+      --different) words="refuse first skip" ;;
       --profile) words="portable native recode" ;;
       --codec) words="bytes packbits" ;;
       --shard) words="16M 64M 256M" ;;

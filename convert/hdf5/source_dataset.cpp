@@ -4,6 +4,7 @@
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/lent_decoders.hpp"
 #include "convert/io/files.hpp"
 #include "convert/text/names.hpp"
@@ -109,12 +110,13 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   if (!null && one_piece && stored_bytes / element_in_file_ < product(dims)) {
     throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
   }
+  if (joined()) stand_for_all();
 }
 
 void source_dataset::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked) {
   grid = std::move(chunks);
   shards = std::move(of_shards);
-  rechunked_ = rechunked;
+  rechunked_ = rechunked || (joined() && joined()->type);
 }
 
 const type_tree& source_dataset::leaf() const {
@@ -125,8 +127,9 @@ const type_tree& source_dataset::leaf() const {
 
 void source_dataset::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
-                                variable_memory* strings) const {
+                                variable_memory* strings, const std::vector<hsize_t>& corner) const {
   if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
+  if (joined()) return read_parts(memory, size, first, count, room, out, strings);
   require_whole_chunks(first, count);
   const h5::lock one_thread;
   const hid_t transfer = strings ? strings->transfer() : H5P_DEFAULT;
@@ -138,7 +141,8 @@ void source_dataset::read_block(hid_t memory, std::size_t size, const std::vecto
   h5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
   const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "make a dataspace");
   const std::vector<hsize_t> zero(room.size(), 0);
-  h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select a block");
+  const hsize_t* to = corner.empty() ? zero.data() : corner.data();
+  h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to, nullptr, count.data(), nullptr), "select a block");
   h5::check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }
 
@@ -156,6 +160,13 @@ void source_dataset::count_variable(std::uint64_t bytes) const {
 
 source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
+  if (joined()) {
+    const auto found = chunk_of_part(grid.chunk_of(first));
+    if (!found) throw h5::failure("a chunk of several files is stored in none");
+    chunk = joined()->files->dataset(*found->first)->find_chunk(found->second, size);
+    chunk.file = found->first->file;
+    return chunk;
+  }
   if (const auto found = file.chunks().find(dataset, first.data(), chunk.mask)) {
     if (found->size != size)
       throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
@@ -249,7 +260,8 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
 
 // libhdf5 tells where the values are; that it is so is tried on the first and the last element.
 std::optional<std::uint64_t> source_dataset::contiguous_address() const {
-  if (layout != H5D_CONTIGUOUS || external || file.descriptor() < 0 || !type.as_stored || holds_references(type)) return {};
+  if (layout != H5D_CONTIGUOUS || joined() || external || file.descriptor() < 0 || !type.as_stored || holds_references(type))
+    return {};
   const haddr_t address = H5Dget_offset(dataset);
   const std::uint64_t elements = product(dims);
   H5Eclear2(H5E_DEFAULT);
@@ -291,6 +303,7 @@ bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
 }
 
 bool source_dataset::nothing_stored() const {
+  if (joined()) return stored_bytes == 0;
   if (layout == H5D_VIRTUAL) return std::none_of(beside->found.begin(), beside->found.end(), [](bool found) { return found; });
   return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
 }

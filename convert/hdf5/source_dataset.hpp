@@ -19,9 +19,12 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
+
+struct joined_part;
 
 // What stands in the way of one dataset; the rest of the file goes on. what() is the reason.
 struct skip_dataset : std::runtime_error {
@@ -59,6 +62,8 @@ struct source_dataset {
   void use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked);
   // The chunks of the source are those of the array.
   bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked_; }
+  // The datasets of several files that this one stands for; null: it is one dataset.
+  const joined_parts* joined() const { return object.joined.get(); }
   bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;
 
@@ -66,16 +71,23 @@ struct source_dataset {
   std::optional<std::uint64_t> contiguous_address() const;
 
   // Reads a block of the dataset, with strings and sequences in `strings`, `size` bytes of the type `memory` for each element,
-  // into the corner of an array of extent `room`. Throws h5::failure, damaged_chunk, skip_dataset.
+  // into the corner of an array of extent `room`, or to `corner` in it. Throws h5::failure, damaged_chunk, skip_dataset.
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr) const;
+                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
+                  const std::vector<hsize_t>& corner = {}) const;
+  // Of the chunks of these shards: each that is stored, with its size; each that has to be put together from several parts, with
+  // nothing. The caller holds h5::lock, or is alone. Throws h5::failure.
+  void for_each_chunk_here(std::uint64_t first, std::uint64_t count,
+                           const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const;
   // The stored bytes of a chunk, `size` of them, or where they are in the file of file.descriptor(); and its filter mask. Throws
   // h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
   struct stored_chunk {
     std::optional<std::uint64_t> offset = {};
     buffer bytes = {};
     unsigned mask = 0;
+    std::size_t file = no_file;  // of joined()->files: that the offset is in
   };
+  static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const;
 
   // For a chunk of this stored size: throws damaged_chunk where to decode it would take memory out of all proportion.
@@ -92,6 +104,11 @@ struct source_dataset {
   const mapping& virtual_mapping() const;
 
  private:
+  // Where a chunk is one chunk of a part: the part, and the chunk's first element in it.
+  std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> chunk_of_part(const std::vector<hsize_t>& at) const;
+  void stand_for_all();
+  void read_parts(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const;
   mapping find_mapping() const;
   // Decodes the stored chunks of a block, each once, for H5Dread does not look at how long they become. Throws damaged_chunk,
   // unreadable_range.

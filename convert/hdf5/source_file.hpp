@@ -48,6 +48,8 @@ struct arrangement {
   std::vector<std::size_t> text_lengths;  // of a compound that is to be one array of structs: flat_struct.hpp
 };
 
+struct joined_parts;  // joined_parts.hpp
+
 struct source_object {
   // A dimension is a dataset that has no values of its own, and is no node of the store.
   enum class kind_type { group, dataset, datatype, dimension } kind = kind_type::group;
@@ -60,6 +62,7 @@ struct source_object {
   std::vector<extra_link> links;      // groups: the other links in it
   std::string listing_error;          // groups: why not everything in it is known
   arrangement arranged;
+  std::shared_ptr<const joined_parts> joined;  // of a dataset that goes on in other files; else null
 };
 
 // How a source is opened.

@@ -134,7 +134,9 @@ void dataset_plan::choose_units() {
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
   const array_plan plan(data, parts_[0].view, options, {});
-  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !can_be_walked(data.grid, data.dataset)) return;
+  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) ||
+      (!data.joined() && !can_be_walked(data.grid, data.dataset)))
+    return;
   divisible_ = true;
   const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
                                                            std::max<std::size_t>(1, parts_[0].view.size)});

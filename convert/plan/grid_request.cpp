@@ -2,6 +2,7 @@
 #include "convert/plan/grid_request.hpp"
 
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -64,6 +65,7 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
     if (H5Pget_chunk(data.dcpl, static_cast<int>(dims.size()), grid.chunk.data()) != static_cast<int>(dims.size())) {
       throw skip_dataset("the chunk shape does not fit the dataspace");
     }
+    if (data.joined() && !data.joined()->chunk.empty()) grid.chunk = data.joined()->chunk;
     for (const hsize_t c : grid.chunk) {
       if (c == 0) throw skip_dataset("a chunk length is 0");
     }

@@ -4,6 +4,7 @@
 //
 #include "convert/plan/plan_report.hpp"
 
+#include "convert/concat/join_files.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/other_files.hpp"
 #include "convert/plan/array_plan.hpp"
@@ -42,7 +43,7 @@ way way_of(const array_plan& a) {
 std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
   const std::uint64_t all = data.grid.chunks();
   if (materialize) return all;
-  if (data.keeps_chunks()) {
+  if (data.keeps_chunks() && !data.joined()) {
     hsize_t stored = 0;
     const h5::handle space(H5Dget_space(data.dataset), "tell the dataspace");
     return H5Dget_num_chunks(data.dataset, space, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
@@ -108,6 +109,7 @@ std::string convert_plan::json() const {
   }
   conversion::json j{{"version", 1}, {"convention", to_string(convention)}, {"groups", groups}, {"datasets", std::move(list)}};
   add_other_files(j, other_files, refused_files);
+  add_sources(j, sources);
   return json_text(j, 1) + "\n";
 }
 

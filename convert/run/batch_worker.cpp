@@ -29,13 +29,14 @@ struct batch_worker::one_chunk {
     (how == outcome::raw ? result.counts.raw : how == outcome::rewrapped ? result.counts.rewrapped : result.counts.recoded) += 1;
     result.worst = std::max(result.worst, how);
   }
+  stored_range place() const { return {chunk.offset, chunk.size, chunk.file}; }
   void put(made_chunk made) {
     result.dangling = result.dangling || made.dangling;
     count(made.how, made.bytes.size());
     out.put(chunk.at, std::move(made.bytes));
   }
   void copy() {
-    out.put_range(chunk.at, chunk.offset, chunk.size);
+    out.put_range(chunk.at, place());
     count(outcome::raw, chunk.size);
   }
   void note_rounding() {
@@ -113,10 +114,7 @@ bool batch_worker::from_stored(one_chunk& c) {
       c.copy();
       return true;
     }
-    if (in_file) {
-      chunk.bytes.resize(static_cast<std::size_t>(chunk.size));
-      read_range(source_.descriptor(), chunk.offset, chunk.bytes);
-    }
+    if (in_file) chunk.bytes = fetch(c.data, c.place());
     if (auto made = c.maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
       c.note_rounding();
       c.put(std::move(*made));
@@ -144,7 +142,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     made_chunk made = c.maker.from_values(std::move(values), c.chunk.at);
     strings.memory.reset();
     strings = {};  // before the shard is waited for
-    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed)
+    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed && !c.data.joined())
       made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
     c.put(std::move(made));
     return true;

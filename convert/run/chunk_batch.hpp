@@ -30,9 +30,10 @@ struct chunk_input {
   std::vector<hsize_t> at;
   buffer bytes = {};
   unsigned mask = 0;
-  std::uint64_t offset = 0, size = 0;  // in_file, range
-  bool drop_if_fill = false;           // retry
-  std::string why = {};                // why it came to that, if it did
+  std::uint64_t offset = 0, size = 0;          // in_file, range
+  std::size_t file = source_dataset::no_file;  // in_file: as source_dataset::stored_chunk has it
+  bool drop_if_fill = false;                   // retry
+  std::string why = {};                        // why it came to that, if it did
   std::uint64_t progress = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_destination.hpp"
 
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/io/files.hpp"
 #include "convert/store/node.hpp"
 
@@ -9,6 +10,33 @@
 #include <utility>
 
 namespace zarrbits::conversion {
+
+namespace {
+
+// The file that stored bytes are in, open for as long as this lives.
+class source_bytes {
+ public:
+  source_bytes(const source_dataset& data, std::size_t file)
+      : main_(data.file), other_(file == source_dataset::no_file ? nullptr : data.joined()->files->raw(file)) {}
+  int descriptor() const { return other_ ? other_->descriptor() : main_.descriptor(); }
+  void require(const stored_range& range) const {
+    if (!other_) return main_.require_range(range.offset, range.size);
+    const std::uint64_t size = state_of(other_->descriptor()).size;
+    if (range.offset > size || range.size > size - range.offset) throw unreadable_range("the file ends before it");
+  }
+
+ private:
+  const source_file& main_;
+  const std::shared_ptr<const raw_file> other_;
+};
+
+}  // namespace
+
+buffer fetch(const source_dataset& data, const stored_range& range) {
+  buffer bytes(static_cast<std::size_t>(range.size));
+  read_range(source_bytes(data, range.file).descriptor(), range.offset, bytes);
+  return bytes;
+}
 
 chunk_destination::chunk_destination(sink& out, const source_file& source, const std::string& node, const array_plan& plan,
                                      std::shared_ptr<concurrent_shard> shard, std::uint64_t turn)
@@ -19,10 +47,11 @@ void chunk_destination::put(const std::vector<hsize_t>& at, buffer bytes) {
   else waiting_.push_back({number_in_shard(at), std::move(bytes)});
 }
 
-void chunk_destination::put_range(const std::vector<hsize_t>& at, std::uint64_t offset, std::uint64_t size) {
-  if (!shard_) return out_.put_range(key(at), source_.descriptor(), offset, size);
-  source_.require_range(offset, size);  // later, libhdf5 could no longer be asked for the chunk
-  waiting_.push_back({number_in_shard(at), {}, true, offset, size});
+void chunk_destination::put_range(const std::vector<hsize_t>& at, const stored_range& range) {
+  const source_bytes from(plan_.data, range.file);
+  if (!shard_) return out_.put_range(key(at), from.descriptor(), range.offset, range.size);
+  from.require(range);  // later, libhdf5 could no longer be asked for the chunk
+  waiting_.push_back({number_in_shard(at), {}, range});
 }
 
 std::uint64_t chunk_destination::finish(bool whole) {
@@ -38,7 +67,7 @@ std::uint64_t chunk_destination::finish(bool whole) {
       }
       const std::vector<std::uint64_t> sizes = run_from(i);
       try {
-        shard.add_range(first.at, source_.descriptor(), first.offset, sizes);
+        shard.add_range(first.at, source_bytes(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
       } catch (const unreadable_range& e) {  // it was there when the file was opened
         throw convert_error("the source \"" + source_.path() + "\" cannot be read: " + e.what() +
                             "; is it still there, and whole?");
@@ -50,12 +79,13 @@ std::uint64_t chunk_destination::finish(bool whole) {
 
 // Sizes of chunks, from waiting_[i] on, that follow each other in the file and in the shard and are one range; at least one.
 std::vector<std::uint64_t> chunk_destination::run_from(std::size_t i) const {
-  std::vector<std::uint64_t> sizes{waiting_[i].size};
+  std::vector<std::uint64_t> sizes{waiting_[i].in_file->size};
   for (++i; i < waiting_.size() && sizes.back() < shard_writer::worth_a_gap; ++i) {
     const waiting &before = waiting_[i - 1], &next = waiting_[i];
-    const bool follows = next.in_file && next.at == before.at + 1 && next.offset == before.offset + before.size;
-    if (!follows || next.size >= shard_writer::worth_a_gap) break;
-    sizes.push_back(next.size);
+    const auto &from = before.in_file, &to = next.in_file;
+    const bool follows = to && next.at == before.at + 1 && to->file == from->file && to->offset == from->offset + from->size;
+    if (!follows || to->size >= shard_writer::worth_a_gap) break;
+    sizes.push_back(to->size);
   }
   return sizes;
 }

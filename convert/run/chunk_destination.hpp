@@ -4,7 +4,7 @@
 //
 //   chunk_destination to(out, source, "/a", plan, shard, turn);  // no shard: keys
 //   to.put(at, bytes);
-//   to.put_range(at, offset, size);                              // as it is in the source's file
+//   to.put_range(at, {offset, size});                            // as it is in the source's file
 //   const std::uint64_t overhead = to.finish(true);
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_DESTINATION_HPP
@@ -18,10 +18,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace zarrbits::conversion {
+
+// Bytes of the source's file or, of a dataset of several, of one of these: source_dataset::stored_chunk.
+struct stored_range {
+  std::uint64_t offset = 0, size = 0;
+  std::size_t file = source_dataset::no_file;
+};
+
+// The bytes of a range. Throws unreadable_range, convert_error.
+buffer fetch(const source_dataset& data, const stored_range& range);
 
 // For one thread. `node` is the array's path in the store. Of a shard, the batch has one turn.
 class chunk_destination {
@@ -31,7 +41,7 @@ class chunk_destination {
 
   void put(const std::vector<hsize_t>& at, buffer bytes);
   // Throws unreadable_range; then there is no such chunk.
-  void put_range(const std::vector<hsize_t>& at, std::uint64_t offset, std::uint64_t size);
+  void put_range(const std::vector<hsize_t>& at, const stored_range& range);
   // Once, when all chunks of the batch are through, or it is given up: then nothing is left of its shard. Returns the shard's
   // overhead, if this was the last of it, and 0 otherwise.
   std::uint64_t finish(bool whole);
@@ -40,8 +50,7 @@ class chunk_destination {
   struct waiting {  // for the turn
     std::size_t at;
     buffer bytes = {};
-    bool in_file = false;
-    std::uint64_t offset = 0, size = 0;  // in_file
+    std::optional<stored_range> in_file = {};
   };
   std::vector<std::uint64_t> run_from(std::size_t i) const;
   std::string key(const std::vector<hsize_t>& at) const;

@@ -9,6 +9,7 @@
 #include "convert/codecs/zstd.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/flat_struct.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/run/compress.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/json_text.hpp"
@@ -186,8 +187,9 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   const chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
   buffer values(elements * size, std::byte{0});
-  // what lies over the edge reads as fill value; packed, it must fit, so it is 0 there
-  if (!holds_references(plan_.leaf) && (!plan_.packed || plan_.is_extended())) {
+  // what lies over the edge, or between the parts, reads as fill value; packed, it must fit, so it is 0 over the edge
+  const bool inside = plan_.is_extended() || (data_.joined() && data_.joined()->has_gaps());
+  if (!holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
   data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values, strings);

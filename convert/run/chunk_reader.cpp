@@ -2,7 +2,6 @@
 #include "convert/run/chunk_reader.hpp"
 
 #include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/chunk_index.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/names.hpp"
@@ -79,9 +78,10 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
-  for_each_stored_chunk(data.dataset, data.grid, data.shards, range.first, range.count,
-                        [&](const std::vector<hsize_t>& at, hsize_t size) {
+  data.for_each_chunk_here(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
     if (next.stopped()) return false;
+    const bool of_several = !stored_size;
+    const hsize_t size = stored_size.value_or(0);
     enter_shard(next, at);
     if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
     chunk_input chunk;
@@ -89,10 +89,11 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
     chunk.progress = size;
     // what such a chunk has over the edge of the source is inside of the array, and has to be the fill value
     const bool over_the_edge = extended && data.grid.partial(at);
-    const bool read = (plan.way == strategy::read || over_the_edge) && missing.empty();
+    const bool read = (plan.way == strategy::read || over_the_edge || of_several) && missing.empty();
     const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
     if (read) {
       chunk.form = chunk_input::form_type::retry;
+      chunk.drop_if_fill = of_several && !plan.materialize;
     } else if (size > largest_stored) {
       chunk.form = chunk_input::form_type::retry;
       chunk.why = "a stored size of " + human_bytes(size);
@@ -110,6 +111,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           chunk.form = chunk_input::form_type::in_file;
           chunk.offset = *found.offset;
           chunk.size = size;
+          chunk.file = found.file;
         }
       } catch (const h5::failure& e) {
         chunk.form = chunk_input::form_type::retry;

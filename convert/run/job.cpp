@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/job.hpp"
 
+#include "convert/concat/file_order.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/other_files.hpp"
 #include "convert/io/s3_access.hpp"
@@ -31,14 +32,20 @@ job::job(const convert_options& given, mode how) : options_(given) {
   convert_options& options = options_;
   prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
   // the source is opened, and what is wanted of it found, before anything is written or removed
+  // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
+  source_options how_opened{.chunk_cache = options.chunk.empty() ? 0 : options.memory / 4,
+                            .endpoint = options.endpoint,
+                            .external = options.external,
+                            .lock = options.lock};
+  std::vector<std::string> sources;
+  if (options.concat) {
+    how_opened.chunk_cache = options.memory / 32;  // of each that is open
+    sources = ordered_sources(options, how_opened);
+    options.source = sources.front();
+  }
   const source_name name = split_source(options.source);
   const auto listed = [&](bool tells_case_apart) {
-    // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
-    auto file =
-        std::make_unique<source_file>(name.file, source_options{.chunk_cache = options.chunk.empty() ? 0 : options.memory / 4,
-                                                                .endpoint = options.endpoint,
-                                                                .external = options.external,
-                                                                .lock = options.lock});
+    auto file = std::make_unique<source_file>(name.file, how_opened);
     file->limit_paths(room_for_paths(options.store));
     file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
     file->walk(tells_case_apart, name.object, [&](const std::string& group) {
@@ -56,6 +63,7 @@ job::job(const convert_options& given, mode how) : options_(given) {
       if (std::none_of(file->objects().begin(), file->objects().end(), matches))
         throw convert_error("`bits` \"" + pattern + "\" matches no dataset; \"zarrbits inspect\" lists them");
     }
+    if (options.concat) joined_ = join_files(*file, sources, options, how_opened, tells_case_apart);
     return file;
   };
   source_ = listed(true);
@@ -84,7 +92,7 @@ job::job(const convert_options& given, mode how) : options_(given) {
       throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");
     return;
   }
-  journal_ = std::make_unique<journal>(*out_, options, *source_, join);
+  journal_ = std::make_unique<journal>(*out_, options, *source_, joined_.checksum, join);
   if (!join) return;
   results_ = journal_->read();
   // a share leaves that to who writes the metadata: each would look at all that the others have made
@@ -220,6 +228,11 @@ void job::warn_of_chunks(std::size_t index) {
       "dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) +
       ", each of which may take " + human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
       " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
+}
+
+void job::require_unchanged() const {
+  source_->require_unchanged();
+  if (joined_.files) joined_.files->require_unchanged();
 }
 
 void job::tell() {
@@ -395,7 +408,8 @@ convert_plan job::plan() {
     all.datasets.push_back(std::move(p));
   }
   list_other_files(source_->others(), all.other_files, all.refused_files);
-  source_->require_unchanged();
+  all.sources = joined_.sources;
+  require_unchanged();
   for (auto& refused : all.refused_files) refused.reason = worded(refused.reason);
   return all;
 }

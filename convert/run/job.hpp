@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_JOB_HPP
 #define ZARRBITS_CONVERT_RUN_JOB_HPP
 
+#include "convert/concat/join_files.hpp"
 #include "convert/convention/convention_rules.hpp"
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/journal.hpp"
@@ -42,6 +43,10 @@ class job {
 
   source_file& source() { return *source_; }
   sink& out() { return *out_; }
+  // Of several files that are joined; none where the source is one.
+  const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
+  // Throws convert_error where a file is not as it was.
+  void require_unchanged() const;
   const convert_options& options() const { return options_; }
   // The convention that the store follows; null: none.
   const convention_rules* rules() const { return rules_; }
@@ -91,6 +96,7 @@ class job {
 
   convert_options options_;  // with those of the plan
   std::unique_ptr<source_file> source_;
+  joined_store joined_;
   const convention_rules* rules_ = nullptr;
   std::unique_ptr<sink> out_;
   std::unique_ptr<journal> journal_;

@@ -63,7 +63,7 @@ std::string checksum_of(const source_file& file) {
 
 std::string name_of_source(const convert_options& options) { return std::filesystem::path(options.source).filename().string(); }
 
-json plan_of(const convert_options& options, const source_file& file) {
+json plan_of(const convert_options& options, const source_file& file, const std::string& joined) {
   struct stat info {};
   ::stat(file.path().c_str(), &info);  // all 0 in S3
   return {{"zarrbits", version()},
@@ -72,6 +72,8 @@ json plan_of(const convert_options& options, const source_file& file) {
           {"etag", file.etag()},
           {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
           {"checksum", checksum_of(file)},
+          {"joined", joined},
+          {"concat", options.concat ? json(options.concat->dimension) : json(nullptr)},
           {"options", plan_options(options)},
           {"consolidate", options.consolidate},
           {"external", !options.external.empty()}};
@@ -105,10 +107,10 @@ bool take_plan(sink& out, convert_options& options) {
   return take_plan_options(plan["options"], options);
 }
 
-journal::journal(sink& out, const convert_options& options, const source_file& file, bool join)
+journal::journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join)
     : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
-  const json plan = plan_of(options, file);
+  const json plan = plan_of(options, file, joined);
   const std::string text = json_text(plan, 1) + "\n";
   if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto there = out.get(key_of("plan"));
@@ -119,6 +121,7 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   const json ours = parse_json(text);
   const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
   if (!same("source")) differs(options, "was begun from another source");
+  if (!same("joined") || !same("concat")) differs(options, "was begun from other files, or along another dimension");
   if (!same("size") || !same("modified") || !same("etag")) differs(options, "was begun before its source changed");
   if (!same("options") || !same("zarrbits")) differs(options, "was begun at this moment with other options");
   if (!same("checksum")) differs(options, "was begun from another source of this name, size and time");

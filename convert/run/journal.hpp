@@ -25,8 +25,9 @@ bool take_plan(sink& out, convert_options& options);
 
 class journal {
  public:
-  // Writes the plan, or, with `join`, compares it with the one that is there. Throws convert_error where they differ.
-  journal(sink& out, const convert_options& options, const source_file& file, bool join);
+  // Writes the plan, or, with `join`, compares it with the one that is there. `joined`: joined_store::checksum. Throws
+  // convert_error where they differ.
+  journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join);
   // What was not written yet is, as far as possible.
   ~journal();
   journal(const journal&) = delete;

@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/io/files.hpp"
 #include "convert/run/dataset_metadata.hpp"
@@ -78,6 +79,9 @@ class metadata_writer {
 
   json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
     json user = convert_attributes(object, o.path, source_, leaf, memory(), report);
+    if (o.joined) {
+      for (const std::string& name : o.joined->without) user.erase(name);
+    }
     if (all_.rules() && all_.rules()->attributes) all_.rules()->attributes(source_, o, object, leaf, user);
     return user;
   }
@@ -227,12 +231,21 @@ class metadata_writer {
     }
     if (!names.empty()) own["names"] = names.take();  // of children that are stored under another
     if (index == 0) user_block(o, own);
+    if (index == 0 && !all_.joined_sources().empty()) own["sources"] = sources_note();
     if (!own.empty()) user[own_key].update(own);
-    if (index == 0) source_.require_unchanged();  // from here on the store counts as whole
+    if (index == 0) all_.require_unchanged();  // from here on the store counts as whole
     out_.group(o.store_path, user);
     report_.push_back(std::move(e));
     append(report_, attributes);
     append(report_, links);
+  }
+
+  // Of which files the store is made, and where each begins.
+  json sources_note() const {
+    json list = json::array();
+    for (const joined_source& s : all_.joined_sources())
+      list.push_back({{"file", text_or_base64(leaf_of(s.file))}, {"first", s.first}, {"count", s.count}});
+    return list;
   }
 
   // What stands before the HDF5 file proper: bytes of any kind, a program's or a text.

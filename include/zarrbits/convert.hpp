@@ -149,10 +149,32 @@ struct shard_size {
       {};  // elements in each dimension, for datasets of this rank; made larger to hold whole chunks
 };
 
+// Several files as one store: docs/many.md.
+struct concatenation {
+  // The dimension along which datasets are joined, by its name, or an axis of the datasets that a pattern of paths matches:
+  // "time", "/images:0". Datasets without it have to be equal in all files.
+  std::string dimension = {};
+  std::vector<std::string> sources = {};  // that follow convert_options::source
+  // How the files follow each other.
+  enum class order_type {
+    given,  // as they are given
+    name,   // by name, numbers in it as numbers: d9.nc before d10.nc
+    value,  // by the first value of the dimension's variable
+  } order = order_type::given;
+  // What becomes of a dataset without the dimension that is not equal in all files.
+  enum class different_type {
+    refuse,  // the conversion ends with a sentence
+    first,   // the first file's stands for all
+    skip,    // it is left out
+  } different = different_type::refuse;
+  bool allow_overlap = false;  // the values of the dimension's variable need not go on in one direction
+};
+
 // What to convert, where to, and how.
 struct convert_options {
-  std::string source = {};    // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
-  std::string store = {};     // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
+  std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
+  std::optional<concatenation> concat = {};  // not set: `source` alone
+  std::string store = {};                    // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
   std::string endpoint = {};  // URL of an S3 server; "" asks the environment (AWS_ENDPOINT_URL), and is Amazon's otherwise
   bool overwrite = false;     // replace a Zarr store that is there
   bool consolidate = false;   // the metadata of all nodes once more in the root's, for readers of remote stores
@@ -214,6 +236,15 @@ struct convert_options {
   bool measure_first = false;  // add up the stored bytes before, for a progress bar
 };
 
+// One file of several.
+struct joined_source {
+  std::string file;                // its name
+  std::uint64_t first = 0;         // where it begins along the dimension
+  std::uint64_t count = 0;         // and how much of it is its
+  bool left_out = false;           // it cannot be read, with convert_options::keep_going
+  std::vector<std::string> notes;  // sentences: what of it is not as it was
+};
+
 // What became of a conversion.
 struct convert_result {
   std::string source;                                            // as in the options
@@ -231,6 +262,7 @@ struct convert_result {
     std::string reason;  // a sentence
   };
   std::vector<refused_file> refused_files;  // that were not
+  std::vector<joined_source> sources;       // with convert_options::concat, in order; else empty
 
   // True where something was skipped, or cannot be rebuilt from the store.
   bool lost() const noexcept;
@@ -290,6 +322,7 @@ struct convert_plan {
   zarrbits::convention convention = zarrbits::convention::none;  // as convert_result has it
   std::vector<std::string> other_files;                          // as convert_result has them
   std::vector<convert_result::refused_file> refused_files;       // as convert_result has them
+  std::vector<joined_source> sources;                            // as convert_result has them
   std::string json() const;                                      // strict JSON
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.

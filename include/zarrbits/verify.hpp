@@ -15,10 +15,13 @@
 #ifndef ZARRBITS_VERIFY_HPP
 #define ZARRBITS_VERIFY_HPP
 
+#include <zarrbits/convert.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -87,7 +90,10 @@ struct verify_result {
 
 // What to compare.
 struct verify_options {
-  std::string source = {};    // an HDF5 file, or that one of its objects which is the store's root: "in.h5:/a/b"
+  std::string source = {};  // an HDF5 file, or that one of its objects which is the store's root: "in.h5:/a/b"
+  // As convert_options has it: each dataset of each file is compared with its place in the array; numbers that were put in the
+  // terms of the first file by what they mean; all but values with the first file alone.
+  std::optional<concatenation> concat = {};
   std::string store = {};     // a directory, a file "x.zip", or "s3://bucket/prefix"
   std::string endpoint = {};  // URL of an S3 server; "" asks the environment (AWS_ENDPOINT_URL), and is Amazon's otherwise
   std::vector<std::string> include = {};   // patterns of what the store is to hold, as convert_options has them

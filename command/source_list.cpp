@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/source_list.hpp"
+
+#include "command/command_line.hpp"
+#include "command/convert_values.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <glob.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace zarrbits::cli {
+
+namespace {
+
+bool exists(const std::string& name) {
+  struct stat info {};
+  return ::stat(name.c_str(), &info) == 0;
+}
+
+void add_list(const std::string& list, std::vector<std::string>& all) {
+  std::ifstream file(list);
+  if (!file) throw usage_error("cannot read the list of sources " + quote(list) + ": " + std::strerror(errno));
+  const std::size_t before = all.size();
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) all.push_back(line);
+  }
+  if (file.bad() || all.size() == before) throw usage_error("the list of sources " + quote(list) + " has no names");
+}
+
+void add_matches(const std::string& pattern, std::vector<std::string>& all) {
+  glob_t found{};
+  const int status = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (status != 0 || names.empty()) throw usage_error("no file matches " + quote(pattern));
+  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
+  all.insert(all.end(), names.begin(), names.end());
+}
+
+}  // namespace
+
+std::vector<std::string> expand_sources(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    if (name.starts_with('@') && !exists(name)) add_list(name.substr(1), all);
+    else if (name.find_first_of("*?[") != std::string::npos && !exists(name)) add_matches(name, all);
+    else all.push_back(name);
+  }
+  return all;
+}
+
+void add_concat_options(CLI::App& app, concat_arguments& a) {
+  app.add_option("more", a.more, "With --concat: more names; all are sources but the last one, which is the store")
+      ->type_name("");
+  app.add_option("--concat", a.dimension,
+                 "Join several files along this dimension: its name, or PATTERN:N, an axis of datasets. A source may also be "
+                 "@LIST.txt or a quoted \"*.nc\"")
+      ->type_name("DIMENSION");
+  app.add_option("--order", a.order,
+                 "With --concat: given (the default), name, or value, which is the first one of the dimension's variable")
+      ->type_name("ORDER");
+  app.add_option("--different", a.different,
+                 "With --concat, of datasets without the dimension that differ between the files: refuse (the default), first, "
+                 "which takes the first file's, or skip")
+      ->type_name("HOW");
+  app.add_flag("--allow-overlap", a.overlap, "With --concat: values of the dimension's variable may occur twice, or go back");
+}
+
+std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
+                                          bool store_may_be_missing) {
+  if (a.dimension.empty()) {
+    if (!a.more.empty())
+      throw usage_error(quote(a.more.front()) + " is one name too many; several files are joined with --concat");
+    if (!a.order.empty() || !a.different.empty() || a.overlap)
+      throw usage_error("--order, --different and --allow-overlap go with --concat");
+    return {};
+  }
+  std::vector<std::string> names{source};
+  if (!store.empty()) names.push_back(store);
+  names.insert(names.end(), a.more.begin(), a.more.end());
+  const std::string& last = names.back();
+  std::error_code e;
+  const bool no_store = store_may_be_missing && (last.starts_with('@') || last.find_first_of("*?[") != std::string::npos ||
+                                                 std::filesystem::is_regular_file(split_source(last).file, e));
+  store = no_store ? "" : last;
+  if (!no_store) names.pop_back();
+  names = expand_sources(names);
+  if (names.empty()) throw usage_error("no source is given before the store " + quote(store));
+  source = names.front();
+  concatenation concat;
+  concat.dimension = a.dimension;
+  concat.sources.assign(names.begin() + 1, names.end());
+  concat.order = parse_order(a.order);
+  concat.different = parse_different(a.different);
+  concat.allow_overlap = a.overlap;
+  return concat;
+}
+
+}  // namespace zarrbits::cli

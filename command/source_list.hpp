@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The names of several sources on the command line.
+//
+//   const auto names = expand_sources({"a.nc", "data/*.nc", "@list.txt"});
+//
+#ifndef ZARRBITS_COMMAND_SOURCE_LIST_HPP
+#define ZARRBITS_COMMAND_SOURCE_LIST_HPP
+
+#include <zarrbits/convert.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace zarrbits::cli {
+
+// "@list.txt" is a file with a name on each line; a name with wildcards that no file has is all files that match it, by name,
+// with the numbers in them as numbers. Throws usage_error where there are none.
+std::vector<std::string> expand_sources(const std::vector<std::string>& names);
+
+// --concat and what goes with it, of all commands that take several sources.
+struct concat_arguments {
+  std::vector<std::string> more;  // names after the first two
+  std::string dimension, order, different;
+  bool overlap = false;
+};
+void add_concat_options(CLI::App& app, concat_arguments& arguments);
+// What they say: of all names the last one is the store, which may be left out where `store_may_be_missing`. Nothing without
+// --concat. Throws usage_error.
+std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
+                                          bool store_may_be_missing);
+
+}  // namespace zarrbits::cli
+
+#endif

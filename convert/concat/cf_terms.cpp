@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/concat/cf_terms.hpp"
+
+#include "convert/hdf5/attributes.hpp"
+#include "convert/text/cf_calendar.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+number_kind kind_of(hid_t type) {
+  const H5T_class_t c = H5Tget_class(type);
+  const std::size_t size = H5Tget_size(type);
+  const bool integer = c == H5T_INTEGER;
+  if ((!integer && c != H5T_FLOAT) || !(size == 4 || size == 8 || (integer && (size == 1 || size == 2)))) return {};
+  if (!integer && H5Tget_precision(type) != 8 * size) return {};
+  return {integer, !integer || H5Tget_sign(type) == H5T_SGN_2, size};
+}
+
+std::optional<cf_number> number_attribute(hid_t dataset, const char* name) {
+  if (H5Aexists(dataset, name) <= 0) return {};
+  const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
+  const h5::handle space(H5Aget_space(attribute), "tell a dataspace"), type(H5Aget_type(attribute), "tell a type");
+  const number_kind kind = kind_of(type);
+  if (kind.size == 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
+  cf_number n;
+  n.integer = kind.integer;
+  n.size = kind.size;
+  if (kind.integer) h5::check(H5Aread(attribute, H5T_NATIVE_INT64, &n.whole), "read an attribute");
+  else h5::check(H5Aread(attribute, H5T_NATIVE_DOUBLE, &n.real), "read an attribute");
+  return n;
+}
+
+std::string text_of_attribute(hid_t dataset, const char* name) {
+  if (H5Aexists(dataset, name) <= 0) return "";
+  const std::vector<std::string> text = text_attribute(dataset, name);
+  return text.size() == 1 ? text[0] : "";
+}
+
+bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool is(const std::optional<cf_number>& n, const cf_number& value) {
+  return n && (n->integer && value.integer ? n->whole == value.whole : same_value(n->value(), value.value()));
+}
+
+bool holds(const number_kind& kind, std::int64_t n) {
+  if (kind.is_signed)
+    return kind.size == 8 || (n >= -(std::int64_t{1} << (8 * kind.size - 1)) && n < std::int64_t{1} << (8 * kind.size - 1));
+  return n >= 0 && (kind.size == 8 || n < std::int64_t{1} << (8 * kind.size));
+}
+
+// Every number of `from` is one of `to`.
+bool contains(const number_kind& to, const number_kind& from) {
+  if (to == from) return true;
+  if (!to.integer) return from.integer ? from.size <= to.size / 2 : from.size <= to.size;
+  if (!from.integer) return false;
+  if (to.is_signed == from.is_signed) return from.size <= to.size;
+  return to.is_signed && from.size < to.size;
+}
+
+// The type that xarray unpacks to.
+number_kind unpacked_kind(const cf_terms& t) {
+  const auto is_float = [](const std::optional<cf_number>& n) { return n && !n->integer; };
+  const number_kind single{false, true, 4}, twice{false, true, 8};
+  if (t.scale || t.offset) {
+    if (is_float(t.scale) && is_float(t.offset) && t.scale->size == t.offset->size)
+      return t.kind.integer && t.kind.size == 4 ? twice : number_kind{false, true, t.scale->size};
+    if (t.offset) return twice;
+    if (is_float(t.scale)) return {false, true, t.scale->size};
+  }
+  if (!t.kind.integer) return t.kind.size <= 4 ? single : twice;
+  return t.kind.size <= 2 ? single : twice;
+}
+
+// By how much stored integers differ that mean the same; nothing where none does.
+std::optional<std::int64_t> shift_between(const cf_terms& from, const cf_terms& to) {
+  const double scale = to.scale ? to.scale->value() : 1, from_scale = from.scale ? from.scale->value() : 1;
+  const double offset = to.offset ? to.offset->value() : 0, from_offset = from.offset ? from.offset->value() : 0;
+  if (scale != from_scale || scale == 0) return {};
+  const double steps = std::round((from_offset - offset) / scale);
+  if (!(std::abs(steps) < 1e15) || offset + steps * scale != from_offset) return {};
+  return static_cast<std::int64_t>(steps);
+}
+
+bool same_packing(const cf_terms& a, const cf_terms& b) {
+  return (a.scale ? a.scale->value() : 1) == (b.scale ? b.scale->value() : 1) &&
+         (a.offset ? a.offset->value() : 0) == (b.offset ? b.offset->value() : 0);
+}
+
+// A change in integers, or in floats.
+class cf_change final : public value_change {
+ public:
+  cf_change(const cf_terms& from, const agreement& to) : from_(from), to_(to) {
+    const auto here = parse_epoch(from.units, from.calendar), there = parse_epoch(to.terms.units, to.terms.calendar);
+    if (here && there && from.units != to.terms.units) {
+      moved_ = true;
+      here_ = *here;
+      there_ = *there;
+    } else if (!to.unpacked) {
+      shift_ = shift_between(from, to.terms).value_or(0);
+    }
+  }
+
+  hid_t from() const override { return from_.kind.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE; }
+  hid_t to() const override { return to_.terms.kind.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE; }
+
+  void apply(const std::byte* before, std::byte* after, std::size_t n) const override {
+    for (std::size_t i = 0; i < n; ++i) {
+      cf_number value;
+      value.integer = from_.kind.integer;
+      std::memcpy(value.integer ? static_cast<void*>(&value.whole) : &value.real, before + 8 * i, 8);
+      if (to_.terms.kind.integer) {
+        const std::int64_t made = whole(value);
+        std::memcpy(after + 8 * i, &made, 8);
+      } else {
+        const double made = real(value);
+        std::memcpy(after + 8 * i, &made, 8);
+      }
+    }
+  }
+
+ private:
+  bool is_missing(const cf_number& v) const { return is(from_.fill, v) || is(from_.missing, v); }
+
+  // What stands for a missing value in the array: as it was there, if it has both.
+  const cf_number& missing_for(const cf_number& v) const {
+    const cf_terms& t = to_.terms;
+    return !t.fill || (is(from_.missing, v) && !is(from_.fill, v) && t.missing) ? *t.missing : *t.fill;
+  }
+
+  std::int64_t whole(const cf_number& v) const {
+    if (is_missing(v)) return missing_for(v).whole;
+    std::int64_t made = 0;
+    const auto fail = [&](const char* why) {
+      throw damaged_chunk("its value " + std::to_string(v.whole) + " " + why + " in the terms of the first file");
+    };
+    if (moved_) {
+      std::int64_t micro = 0;
+      if (__builtin_mul_overflow(v.whole, here_.unit, &micro) ||
+          __builtin_add_overflow(micro, here_.start - there_.start, &micro))
+        fail("is too large");
+      if (micro % there_.unit != 0) fail("is no whole number of units");
+      made = micro / there_.unit;
+    } else if (__builtin_add_overflow(v.whole, shift_, &made)) {
+      fail("is too large");
+    }
+    if (!holds(to_.terms.kind, made)) fail("does not fit");
+    cf_number result;
+    result.whole = made;
+    if (is(to_.terms.fill, result) || is(to_.terms.missing, result)) fail("means a missing value");
+    return made;
+  }
+
+  double real(const cf_number& v) const {
+    const bool none = is_missing(v);
+    if (to_.unpacked) return none || std::isnan(v.value()) ? std::numeric_limits<double>::quiet_NaN() : unpacked(v);
+    if (none) return missing_for(v).value();
+    double made = v.value();
+    if (moved_) {
+      const double ratio = static_cast<double>(here_.unit) / static_cast<double>(there_.unit);
+      made = made * ratio + static_cast<double>(here_.start - there_.start) / static_cast<double>(there_.unit);
+    }
+    cf_number result;
+    result.integer = false;
+    result.real = made;
+    if (is(to_.terms.fill, result) || is(to_.terms.missing, result))
+      throw damaged_chunk("its value " + std::to_string(made) + " means a missing value in the terms of the first file");
+    return made;
+  }
+
+  // As xarray does, in floats of the size that it takes.
+  double unpacked(const cf_number& v) const {
+    if (unpacked_kind(from_).size == 4) {
+      auto made = static_cast<float>(v.value());
+      if (from_.scale) made *= static_cast<float>(from_.scale->value());
+      if (from_.offset) made += static_cast<float>(from_.offset->value());
+      return made;
+    }
+    double made = v.value();
+    if (from_.scale) made *= from_.scale->value();
+    if (from_.offset) made += from_.offset->value();
+    return made;
+  }
+
+  cf_terms from_;
+  agreement to_;
+  std::int64_t shift_ = 0;
+  bool moved_ = false;
+  cf_epoch here_, there_;
+};
+
+// The smallest type that holds all numbers of both.
+number_kind common_kind(const number_kind& a, const number_kind& b) {
+  if (contains(a, b)) return a;
+  if (contains(b, a)) return b;
+  for (const std::size_t size : {2U, 4U, 8U}) {
+    const number_kind k{a.integer && b.integer, true, size};
+    if ((k.integer || size >= 4) && contains(k, a) && contains(k, b)) return k;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool cf_number::operator==(const cf_number& other) const {
+  return integer == other.integer && size == other.size && (integer ? whole == other.whole : same_value(real, other.real));
+}
+
+cf_terms terms_of(hid_t dataset) {
+  cf_terms t;
+  const h5::handle type(H5Dget_type(dataset), "tell the datatype");
+  t.kind = kind_of(type);
+  if (t.kind.size == 0) return t;
+  t.scale = number_attribute(dataset, "scale_factor");
+  t.offset = number_attribute(dataset, "add_offset");
+  t.fill = number_attribute(dataset, "_FillValue");
+  t.missing = number_attribute(dataset, "missing_value");
+  t.units = text_of_attribute(dataset, "units");
+  t.calendar = is_time_units(t.units) ? calendar_name(text_of_attribute(dataset, "calendar")) : "";
+  t.reinterpreted = H5Aexists(dataset, "_Unsigned") > 0;
+  return t;
+}
+
+agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path) {
+  const cf_terms& first = all.front();
+  agreement way{first, false, ""};
+  bool unpack = false;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const cf_terms& t = all[i];
+    const auto refuse = [&](const std::string& what) {
+      throw convert_error("\"" + path + "\" of \"" + who[0] + "\" and of \"" + who[i] + "\" cannot be joined: " + what);
+    };
+    if (t.kind.size == 0 || first.kind.size == 0) {
+      if (t.kind != first.kind) refuse("their datatypes differ");
+      continue;
+    }
+    if (t == first) continue;
+    if (t.units != first.units) {
+      if (t.calendar != first.calendar)
+        refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
+      if (!parse_epoch(t.units, t.calendar) || !parse_epoch(first.units, first.calendar))
+        refuse("their units are \"" + first.units + "\" and \"" + t.units + "\"; convert the files apart");
+      if (t.scale || t.offset || first.scale || first.offset) refuse("they are packed times of different epochs");
+    } else if (t.calendar != first.calendar) {
+      refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
+    }
+    const bool differs = !same_packing(t, first) || t.fill != first.fill || t.missing != first.missing || t.kind != first.kind;
+    if (!differs && !t.reinterpreted && !first.reinterpreted) continue;
+    if (t.reinterpreted || first.reinterpreted) {
+      if (t != first) refuse("they differ in their packing, and have the attribute \"_Unsigned\"");
+      continue;
+    }
+    const bool wide = (t.kind.integer && !t.kind.is_signed && t.kind.size == 8) ||
+                      (first.kind.integer && !first.kind.is_signed && first.kind.size == 8);
+    if (wide) refuse("they are uint64, and differ in type, packing or missing values");
+    const bool has_none = (t.fill || t.missing) && !(first.fill || first.missing);
+    const bool packed = !same_packing(t, first) && !(t.kind.integer && first.kind.integer && shift_between(t, first));
+    if (packed || has_none) {
+      unpack = true;
+      if (way.why.empty())
+        way.why = packed ? "its packing differs in \"" + who[i] + "\""
+                         : "\"" + who[i] + "\" has missing values, and the first file none";
+    }
+    const number_kind common = common_kind(way.terms.kind, t.kind);
+    if (common.size == 0 && !unpack) refuse("no type holds the values of both");
+    if (common.size != 0) way.terms.kind = common;
+  }
+  if (!unpack) {
+    if (way.terms.kind != first.kind) way.why = "its type differs between the files";
+    return way;
+  }
+  std::size_t size = 4;
+  for (const cf_terms& t : all) {
+    size = std::max(size, unpacked_kind(t).size);
+    if (t.units != first.units) throw convert_error("\"" + path + "\" cannot be joined: its packing and its epoch differ");
+  }
+  way.unpacked = true;
+  way.terms.kind = {false, true, size};
+  way.terms.scale = way.terms.offset = way.terms.fill = way.terms.missing = std::nullopt;
+  return way;
+}
+
+std::shared_ptr<const value_change> change_of(const cf_terms& from, const agreement& to) {
+  if (from.kind.size == 0) return {};
+  cf_terms same = from;
+  same.kind = to.terms.kind;
+  const bool as_it_is = !to.unpacked && same_packing(same, to.terms) &&
+                        is_time_units(from.units) == is_time_units(to.terms.units) && from.units == to.terms.units &&
+                        from.fill == to.terms.fill && from.missing == to.terms.missing;
+  return as_it_is ? nullptr : std::make_shared<const cf_change>(from, to);
+}
+
+hid_t native_type(const number_kind& k) {
+  if (!k.integer) return k.size == 4 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+  switch (k.size) {
+    case 1: return k.is_signed ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8;
+    case 2: return k.is_signed ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
+    case 4: return k.is_signed ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
+    default: return k.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+  }
+}
+
+long double meaning(const cf_terms& terms, double stored) {
+  const long double value = stored;
+  if (const auto epoch = parse_epoch(terms.units, terms.calendar))
+    return value * static_cast<long double>(epoch->unit) + static_cast<long double>(epoch->start);
+  return value * (terms.scale ? terms.scale->value() : 1) + (terms.offset ? terms.offset->value() : 0);
+}
+
+}  // namespace zarrbits::conversion

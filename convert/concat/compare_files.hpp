@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whether objects of two files are equal.
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_COMPARE_FILES_HPP
+#define ZARRBITS_CONVERT_CONCAT_COMPARE_FILES_HPP
+
+#include "convert/hdf5/source_dataset.hpp"
+#include "convert/text/json_text.hpp"
+
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// What differs between two datasets, as the end of a sentence: type, extent, any value. Empty where nothing does. Throws
+// h5::failure, damaged_chunk, skip_dataset.
+std::string difference(const source_dataset& a, const source_dataset& b);
+
+// The names of attributes that are not the same in both, which convert_attributes() made.
+std::vector<std::string> differing_attributes(const json& a, const json& b);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/concat/file_order.hpp"
+
+#include "convert/concat/cf_terms.hpp"
+#include "convert/hdf5/source_dataset.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The digits at the beginning, without zeros in front.
+std::string_view take_number(std::string_view& text) {
+  std::size_t n = 0;
+  while (n < text.size() && is_digit(text[n])) ++n;
+  std::string_view digits = text.substr(0, n);
+  text.remove_prefix(n);
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+  return digits;
+}
+
+// What the first value of the dimension's variable means.
+long double first_value(const std::string& source, const std::string& dimension, const source_options& how) {
+  const source_name name = split_source(source);
+  source_file file(name.file, how);
+  file.walk(true, name.object);
+  std::optional<long double> value;
+  for (const source_object& o : file.objects()) {
+    if (o.kind != source_object::kind_type::dataset || leaf_of(o.store_path) != dimension || value) continue;
+    const auto why = reason_to_skip([&] {
+      const source_dataset data(file, o);
+      const cf_terms terms = terms_of(data.dataset);
+      if (data.dims.size() != 1 || data.dims[0] == 0 || terms.kind.size == 0) return;
+      buffer bytes(sizeof(double));
+      data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {0}, {1}, {1}, bytes);
+      double stored = 0;
+      std::memcpy(&stored, bytes.data(), sizeof stored);
+      value = meaning(terms, stored);
+    });
+    if (why) throw convert_error("\"" + o.path + "\" of \"" + source + "\" cannot be read: " + *why);
+  }
+  if (!value) {
+    throw convert_error("\"" + source + "\" has no variable \"" + dimension +
+                        "\" with a first value, by which the files were to be ordered; give another `order`");
+  }
+  return *value;
+}
+
+}  // namespace
+
+bool name_before(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a, whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::string_view here = take_number(a), there = take_number(b);
+      if (here.size() != there.size()) return here.size() < there.size();
+      if (here != there) return here < there;
+    } else {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  return a.empty() == b.empty() ? whole_a < whole_b : a.empty();
+}
+
+std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how) {
+  using order = concatenation::order_type;
+  std::vector<std::string> names{options.source};
+  names.insert(names.end(), options.concat->sources.begin(), options.concat->sources.end());
+  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), name_before);
+  if (options.concat->order != order::value) return names;
+  std::vector<std::pair<long double, std::string>> all;
+  for (std::string& name : names) {
+    const long double value = first_value(name, options.concat->dimension, how);
+    all.emplace_back(value, std::move(name));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::transform(all.begin(), all.end(), names.begin(), [](auto& each) { return std::move(each.second); });
+  return names;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// In which order files are joined.
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
+#define ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
+
+#include "convert/hdf5/source_file.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Names in order, with the numbers in them as numbers: "d9.nc" before "d10.nc".
+bool name_before(std::string_view a, std::string_view b);
+
+// All names of `options`, which have `concat`, in the order in which they are joined. By value, each file is opened. Throws
+// convert_error.
+std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/concat/join_files.hpp"
+
+#include "convert/concat/cf_terms.hpp"
+#include "convert/concat/compare_files.hpp"
+#include "convert/convention/convention_rules.hpp"
+#include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/sha256.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using kind_type = source_object::kind_type;
+
+constexpr std::size_t most_named = 20;  // files, in one sentence
+// What values mean: these are compared, and put in one file's terms.
+const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
+                                             "units",        "calendar",   "_FillValue_source"};
+// Of packed values: an array that is unpacked has none.
+const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
+                                                     "valid_min",    "valid_max",  "valid_range"};
+
+// One of the ways in which a variable is stored, in any file.
+struct variant {
+  cf_terms terms;
+  h5::handle type;
+  std::vector<hsize_t> chunk;  // empty: not in chunks
+  std::string layout;          // filters and fill value
+  std::string file;            // the first that has it
+  std::uint64_t parts = 0;
+};
+
+struct draft_part {
+  std::size_t file = 0, variant = 0;
+  haddr_t address = 0;
+  hsize_t first = 0, count = 0;
+};
+
+struct variable {
+  std::size_t object = 0, axis = 0;
+  std::string dimension;  // by which the length of a file is told: path of its scale, or the variable's own
+  std::vector<hsize_t> dims;
+  std::vector<variant> variants;
+  std::vector<draft_part> parts;
+  std::uint64_t stored = 0;
+};
+
+// Values of a coordinate in the order of the files.
+struct direction {
+  std::optional<long double> last;
+  int sign = 0;
+  std::string file;  // of `last`
+};
+
+// Filters but for the level of deflate, which no decoder asks for; and the fill value.
+std::string layout_of(const source_dataset& data) {
+  json text = json::array({static_cast<int>(data.layout), data.filters.partial_unfiltered});
+  for (const filter& f : data.filters.filters)
+    text.push_back(f.id == H5Z_FILTER_DEFLATE ? json::array({f.id}) : json::array({f.id, f.values}));
+  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+  H5Pfill_value_defined(data.dcpl, &status);
+  if (status == H5D_FILL_VALUE_USER_DEFINED && !holds_references(data.type)) {
+    buffer fill(data.element_size);
+    if (H5Pget_fill_value(data.dcpl, data.stored_type, fill.data()) >= 0)
+      text.push_back(base64({reinterpret_cast<const char*>(fill.data()), fill.size()}));
+  }
+  H5Eclear2(H5E_DEFAULT);
+  return json_text(text);
+}
+
+// The files can be read, and do not belong together.
+struct unjoinable : convert_error {
+  using convert_error::convert_error;
+};
+
+// A pattern that matches this path alone.
+std::string escaped_pattern(const std::string& path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+class joiner {
+ public:
+  joiner(source_file& first, const std::vector<std::string>& sources, const convert_options& options, const source_options& how,
+         bool tells_case_apart)
+      : first_(first),
+        names_(sources),
+        options_(options),
+        concat_(*options.concat),
+        wanted_(options.include, options.exclude),
+        tells_case_apart_(tells_case_apart),
+        files_(std::make_shared<joined_files>(how, first.largest_expansion())) {}
+
+  joined_store run() {
+    find_variables();
+    std::string damaged;
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      joined_source note;
+      note.file = names_[k];
+      if (const auto why = try_file(k, note)) {
+        if (++count <= most_named) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *why;
+        note.count = 0;
+        note.left_out = true;
+        note.notes = {*why};
+      }
+      store_.sources.push_back(std::move(note));
+    }
+    if (count > most_named) damaged += "; and " + std::to_string(count - most_named) + " more";
+    if (count > 0 && (!options_.keep_going || count == names_.size())) {
+      throw convert_error(counted(count, "file") + " of " + std::to_string(names_.size()) + " cannot be joined: " + damaged +
+                          "; `keep_going` leaves such files out and names them");
+    }
+    for (variable& v : variables_) finish(v);
+    for (source_object& o : first_.objects()) {
+      if (o.kind == kind_type::dimension && is_dimension(o)) o.arranged.shape = {ends_[o.store_path]};
+    }
+    leave_out();
+    store_.files = files_;
+    store_.checksum = sum_.hex();
+    return std::move(store_);
+  }
+
+ private:
+  // Where a variable has the dimension, in this file; nothing where it has not.
+  std::optional<std::size_t> axis_of(const source_file& file, const source_object& o, const source_dataset& data) const {
+    if (data.null || data.dims.empty()) return {};
+    const std::string& wanted = concat_.dimension;
+    if (const auto colon = wanted.rfind(':'); colon != std::string::npos) {
+      std::size_t axis = 0;
+      const char* end = wanted.data() + wanted.size();
+      const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
+      if (error != std::errc() || at != end) throw convert_error("`concat` \"" + wanted + "\" ends with no number of an axis");
+      if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
+      if (axis >= data.dims.size()) {
+        throw convert_error("dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis));
+      }
+      return axis;
+    }
+    const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
+    const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    if (found == names.end()) return {};
+    return static_cast<std::size_t>(found - names.begin());
+  }
+
+  // As netCDF looks for a dimension: in the group, then in those above.
+  std::string dimension_path(const source_object& o) const {
+    for (std::string group = o.store_path; !group.empty();) {
+      group.resize(group.rfind('/'));
+      const std::string path = group + "/" + concat_.dimension;
+      const auto has = [&](const source_object& other) { return other.store_path == path; };
+      if (std::any_of(first_.objects().begin(), first_.objects().end(), has)) return path;
+    }
+    return o.store_path;
+  }
+
+  bool is_dimension(const source_object& o) const {
+    return leaf_of(o.store_path) == concat_.dimension && ends_.contains(o.store_path);
+  }
+
+  void find_variables() {
+    for (std::size_t i = 0; i < first_.objects().size(); ++i) {
+      const source_object& o = first_.objects()[i];
+      if (o.kind != kind_type::dataset) continue;
+      reason_to_skip([&] {
+        const source_dataset data(first_, o);
+        const auto axis = axis_of(first_, o, data);
+        if (!axis) return;
+        variable_of_[o.store_path] = variables_.size();
+        variables_.push_back({i, *axis, dimension_path(o), data.dims, {}, {}, 0});
+      });
+    }
+    if (!variables_.empty()) return;
+    throw convert_error(
+        "no dataset of \"" + names_[0] + "\" has a dimension \"" + concat_.dimension +
+        "\"; \"zarrbits inspect\" lists the datasets, and \"/PATH:0\" in place of a name is the first axis of one");
+  }
+
+  void note_state(const std::string& name, const file_state& state) {
+    files_->add({name, state});
+    sum_.add_field(std::filesystem::path(name).filename().string());
+    sum_.add_number(state.size);
+    sum_.add_number(static_cast<std::uint64_t>(state.seconds));
+    sum_.add_number(static_cast<std::uint64_t>(state.nanoseconds));
+  }
+
+  // Why a file cannot be read; then nothing of it is joined.
+  std::optional<std::string> try_file(std::size_t k, joined_source& note) {
+    std::optional<std::string> why;
+    try {
+      why = reason_to_skip([&] { add_file(k, note); });
+    } catch (const unjoinable&) {
+      throw;
+    } catch (const convert_error& e) {
+      why = e.what();
+    }
+    if (!why) return {};
+    if (files_->list().size() == k) note_state(split_source(names_[k]).file, {});
+    for (variable& v : variables_) {
+      std::erase_if(v.parts, [&](const draft_part& p) { return p.file == k; });
+    }
+    return why;
+  }
+
+  void add_file(std::size_t k, joined_source& note) {
+    const source_name name = split_source(names_[k]);
+    const std::shared_ptr<source_file> other = k == 0 ? nullptr : files_->open(name.file);
+    source_file& file = k == 0 ? first_ : *other;
+    note_state(name.file, state_of(file.descriptor()));
+    if (k > 0) {
+      file.walk(tells_case_apart_, name.object);
+      if (const auto* rules = find_convention(file, options_.convention)) rules->arrange(file);
+    }
+    std::map<std::string, hsize_t> lengths;
+    std::unordered_map<std::string, const source_object*> there;
+    for (const source_object& o : file.objects()) there[o.store_path] = &o;
+    for (variable& v : variables_) add_part(v, k, file, there, lengths, note);
+    if (k > 0) compare_rest(file, there, note);
+    for (const auto& [dimension, length] : lengths) ends_[dimension] += length;
+    const auto own = lengths.begin();
+    note.first = own == lengths.end() ? 0 : ends_[own->first] - own->second;
+    note.count = own == lengths.end() ? 0 : own->second;
+  }
+
+  void add_part(variable& v, std::size_t k, source_file& file, const std::unordered_map<std::string, const source_object*>& there,
+                std::map<std::string, hsize_t>& lengths, joined_source& note) {
+    const source_object& model = first_.objects()[v.object];
+    const auto found = there.find(model.store_path);
+    hsize_t& length = lengths[v.dimension];
+    if (found == there.end() || found->second->kind != kind_type::dataset) {
+      note.notes.push_back("it has no \"" + model.path + "\": its part reads as the fill value");
+      return;
+    }
+    const source_object& o = *found->second;
+    const source_dataset data(file, o);
+    const auto axis = axis_of(file, o, data);
+    const auto refuse = [&](const std::string& what) {
+      throw unjoinable("\"" + model.path + "\" of \"" + names_[0] + "\" and of \"" + names_[k] + "\" cannot be joined: " + what);
+    };
+    if (axis != v.axis || data.dims.size() != v.dims.size()) refuse("its dimensions differ");
+    for (std::size_t d = 0; d < v.dims.size(); ++d) {
+      if (d != v.axis && data.dims[d] != v.dims[d])
+        refuse("along another dimension they have " + std::to_string(v.dims[d]) + " and " + std::to_string(data.dims[d]) +
+               " elements");
+    }
+    if (holds_references(data.type) && !(data.type.kind == type_class::text)) refuse("its values are references or sequences");
+    const hsize_t own = data.dims[v.axis];
+    length = std::max(length, own);
+    if (o.arranged.shape.size() > v.axis) length = std::max(length, o.arranged.shape[v.axis]);
+    v.stored += data.stored_bytes;
+    const std::size_t which = variant_of(v, data, names_[k]);
+    ++v.variants[which].parts;
+    if (own > 0) v.parts.push_back({k, which, info_address(data.dataset), ends_[v.dimension], own});
+    if (v.dimension == model.store_path && data.dims.size() == 1) check_order(v, v.variants[which].terms, data, names_[k]);
+    if (k > 0) compare_attributes(model, file, o, data.dataset, &data.leaf(), note, true);
+  }
+
+  static haddr_t info_address(hid_t object) {
+    H5O_info_t info{};
+    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
+    return info.addr;
+  }
+
+  std::size_t variant_of(variable& v, const source_dataset& data, const std::string& file) const {
+    variant mine{terms_of(data.dataset), h5::handle(H5Tcopy(data.stored_type), "copy a type"), {}, layout_of(data), file};
+    if (data.layout == H5D_CHUNKED) {
+      mine.chunk.resize(data.dims.size());
+      H5Pget_chunk(data.dcpl, static_cast<int>(mine.chunk.size()), mine.chunk.data());
+    }
+    for (std::size_t i = 0; i < v.variants.size(); ++i) {
+      const variant& known = v.variants[i];
+      if (known.terms == mine.terms && known.chunk == mine.chunk && known.layout == mine.layout &&
+          H5Tequal(known.type, mine.type) > 0)
+        return i;
+    }
+    v.variants.push_back(std::move(mine));
+    return v.variants.size() - 1;
+  }
+
+  // The dimension's own variable goes on in one direction, over all files.
+  void check_order(const variable& v, const cf_terms& terms, const source_dataset& data, const std::string& file) {
+    if (concat_.allow_overlap || terms.kind.size == 0 || data.dims[0] == 0) return;
+    direction& d = directions_[v.dimension];
+    buffer bytes(static_cast<std::size_t>(data.dims[0]) * sizeof(double));
+    data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {0}, data.dims, data.dims, bytes);
+    for (std::size_t i = 0; i < bytes.size(); i += sizeof(double)) {
+      double stored = 0;
+      std::memcpy(&stored, bytes.data() + i, sizeof stored);
+      const long double value = meaning(terms, stored);
+      if (d.last) {
+        const int sign = value > *d.last ? 1 : value < *d.last ? -1 : 0;
+        if (d.sign == 0) d.sign = sign;
+        if (sign == 0 || sign != d.sign) {
+          throw unjoinable("\"" + first_.objects()[v.object].path + "\" of \"" + file + "\" does not go on where that of \"" +
+                           d.file + "\" ends: its values " + (sign == 0 ? "occur twice" : "change direction") +
+                           "; give the files in another order (`order`), or `allow_overlap` where it is meant");
+        }
+      }
+      d.last = value;
+      d.file = file;
+    }
+  }
+
+  void compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
+                          const type_tree* leaf, joined_source& note, bool joined) {
+    std::vector<converted_object> unused;
+    auto known = attributes_.find(model.store_path);
+    if (known == attributes_.end()) {
+      const h5::handle mine = first_.open(model);
+      std::optional<type_tree> type;
+      if (model.kind == kind_type::dataset) {
+        type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
+      }
+      json all = convert_attributes(mine, model.path, first_, type ? &*type : nullptr, memory(), unused);
+      known = attributes_.emplace(model.store_path, std::move(all)).first;
+    }
+    const json theirs = convert_attributes(object, o.path, file, leaf, memory(), unused);
+    std::string names;
+    for (const std::string& name : differing_attributes(known->second, theirs)) {
+      if (!joined || !cf_attributes.contains(name)) names += (names.empty() ? "\"" : ", \"") + shown(name) + "\"";
+    }
+    if (!names.empty())
+      note.notes.push_back("its attributes " + names + " of \"" + model.path + "\" differ from the first file's, which are kept");
+  }
+
+  // What is not joined is the same in all files.
+  void compare_rest(source_file& file, const std::unordered_map<std::string, const source_object*>& there, joined_source& note) {
+    using different = concatenation::different_type;
+    const auto differs = [&](const std::string& path, const std::string& store_path, const std::string& what) {
+      if (concat_.different == different::refuse) {
+        throw unjoinable("\"" + path + "\" of \"" + names_[0] + "\" and of \"" + note.file + "\" is not joined, and " + what +
+                         "; leave it out with `exclude`, or give `different`");
+      }
+      const bool skip = concat_.different == different::skip;
+      if (skip) left_out_.insert(store_path);
+      note.notes.push_back("\"" + path + "\": " + what + "; " + (skip ? "it is left out" : "the first file's is kept"));
+    };
+    std::set<std::string> known;
+    for (const source_object& o : first_.objects()) {
+      known.insert(o.store_path);
+      if (variable_of_.contains(o.store_path) || left_out_.contains(o.store_path)) continue;
+      const auto found = there.find(o.store_path);
+      if (found == there.end() || found->second->kind != o.kind) {
+        differs(o.path, o.store_path, "is not in the other");
+        continue;
+      }
+      const h5::handle object = file.open(*found->second);
+      if (o.kind == kind_type::dataset) {
+        const source_dataset mine(first_, o), theirs(file, *found->second);
+        if (const std::string what = difference(mine, theirs); !what.empty()) differs(o.path, o.store_path, what);
+        compare_attributes(o, file, *found->second, object, &theirs.leaf(), note, false);
+      } else if (o.kind == kind_type::group) {
+        compare_attributes(o, file, *found->second, object, nullptr, note, false);
+      } else if (o.kind == kind_type::dimension && leaf_of(o.store_path) != concat_.dimension &&
+                 o.arranged.shape != found->second->arranged.shape) {
+        differs(o.path, o.store_path, "the dimension's lengths differ");
+      }
+    }
+    for (const auto& [path, o] : there) {
+      if (known.contains(path) || o->kind == kind_type::group || !wanted_.wants(o->path)) continue;
+      if (concat_.different == different::refuse) {
+        throw unjoinable("\"" + o->path + "\" is in \"" + note.file + "\", and not in \"" + names_[0] +
+                         "\", the first; put a file first that has all, leave it out with `exclude`, or give `different`");
+      }
+      note.notes.push_back("\"" + o->path + "\" is not in the first file, and is left out");
+    }
+  }
+
+  void finish(variable& v) {
+    source_object& o = first_.objects()[v.object];
+    auto parts = std::make_shared<joined_parts>();
+    parts->axis = v.axis;
+    parts->length = ends_[v.dimension];
+    parts->stored_bytes = v.stored;
+    parts->files = files_;
+    std::map<std::vector<hsize_t>, std::uint64_t> shapes;
+    std::vector<cf_terms> terms;
+    std::vector<std::string> who;
+    for (const variant& each : v.variants) {
+      shapes[each.chunk] += each.parts;
+      terms.push_back(each.terms);
+      who.push_back(each.file);
+      if (each.terms.kind.size == 0 && H5Tequal(each.type, v.variants[0].type) <= 0 && !both_are_text(each, v.variants[0])) {
+        throw unjoinable("\"" + o.path + "\" of \"" + who[0] + "\" and of \"" + each.file +
+                         "\" cannot be joined: their datatypes differ");
+      }
+    }
+    parts->chunk =
+        std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    if (v.variants[0].chunk.empty()) parts->chunk.clear();
+    const agreement way = agree(terms, who, o.path);
+    const bool other_type = way.unpacked || way.terms.kind != terms[0].kind;
+    if (other_type) parts->type = h5::handle(H5Tcopy(native_type(way.terms.kind)), "copy a type");
+    parts->missing_is_nan = way.unpacked;
+    if (way.unpacked) parts->without = packing_attributes;
+    std::vector<std::shared_ptr<const value_change>> changes;
+    for (const cf_terms& t : terms) changes.push_back(change_of(t, way));
+    for (const draft_part& p : v.parts) {
+      const variant &mine = v.variants[p.variant], &model = v.variants[0];
+      const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() && mine.chunk == parts->chunk &&
+                         mine.layout == model.layout && H5Tequal(mine.type, model.type) > 0;
+      parts->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant]});
+      if (changes[p.variant] && p.variant > 0 && !way.unpacked)
+        store_.sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the first file");
+      if (other_type) {
+        store_.sources[p.file].notes.push_back("\"" + o.path + "\": stored " + (way.unpacked ? "unpacked, as " : "as ") +
+                                               (way.terms.kind.integer ? "integers" : "floats") + " of " +
+                                               std::to_string(8 * way.terms.kind.size) + " bits, for " + way.why);
+      }
+    }
+    if (o.arranged.shape.size() > v.axis) o.arranged.shape[v.axis] = parts->length;
+    o.joined = std::move(parts);
+  }
+
+  static bool both_are_text(const variant& a, const variant& b) {
+    return H5Tis_variable_str(a.type) > 0 && H5Tis_variable_str(b.type) > 0;
+  }
+
+  void leave_out() {
+    if (left_out_.empty()) return;
+    std::vector<std::string> patterns;
+    for (const source_object& o : first_.objects()) {
+      if (left_out_.contains(o.store_path)) patterns.push_back(escaped_pattern(o.path));
+    }
+    selection rest({}, patterns);
+    first_.select(rest);
+  }
+
+  std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
+
+  source_file& first_;
+  const std::vector<std::string>& names_;
+  const convert_options& options_;
+  const concatenation& concat_;
+  selection wanted_;
+  bool tells_case_apart_;
+  std::shared_ptr<joined_files> files_;
+  std::vector<variable> variables_;
+  std::map<std::string, std::size_t> variable_of_;  // by path in the store
+  std::map<std::string, hsize_t> ends_;             // of each dimension, so far
+  std::map<std::string, direction> directions_;
+  std::map<std::string, json> attributes_;  // of the first file's objects
+  std::set<std::string> left_out_;
+  joined_store store_;
+  sha256 sum_;
+};
+
+}  // namespace
+
+joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
+                        const source_options& how, bool tells_case_apart) {
+  return joiner(first, sources, options, how, tells_case_apart).run();
+}
+
+void add_sources(json& report, const std::vector<joined_source>& sources) {
+  if (sources.empty()) return;
+  json list = json::array();
+  for (const joined_source& s : sources) {
+    json notes = json::array();
+    for (const std::string& note : s.notes) notes.push_back(utf8_text(note));
+    list.push_back(
+        {{"file", shown(s.file)}, {"first", s.first}, {"count", s.count}, {"left_out", s.left_out}, {"notes", std::move(notes)}});
+  }
+  report["sources"] = std::move(list);
+}
+
+}  // namespace zarrbits::conversion

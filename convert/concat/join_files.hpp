@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Makes the objects of a first file stand for those of many: reads the metadata of all, finds the datasets that have the
+// dimension, checks that all else is equal, and puts values of other packing, missing values or epochs in the first file's terms.
+//
+//   const auto names = ordered_sources(options, how);         // file_order.hpp
+//   source_file first(names[0], how);                         // then walk(), arrange(), select()
+//   const joined_store all = join_files(first, names, options, how, true);
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
+#define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
+
+#include "convert/hdf5/joined_parts.hpp"
+#include "convert/hdf5/source_file.hpp"
+#include "convert/text/json_text.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct joined_store {
+  std::vector<joined_source> sources;
+  std::shared_ptr<const joined_files> files;
+  std::string checksum;  // of what tells these files from others
+};
+
+// `sources`: as ordered_sources() has them; `first` is the first of them, after select(). Sets source_object::joined of its
+// datasets. Throws convert_error.
+joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
+                        const source_options& how, bool tells_case_apart);
+
+// For reports: nothing where the source is one file.
+void add_sources(json& report, const std::vector<joined_source>& sources);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One array of the datasets of many files, one after the other along an axis. Its object is that of the first file
+// (source_object::joined); what is stored and what it reads as comes from the parts.
+//
+//   const joined_parts& parts = *object.joined;
+//   for (std::size_t i = parts.first_over(0); i < parts.list.size(); ++i) parts.files->dataset(parts.list[i])->read_block(...);
+//
+#ifndef ZARRBITS_CONVERT_HDF5_JOINED_PARTS_HPP
+#define ZARRBITS_CONVERT_HDF5_JOINED_PARTS_HPP
+
+#include "convert/hdf5/source_dataset.hpp"
+#include "convert/hdf5/source_file.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Makes values of a part mean in the array what they mean in their file.
+class value_change {
+ public:
+  virtual ~value_change() = default;
+  // The types of one value before and after: native numbers.
+  virtual hid_t from() const = 0;
+  virtual hid_t to() const = 0;
+  // `n` values. Throws damaged_chunk where one has no such value.
+  virtual void apply(const std::byte* before, std::byte* after, std::size_t n) const = 0;
+};
+
+struct joined_part {
+  std::size_t file = 0;                             // of joined_files
+  haddr_t address = 0;                              // of the dataset in its file
+  hsize_t first = 0;                                // where it begins along the axis
+  hsize_t count = 0;                                // how much it has of it
+  bool stored_alike = false;                        // its chunks are chunks of the array, where they lie on the array's grid
+  std::shared_ptr<const value_change> change = {};  // null: its values are the array's
+};
+
+// A file of which only bytes are read; closed when the last reference goes.
+class raw_file {
+ public:
+  explicit raw_file(int descriptor) noexcept : descriptor_(descriptor) {}
+  ~raw_file();
+  raw_file(const raw_file&) = delete;
+  raw_file& operator=(const raw_file&) = delete;
+  int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// The files, few of them open at a time.
+class joined_files {
+ public:
+  struct entry {
+    std::string name;
+    file_state state;  // when its metadata were read; not regular: it could not be, and no part is of it
+  };
+  joined_files(source_options options, std::uint64_t largest_expansion)
+      : options_(std::move(options)), largest_expansion_(largest_expansion) {}
+
+  // Opens a file anew. Throws convert_error.
+  std::shared_ptr<source_file> open(const std::string& name) const;
+  void add(entry file) { files_.push_back(std::move(file)); }
+  const std::vector<entry>& list() const { return files_; }
+
+  // The dataset of a part. Throws convert_error, h5::failure. The caller holds h5::lock, or is alone.
+  std::shared_ptr<const source_dataset> dataset(const joined_part& part) const;
+  // By any thread. Throws convert_error.
+  std::shared_ptr<const raw_file> raw(std::size_t file) const;
+  // Throws convert_error where one is not as it was.
+  void require_unchanged() const;
+
+ private:
+  // Of what was asked for last, the newest first.
+  template <class Key, class Value>
+  using recent = std::list<std::pair<Key, std::shared_ptr<Value>>>;
+  std::shared_ptr<source_file> opened(std::size_t file) const;
+
+  source_options options_;
+  std::uint64_t largest_expansion_;
+  std::vector<entry> files_;
+  mutable recent<std::size_t, source_file> open_;
+  mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;
+  mutable std::mutex raw_turn_;
+  mutable recent<std::size_t, const raw_file> raw_;
+};
+
+struct joined_parts {
+  std::size_t axis = 0;
+  hsize_t length = 0;             // along the axis, of all
+  std::vector<hsize_t> chunk;     // the shape that the chunks of most parts have; empty: they are not stored in chunks
+  std::vector<joined_part> list;  // in the order of `first`, which do not overlap; between them there may be gaps, of fill values
+  std::uint64_t stored_bytes = 0;
+  h5::handle type;                   // of the array, where it is not that of the first file
+  bool missing_is_nan = false;       // then its fill value is NaN
+  std::vector<std::string> without;  // names of attributes that the array must not have
+  std::shared_ptr<const joined_files> files;
+
+  // The first part that ends behind this position; list.size() where none does.
+  std::size_t first_over(hsize_t position) const;
+  bool has_gaps() const;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/cf_meaning.hpp"
+
+#include "verify/compare_metadata.hpp"
+#include "verify/source_values.hpp"
+#include "verify/value_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr long double single = std::numeric_limits<float>::epsilon(), twice = std::numeric_limits<double>::epsilon();
+
+// Of a type in the file: true where it is an integer or a float of IEEE's.
+bool is_number(hid_t type, bool& floating, std::size_t& size) {
+  const H5T_class_t c = H5Tget_class(type);
+  floating = c == H5T_FLOAT;
+  size = H5Tget_size(type);
+  return (floating && (size == 4 || size == 8)) || (c == H5T_INTEGER && size <= 8);
+}
+
+std::optional<long double> number_attribute(hid_t object, const char* name, bool* is_single = nullptr) {
+  if (H5Aexists(object, name) <= 0) return {};
+  const handle attribute(H5Aopen(object, name, H5P_DEFAULT)), type(H5Aget_type(attribute.get())),
+      space(H5Aget_space(attribute.get()));
+  bool floating = false;
+  std::size_t size = 0;
+  if (!attribute || !type || !is_number(type.get(), floating, size) || H5Sget_simple_extent_npoints(space.get()) != 1) return {};
+  if (is_single) *is_single = *is_single || (floating && size == 4);
+  if (floating) {
+    double value = 0;
+    check(H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, &value), "cannot read an attribute");
+    return value;
+  }
+  std::int64_t value = 0;
+  check(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value), "cannot read an attribute");
+  return value;
+}
+
+std::string text_of(hid_t object, const char* name) {
+  const std::vector<std::string> text = text_attribute(object, name);
+  return text.size() == 1 ? text[0] : "";
+}
+
+void set_units(cf_meaning& m, const std::string& units, const std::string& calendar) {
+  m.units = units;
+  m.epoch = conversion::parse_epoch(units, calendar);
+  if (m.epoch) m.units += " " + conversion::calendar_name(calendar);
+}
+
+std::optional<long double> number_in(const json& attributes, const char* name) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end()) return {};
+  const json& value = found->is_array() && found->size() == 1 ? (*found)[0] : *found;
+  if (value.is_number_integer()) return static_cast<long double>(value.get<std::int64_t>());
+  if (value.is_number()) return value.get<double>();
+  return {};
+}
+
+std::string text_in(const json& attributes, const char* name) {
+  const auto found = attributes.find(name);
+  return found != attributes.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+std::optional<cf_meaning> meaning_in_source(hid_t dataset) {
+  const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
+  bool floating = false, is_single = false;
+  std::size_t size = 0;
+  if (!is_number(type.get(), floating, size)) return {};
+  cf_meaning m;
+  const auto scale = number_attribute(dataset, "scale_factor", &is_single),
+             offset = number_attribute(dataset, "add_offset", &is_single);
+  m.scale = scale.value_or(1);
+  m.offset = offset.value_or(0);
+  m.exact = !floating && !scale && !offset;
+  m.precision = m.exact ? 0 : (floating && size == 4) || is_single ? single : twice;
+  for (const char* name : {"_FillValue", "missing_value"}) {
+    if (const auto value = number_attribute(dataset, name)) m.missing.push_back(*value);
+  }
+  set_units(m, text_of(dataset, "units"), text_of(dataset, "calendar"));
+  return m;
+}
+
+std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& array) {
+  const zarr_type& t = array.type();
+  const bool floating = t.name == "float32" || t.name == "float64";
+  const bool integer = t.name.starts_with("int") || t.name.starts_with("uint");
+  if ((!floating && !integer) || t.size == 0 || t.size > 8) return {};
+  cf_meaning m;
+  const json attributes = node.value("attributes", json::object());
+  const auto scale = number_in(attributes, "scale_factor"), offset = number_in(attributes, "add_offset");
+  m.scale = scale.value_or(1);
+  m.offset = offset.value_or(0);
+  m.exact = !floating && !scale && !offset;
+  m.precision = m.exact ? 0 : t.name == "float32" ? single : twice;
+  if (attributes.contains("_FillValue")) m.missing.push_back(store_number(t, array.fill().data.data()));
+  if (const auto value = number_in(attributes, "missing_value")) m.missing.push_back(*value);
+  set_units(m, text_in(attributes, "units"), text_in(attributes, "calendar"));
+  return m;
+}
+
+long double store_number(const zarr_type& t, const std::byte* p) {
+  if (t.name.starts_with("float")) return *float_value(t.name, p);
+  if (t.name.starts_with("uint")) return static_cast<long double>(load(p, t.size));
+  return static_cast<long double>(load_signed(p, t.size));
+}
+
+bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store) {
+  const auto none = [](const cf_meaning& m, long double v) {
+    return std::isnan(v) || std::find(m.missing.begin(), m.missing.end(), v) != m.missing.end();
+  };
+  if (none(here, source) || none(there, store)) return none(here, source) && none(there, store);
+  const long double precision = 4 * std::max(here.precision, there.precision);
+  if (here.epoch && there.epoch) {
+    const long double a = source * static_cast<long double>(here.epoch->unit),
+                      b = store * static_cast<long double>(there.epoch->unit);
+    const auto apart = static_cast<long double>(there.epoch->start - here.epoch->start);
+    return std::abs(a - apart - b) <= precision * std::max(std::abs(a), std::abs(b));
+  }
+  if (here.units != there.units) return false;
+  const long double a = source * here.scale + here.offset, b = store * there.scale + there.offset;
+  return a == b ||
+         std::abs(a - b) <= precision * std::max({std::abs(a), std::abs(b), std::abs(here.offset), std::abs(there.offset)});
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What stored numbers mean by the CF conventions: packing, missing values, units of time. Files that were joined may say the same
+// by different numbers, and the store by others again.
+//
+//   const cf_meaning here = meaning_in_source(dataset), there = meaning_in_store(attributes, fill);
+//   if (!same_value(here, 3, there, 7)) ...
+//
+#ifndef ZARRBITS_VERIFY_CF_MEANING_HPP
+#define ZARRBITS_VERIFY_CF_MEANING_HPP
+
+#include "convert/text/cf_calendar.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <hdf5.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::verification {
+
+struct cf_meaning {
+  long double scale = 1, offset = 0;  // value = stored * scale + offset
+  std::vector<long double> missing;   // stored numbers that mean none; NaN always does
+  std::string units;
+  std::optional<conversion::cf_epoch> epoch;  // of units "days since ..."
+  bool exact = true;                          // integers that are not unpacked
+  long double precision = 0;                  // of the floats that it is told in, relative
+
+  bool operator==(const cf_meaning& other) const {
+    return scale == other.scale && offset == other.offset && missing == other.missing && units == other.units &&
+           exact == other.exact && precision == other.precision;
+  }
+};
+
+// Both of numbers alone; nothing of other types. The first throws source_error.
+std::optional<cf_meaning> meaning_in_source(hid_t dataset);
+std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr_array& array);
+
+// A number of the store; `t` is the type of one that meaning_in_store() took.
+long double store_number(const zarr_type& t, const std::byte* p);
+
+bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store);
+
+}  // namespace zarrbits::verification
+
+#endif

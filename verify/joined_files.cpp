@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/joined_files.hpp"
+
+#include "convert/text/names.hpp"
+#include "verify/compare_metadata.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace zarrbits::verification {
+
+namespace {
+
+// The axis that "PATTERN:N" names; nothing where this is no such text, or the path does not match.
+struct axis_pattern {
+  conversion::selection paths;
+  std::size_t axis = 0;
+};
+std::optional<axis_pattern> axis_pattern_of(const std::string& dimension) {
+  const auto colon = dimension.rfind(':');
+  if (colon == std::string::npos) return {};
+  axis_pattern p{conversion::selection({dimension.substr(0, colon)}, {}), 0};
+  std::from_chars(dimension.data() + colon + 1, dimension.data() + dimension.size(), p.axis);
+  return p;
+}
+
+}  // namespace
+
+std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address, const std::string& path,
+                                                 const std::string& store_path, const source_tree& tree,
+                                                 const convention& rules) {
+  const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+  if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE) return {};
+  const std::vector<std::uint64_t> dims = extent_of(space.get());
+  std::optional<std::size_t> axis;
+  if (auto pattern = axis_pattern_of(dimension_)) {
+    if (pattern->axis < dims.size() && pattern->paths.wants(store_path)) axis = pattern->axis;
+  } else if (rules.netcdf) {
+    const auto all = rules.netcdf->of(address);
+    for (std::size_t d = 0; d < std::min(all.size(), dims.size()) && !axis; ++d) {
+      if (all[d] && all[d]->name == dimension_) axis = d;
+    }
+  } else {
+    const auto names = names_of_dimensions(dataset, dims.size(), tree);
+    for (std::size_t d = 0; d < dims.size() && !axis; ++d) {
+      if (!names[d].empty() && std::find(names[d][0].begin(), names[d][0].end(), dimension_) != names[d][0].end()) axis = d;
+    }
+  }
+  if (!axis) return {};
+  std::string dimension = store_path;
+  for (std::string group = path; !group.empty();) {
+    group.resize(group.rfind('/'));
+    if (tree.address_of(group + "/" + dimension_)) {
+      dimension = group + "/" + dimension_;
+      break;
+    }
+  }
+  std::uint64_t length = dims[*axis];
+  if (rules.netcdf) {
+    if (const auto all = rules.netcdf->of(address); *axis < all.size() && all[*axis])
+      length = std::max(length, all[*axis]->length);
+  }
+  lengths_[dimension] = std::max(lengths_[dimension], length);
+  arrays_[store_path].path = path;
+  arrays_[store_path].dimension = dimension;
+  return joined_place{*axis, ends_[dimension]};
+}
+
+void joined_arrays::next_file() {
+  for (const auto& [dimension, length] : lengths_) ends_[dimension] += length;
+  lengths_.clear();
+}
+
+std::vector<finding> joined_arrays::longer() const {
+  std::vector<finding> all;
+  for (const auto& [store_path, a] : arrays_) {
+    const std::uint64_t sum = ends_.at(a.dimension);
+    if (a.length == sum) continue;
+    finding f;
+    f.path = a.path;
+    f.store_path = store_path;
+    f.kind = "dataset";
+    f.outcome = verdict::differs;
+    f.reason = "has " + std::to_string(a.length) + " elements along the dimension in the store, and " + std::to_string(sum) +
+               " in all files together";
+    all.push_back(std::move(f));
+  }
+  return all;
+}
+
+}  // namespace zarrbits::verification
