@@ -6,6 +6,8 @@
 #include "verify/compare_dataset.hpp"
 #include "verify/value_text.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
