@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "filter/module.hpp"
 
+#include <cstddef>
 #include <dlfcn.h>
 #include <link.h>
 

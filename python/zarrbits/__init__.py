@@ -9,13 +9,23 @@
     import zarr, zarrbits
     zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
-HDF5 must find the plugins: set HDF5_PLUGIN_PATH before h5py is imported. zarr-python finds the codec by itself. Each half needs its own library alone.
+    report = zarrbits.convert("in.h5", "out.zarr")          # and plan, verify, inspect, suggest, doctor: the command in a child process
+    payload = zarrbits.pack(frames, last_bit=11)            # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.size, last_bit=11)
+
+From a wheel, which has the plugins, HDF5 finds them: `import zarrbits` completes HDF5_PLUGIN_PATH and tells a libhdf5 that is loaded already;
+zarrbits.unregister() undoes it. Elsewhere set HDF5_PLUGIN_PATH. zarr-python finds the codec by itself. Each half needs its own library alone.
 """
+import importlib
 import operator
 
+from .plugins import PLUGIN_PATH, register, unregister
 from .whole import is_whole
 
-__all__ = ["PACKBITS", "BYTES", "packbits", "byte_order", "PackbitsCodec"]
+__version__ = "0.1.0"
+_LATER = {"PackbitsCodec": "zarr_codec", "pack": "packing", "unpack": "packing", "convert": "command", "plan": "command", "verify": "command",
+          "inspect": "command", "suggest": "command", "doctor": "command", "Error": "command", "Report": "command", "Outcome": "command",
+          "Plan": "command", "Verification": "command"}
+__all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", *_LATER]
 
 PACKBITS, BYTES = 45429, 45438
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
@@ -23,10 +33,9 @@ _OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8}
 
 
 def __getattr__(name):
-    # not before it is asked for: the filters are for people without zarr-python, too
-    if name == "PackbitsCodec":
-        from .zarr_codec import PackbitsCodec
-        return PackbitsCodec
+    # not before it is asked for: the filters are for people without zarr-python, and without numpy, too
+    if name in _LATER:
+        return getattr(importlib.import_module("." + _LATER[name], __name__), name)
     raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
 
 
@@ -61,3 +70,6 @@ def byte_order(order):
     if order not in ("little", "big"):
         raise ValueError(f"zarrbits: the byte order is {order!r}, but must be little or big")
     return _filter(BYTES, "libzarrbits_bytes.so", (int(order == "big"),))
+
+
+register()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSL-1.0
+"""`import zarrbits` from a package that has the plugins: HDF5 finds them in every order of imports. Each case is a process of its own.
+
+    test_plugins.py FOLDER_OF_PLUGINS PYTHON_PACKAGE
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+plugins, package = sys.argv[1:3]
+WRITE = """
+import numpy as np, os
+with h5py.File(os.environ["FILE"], "w") as f:
+    f.create_dataset("x", data=np.arange(100, dtype="u2"), chunks=(100,), **zarrbits.packbits(bits=12))
+    assert f["x"].id.get_storage_size() == 150
+with h5py.File(os.environ["FILE"]) as f:
+    assert f["x"][:].tolist() == list(range(100))
+"""
+CASES = {
+    "before_h5py": "import zarrbits, h5py" + WRITE,
+    "after_h5py": "import h5py, zarrbits" + WRITE,
+    "after_h5py_that_was_used": "import h5py; h5py.h5z.filter_avail(45429); import zarrbits" + WRITE,
+    "imports_nothing_else": "import sys, zarrbits\nassert not {'h5py', 'zarr', 'netCDF4', 'numpy', 'tables'} & set(sys.modules)",
+    "twice_is_once": "import h5py, zarrbits; zarrbits.register(); zarrbits.register()\n"
+                     "assert [h5py.h5pl.get(i) for i in range(h5py.h5pl.size())].count(os.fsencode(zarrbits.PLUGIN_PATH)) == 1\n"
+                     "assert os.environ['HDF5_PLUGIN_PATH'].split(':').count(zarrbits.PLUGIN_PATH) == 1",
+    "what_was_there_stays": "import zarrbits\nassert os.environ['HDF5_PLUGIN_PATH'] == zarrbits.PLUGIN_PATH + ':/some/folder'\n"
+                            "zarrbits.unregister()\nassert os.environ['HDF5_PLUGIN_PATH'] == '/some/folder'",
+    "undone": "import h5py, zarrbits\nzarrbits.unregister()\nassert not h5py.h5z.filter_avail(45429)\nassert 'HDF5_PLUGIN_PATH' not in os.environ\n"
+              "zarrbits.register()\nassert h5py.h5z.filter_avail(45429)",
+    "child_processes": "import zarrbits, subprocess, sys\n"
+                       "subprocess.run([sys.executable, '-c', 'import h5py; assert h5py.h5z.filter_avail(45429)'], check=True)",
+}
+
+with tempfile.TemporaryDirectory() as folder:
+    shutil.copytree(package, os.path.join(folder, "zarrbits"))
+    shutil.copytree(plugins, os.path.join(folder, "zarrbits", "plugins"))
+    environment = {k: v for k, v in os.environ.items() if k != "HDF5_PLUGIN_PATH"}
+    environment.update(PYTHONPATH=folder, FILE=os.path.join(folder, "x.h5"))
+    for name, script in CASES.items():
+        case = dict(environment, HDF5_PLUGIN_PATH="/some/folder") if name == "what_was_there_stays" else environment
+        done = subprocess.run([sys.executable, "-c", "import os\n" + script], env=case, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (name, done.stderr)
+        print("ok", name)
