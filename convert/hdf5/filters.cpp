@@ -53,6 +53,7 @@ std::string pipeline::text() const {
 int pipeline::shuffles() const {
   for (const filter& f : filters) {
     if (f.id == bitshuffle_filter) return 2;
+    if (f.id == blosc_filter) return f.values.size() > 5 ? static_cast<int>(std::min(f.values[5], 2U)) : 1;
     if (f.id == H5Z_FILTER_SHUFFLE && f.values.size() == 1 && f.values[0] > 1) return 1;
   }
   return 0;

@@ -31,6 +31,9 @@ constexpr H5Z_filter_t lz4_filter = 32004;
 constexpr H5Z_filter_t bitshuffle_filter = 32008;
 constexpr H5Z_filter_t zstd_filter = 32015;
 
+// A shuffle of elements of one byte, as netCDF has it before each deflate.
+inline bool does_nothing(const filter& f) { return f.id == H5Z_FILTER_SHUFFLE && f.values.size() == 1 && f.values[0] == 1; }
+
 struct pipeline {
   std::vector<filter> filters;      // in the order in which they were applied
   bool partial_unfiltered = false;  // chunks over the edge are stored without filters

@@ -35,12 +35,12 @@ bool uniform_order(const type_tree& t, bool big) {
 
 bool only(const pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
 
-// A deflate stream, with any checksums around it.
+// A deflate stream, with any checksums around it, and shuffles that do nothing.
 bool deflate_and_checksums(const pipeline& p) {
   std::size_t deflates = 0;
   for (const filter& f : p.filters) {
     if (f.id == H5Z_FILTER_DEFLATE) ++deflates;
-    else if (f.id != H5Z_FILTER_FLETCHER32) return false;
+    else if (f.id != H5Z_FILTER_FLETCHER32 && !does_nothing(f)) return false;
   }
   return deflates == 1;
 }
@@ -190,14 +190,19 @@ void array_plan::choose_compression(const convert_options& options) {
   } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
     after = compression_of(p.filters[0]);
   } else if (data.layout == H5D_CHUNKED && p.compresses() && way != strategy::copy) {
-    after = {compressor::gzip, p.gzip_level()};
-    // Zarr's core has no shuffle but Blosc's: gzip alone would make the store far larger than the source
     const bool decoded = way == strategy::decode || way == strategy::read;
-    if (const int shuffle = p.shuffles(); decoded && !packed && !text && !opaque && !flat && shuffle != 0)
-      after = {compressor::blosc, 5, blosc_compressor::zstd, static_cast<blosc_shuffle>(shuffle)};
+    if (decoded && !packed && !text && !opaque && !flat) {
+      after = usual_compression(p, typesize);
+      instead = stronger(after);
+    } else {
+      after = {compressor::gzip, p.gzip_level()};
+    }
   }
   const std::uint64_t bytes = data.grid.chunk_elements() * view.size;
-  if (!text && !fits(after, bytes)) after = {compressor::zstd, 3};
+  if (!text && !fits(after, bytes)) {
+    after = {compressor::zstd, 3};
+    instead.reset();
+  }
 }
 
 namespace {

@@ -73,13 +73,14 @@ struct array_plan {
   json time;                // the data type of numpy's times, which HDF5 has as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length each: flat_struct.hpp
   bool big_endian = false;
-  bool materialize = false;  // the fill value is none that Zarr can say: chunks never written are written
-  compression after;         // of what is encoded anew
-  pipeline native;           // copy_native: the filters whose codecs the chunks have
-  bool checksum = false;     // each chunk ends with its crc32c
-  std::size_t typesize = 1;  // for that: bytes of one number
-  std::size_t trailing = 0;  // dimensions after the dataset's own
-  buffer fill;               // of one dataset element, in memory
+  bool materialize = false;            // the fill value is none that Zarr can say: chunks never written are written
+  compression after;                   // of what is encoded anew
+  std::optional<compression> instead;  // of chunks that this makes larger than they are stored in the source
+  pipeline native;                     // copy_native: the filters whose codecs the chunks have
+  bool checksum = false;               // each chunk ends with its crc32c
+  std::size_t typesize = 1;            // for that: bytes of one number
+  std::size_t trailing = 0;            // dimensions after the dataset's own
+  buffer fill;                         // of one dataset element, in memory
   std::optional<codec> packed;
   bool packed_in_source = false;  // its parameters are those of the source's filter, and not asked for
   std::string loss;               // of the plan itself: why the fill value is not the source's

@@ -54,6 +54,35 @@ compression with_level(compression c) {
   return c;
 }
 
+namespace {
+
+// Level 1 of blosc is level 1 of zstd, 4 is 7. docs/performance.md has the table that they were chosen by.
+constexpr int usual_zstd = 1, stronger_zstd = 4;
+constexpr int usual_lz4 = 9;  // all that LZ4 has: lower levels give up sooner, and are hardly faster
+
+bool is_fast(const filter& f) {
+  if (f.id == lz4_filter || f.id == lzf_filter || f.id == lzo_filter) return true;
+  if (f.id == bitshuffle_filter) return f.values.size() > 4 && f.values[4] == 2;
+  return f.id == blosc_filter && compression_of(f).inside < blosc_compressor::zlib;
+}
+
+}  // namespace
+
+compression usual_compression(const pipeline& p, std::size_t typesize) {
+  const auto shuffle = static_cast<blosc_shuffle>(p.shuffles());
+  if (std::any_of(p.filters.begin(), p.filters.end(), is_fast))
+    return {compressor::blosc, usual_lz4, blosc_compressor::lz4, shuffle};
+  if (shuffle != blosc_shuffle::none || typesize == 1) return {compressor::blosc, usual_zstd, blosc_compressor::zstd, shuffle};
+  return {compressor::blosc, usual_zstd, blosc_compressor::zstd, blosc_shuffle::bytes};
+}
+
+std::optional<compression> stronger(const compression& c) {
+  if (c.kind != compressor::blosc || c.inside != blosc_compressor::zstd) return {};
+  compression other = c;
+  other.level = stronger_zstd;
+  return other;
+}
+
 std::string text_of(const compression& c) {
   std::string text = kinds[number(c.kind)];
   if (c.kind == compressor::blosc) text += std::string(":") + to_string(c.inside);

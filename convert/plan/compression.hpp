@@ -13,6 +13,7 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <optional>
 #include <string>
 
 namespace zarrbits::conversion {
@@ -21,6 +22,11 @@ namespace zarrbits::conversion {
 void check_compression(const compression& c);
 // The usual level in the place of none.
 compression with_level(compression c);
+// How chunks of numbers are compressed that are decoded, where nothing was asked for: what was chosen for speed as LZ4, with the
+// shuffle that it had; all else as Zstandard after a shuffle. `typesize`: bytes of one number.
+compression usual_compression(const pipeline& p, std::size_t typesize);
+// For the chunks that this makes larger than they are in the source; nothing where LZ4 was chosen.
+std::optional<compression> stronger(const compression& c);
 // "none", "gzip:6", "blosc:zstd:5:bitshuffle".
 std::string text_of(const compression& c);
 // As Blosc calls it.

@@ -8,6 +8,7 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/other_files.hpp"
 #include "convert/plan/array_plan.hpp"
+#include "convert/plan/compression.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
 
@@ -81,6 +82,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (dataset.parts().size() == 1) {
       p.outcome = w.expected;
       p.how = w.words;
+      if (w.expected == outcome::recoded && a.after.kind != compressor::none) p.how += " as " + text_of(a.after);
       p.codecs = json_text(a.stored_metadata().codecs);
     }
   }

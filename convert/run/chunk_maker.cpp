@@ -118,12 +118,13 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
     case strategy::read: break;
   }
   if (!p.undoable(data_.type)) return {};
+  const std::size_t stored_size = stored.size();
   buffer values = to_memory(undo(p, mask, std::move(stored), plain_size, data_.type));
   if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
     // the bytes filter was left out for this chunk: it has the other order
     reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
   }
-  return encoded(std::move(values), at);
+  return encoded(std::move(values), at, stored_size);
 }
 
 // Of filters that needs_no_look() does not pass.
@@ -149,12 +150,13 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
   const std::size_t plain_size = static_cast<std::size_t>(data_.grid.chunk_elements()) * data_.element_size;
   for (std::size_t i = p.filters.size(); i-- > 0;) {
     if (!applied(mask, i)) continue;
+    if (does_nothing(p.filters[i])) continue;
     if (p.filters[i].id == H5Z_FILTER_FLETCHER32) {
       drop_fletcher32(stored);
       continue;
     }
     bool inner = false;
-    for (std::size_t j = 0; j < i; ++j) inner = inner || applied(mask, j);
+    for (std::size_t j = 0; j < i; ++j) inner = inner || (applied(mask, j) && !does_nothing(p.filters[j]));
     if (inner) {  // a checksum under the compression
       mask |= ~((2U << i) - 1);
       for (std::size_t j = i + 1; j < p.filters.size(); ++j) mask |= 1U << j;
@@ -236,11 +238,11 @@ bool chunk_maker::all_fill(const buffer& values) const {
   return true;
 }
 
-made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) const {
+made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at, std::optional<std::size_t> stored) const {
   made_chunk chunk{{}, outcome::recoded};
   if (plan_.text) {
     encode_text(chunk, values);
-    chunk.bytes = compress(std::move(chunk.bytes));
+    chunk.bytes = compress(std::move(chunk.bytes), stored);
     return chunk;
   }
   if (plan_.leaf.kind == type_class::compound && plan_.way != strategy::copy) {
@@ -249,7 +251,7 @@ made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at) c
   if (plan_.flat) encode_flat(chunk, values);
   check_bools(values);
   if (plan_.packed) encode_packed(values, at);
-  chunk.bytes = compress(std::move(values));
+  chunk.bytes = compress(std::move(values), stored);
   return chunk;
 }
 
@@ -301,8 +303,13 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
   values = std::move(out);
 }
 
-buffer chunk_maker::compress(buffer bytes) const {
+buffer chunk_maker::compress(buffer bytes, std::optional<std::size_t> stored) const {
   if (plan_.way == strategy::copy_native) return apply_native(plan_.native, std::move(bytes), plan_.typesize);
+  if (plan_.instead && stored) {
+    buffer chunk = compressed(plan_.after, bytes, plan_.typesize);
+    if (chunk.size() <= *stored) return chunk;
+    return conversion::compress(*plan_.instead, std::move(bytes), plan_.typesize);
+  }
   return conversion::compress(plan_.after, std::move(bytes), plan_.typesize);
 }
 

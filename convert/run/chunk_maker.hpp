@@ -44,7 +44,8 @@ class chunk_maker {
  private:
   bool needs_no_look(std::uint64_t stored, unsigned mask) const;
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  made_chunk encoded(buffer values, const std::vector<hsize_t>& at) const;
+  // `stored`: how long the chunk is in the source, where that is known.
+  made_chunk encoded(buffer values, const std::vector<hsize_t>& at, std::optional<std::size_t> stored = {}) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;
   std::uint64_t plain_bytes() const;
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
@@ -52,7 +53,7 @@ class chunk_maker {
   void encode_text(made_chunk& chunk, const buffer& values) const;
   void encode_flat(made_chunk& chunk, buffer& values) const;
   void encode_packed(buffer& values, const std::vector<hsize_t>& at) const;
-  buffer compress(buffer bytes) const;
+  buffer compress(buffer bytes, std::optional<std::size_t> stored) const;
   void check_bools(buffer& values) const;
   void expect_size(const buffer& stored, std::size_t size) const;
   std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;

@@ -14,13 +14,17 @@
 namespace zarrbits::conversion {
 
 buffer compress(const compression& c, buffer bytes, std::size_t typesize) {
+  return c.kind == compressor::none ? std::move(bytes) : compressed(c, bytes, typesize);
+}
+
+buffer compressed(const compression& c, std::span<const std::byte> bytes, std::size_t typesize) {
   switch (c.kind) {
-    case compressor::none: return bytes;
+    case compressor::none: break;
     case compressor::gzip: return gzip_member(bytes, c.level);
     case compressor::zstd: return zstd_frame(bytes, c.level);
     case compressor::blosc: return blosc_buffer(bytes, typesize, c.level, static_cast<int>(c.shuffle), to_string(c.inside));
   }
-  return bytes;
+  return {bytes.begin(), bytes.end()};
 }
 
 buffer apply_native(const pipeline& p, buffer values, std::size_t typesize) {

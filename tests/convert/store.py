@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib and numpy."""
+"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib, numpy and Blosc's library."""
+import ctypes
 import json
 import math
 import os
@@ -67,10 +68,18 @@ class Store:
             raw = self.chunk(path)
             if "gzip" in codecs:
                 raw = zlib.decompress(raw, 31)
+            if "blosc" in codecs:
+                raw = unblosc(raw)
             block = strings(raw, "vlen-utf8" in codecs) if text else np.frombuffer(raw, dtype)
             block = block.reshape(chunk)
             out[where] = block[tuple(slice(0, w.stop - w.start) for w in where)]
         return out
+
+
+def unblosc(raw):
+    made = ctypes.create_string_buffer(int.from_bytes(raw[4:8], "little"))
+    assert ctypes.CDLL("libblosc.so.1").blosc_decompress_ctx(raw, made, ctypes.c_size_t(len(made)), 1) == len(made)
+    return made.raw
 
 
 def strings(raw, utf8):

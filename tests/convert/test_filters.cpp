@@ -113,7 +113,8 @@ BOOST_AUTO_TEST_CASE(each_mix_of_shuffle_deflate_and_checksum_gives_the_values) 
       BOOST_TEST((elements(codecs, chunk, 160) == bytes_of(v).substr(160, 160)));
       BOOST_TEST(codecs.size() == (gz ? 2U : 1U));
       // no reader has a shuffle but blosc's, and without it the store would be far larger
-      if (gz) BOOST_TEST(codecs[1]["name"] == (mix.find('s') != std::string::npos ? "blosc" : "gzip"));
+      const bool decoded = mix.find('s') != std::string::npos || mix == "dd";
+      if (gz) BOOST_TEST(codecs[1]["name"] == (decoded ? "blosc" : "gzip"));
     }
   }
 }
@@ -399,7 +400,7 @@ BOOST_AUTO_TEST_CASE(deflate_over_packbits_needs_no_plugin) {
   z.resize(size);
   { write_chunk(c.dataset("x", H5T_STD_U16LE, {34}, p), z); }
   BOOST_TEST(!c.run().lost());
-  BOOST_TEST((gunzip(c.chunk("x/c/0"), g.decoded.size()) == g.decoded));
+  BOOST_TEST((elements(c.meta("x")["codecs"], c.chunk("x/c/0"), g.decoded.size()) == g.decoded));
 }
 
 BOOST_AUTO_TEST_CASE(chunks_of_our_bytes_filter_are_copied_under_their_byte_order) {
