@@ -5,6 +5,7 @@
 #include "convert/hdf5/source_file.hpp"
 #include "convert/text/names.hpp"
 #include "inspect/file_reports.hpp"
+#include "inspect/used_bits.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -21,118 +22,6 @@ using conversion::source_object;
 constexpr std::uint64_t piece = std::uint64_t{4} << 20;            // bytes that are read at a time
 constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk where the dataset has none
 constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds one in memory to undo its filters
-
-// The bits that values differ in, collected value by value.
-struct used_bits {
-  std::uint64_t any = 0;     // bits that are set in some value
-  std::uint64_t beyond = 0;  // signed: bits that are not what the sign would repeat there
-
-  // The smallest first_bit and last_bit from which every value comes back, of `width` bits.
-  void range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept;
-};
-
-// Not an error: this dataset is not for packbits.
-struct no_candidate {
-  std::string reason;
-};
-
-struct number {
-  enum { integer, boolean, enumeration, real } what = integer;
-  unsigned size = 1;
-  bool is_signed = false, big_endian = false;
-  bool reduced = false;  // the datatype says which bits it has
-  unsigned first_bit = 0, last_bit = 0;
-  std::string name;
-};
-
-std::int64_t member_value(hid_t type, unsigned i, const number& n) {
-  unsigned char raw[8] = {};
-  h5::check(H5Tget_member_value(type, i, raw), "tell an enumeration's value");
-  std::uint64_t v = 0;
-  for (unsigned b = 0; b < n.size; ++b) v = v << 8 | raw[n.big_endian ? b : n.size - 1 - b];
-  const unsigned spare = 64 - 8 * n.size;
-  return n.is_signed ? static_cast<std::int64_t>(v << spare) >> spare : static_cast<std::int64_t>(v);
-}
-
-number describe(hid_t type) {
-  number n;
-  const H5T_class_t cls = H5Tget_class(type);
-  const std::size_t size = H5Tget_size(type);
-  if (cls != H5T_INTEGER && cls != H5T_FLOAT && cls != H5T_ENUM && cls != H5T_BITFIELD)
-    throw no_candidate{"neither integers nor booleans nor floats"};
-  if (size != 1 && size != 2 && size != 4 && size != 8)
-    throw no_candidate{"values of " + std::to_string(size) + " bytes; packbits takes 1, 2, 4 and 8"};
-  n.size = static_cast<unsigned>(size);
-  const H5T_order_t order = H5Tget_order(type);
-  if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE)
-    throw no_candidate{"a byte order that packbits does not take"};
-  n.big_endian = order == H5T_ORDER_BE;
-  const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "tell a base type");
-  const bool is_integer = cls == H5T_INTEGER || cls == H5T_ENUM;
-  n.is_signed = is_integer && H5Tget_sign(base) == H5T_SGN_2;
-  const auto precision = static_cast<unsigned>(H5Tget_precision(base));
-  const int offset = H5Tget_offset(base);
-  if (precision == 0 || offset < 0 || precision + static_cast<unsigned>(offset) > 8 * n.size)
-    throw no_candidate{"a precision that packbits does not take"};
-  n.reduced = precision < 8 * n.size;
-  n.first_bit = static_cast<unsigned>(offset);
-  n.last_bit = n.first_bit + precision - 1;
-  n.what = cls == H5T_FLOAT ? number::real : cls == H5T_ENUM ? number::enumeration : number::integer;
-  n.name = (cls == H5T_FLOAT      ? "float"
-            : cls == H5T_BITFIELD ? "bitfield"
-            : n.is_signed         ? "int"
-                                  : "uint") +
-           std::to_string(precision);
-  if (cls == H5T_ENUM) {
-    if (n.reduced) throw no_candidate{"an enumeration over an integer of reduced precision"};
-    const int members = H5Tget_nmembers(type);
-    bool zero_and_one = members == 2, negative = false;
-    for (int i = 0; i < members; ++i) {
-      const std::int64_t v = member_value(type, static_cast<unsigned>(i), n);
-      zero_and_one = zero_and_one && (v == 0 || v == 1);
-      negative = negative || v < 0;
-    }
-    if (members == 2 && zero_and_one && n.size == 1) {
-      n.what = number::boolean;
-      n.name = "bool";
-    } else {
-      n.name = "enum of " + n.name;
-    }
-    n.is_signed = n.is_signed && negative;
-  }
-  return n;
-}
-
-// `or` over a piece. `load` is told the size by its type, so that the compiler makes a loop of vector instructions of it.
-template <class T>
-void collect(const std::byte* values, std::size_t n, bool swap, bool is_signed, used_bits& out) {
-  T any = 0, beyond = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    T v;
-    std::memcpy(&v, values + i * sizeof v, sizeof v);
-    if (swap) {
-      T r = 0;
-      for (unsigned b = 0; b < sizeof v; ++b)
-        r = static_cast<T>(r | static_cast<T>(static_cast<T>(v >> 8 * b & 0xff) << 8 * (sizeof v - 1 - b)));
-      v = r;
-    }
-    any = static_cast<T>(any | v);
-    const T sign = static_cast<T>(T{0} - static_cast<T>(v >> (8 * sizeof v - 1)));
-    beyond = static_cast<T>(beyond | static_cast<T>(v ^ sign));
-  }
-  out.any |= any;
-  if (is_signed) out.beyond |= beyond;
-}
-
-void collect(const std::byte* values, std::size_t n, const number& t, used_bits& out) {
-  const bool swap = t.size > 1 && t.big_endian != (std::endian::native == std::endian::big);
-  switch (t.size) {
-    case 1: return collect<std::uint8_t>(values, n, swap, t.is_signed, out);
-    case 2: return collect<std::uint16_t>(values, n, swap, t.is_signed, out);
-    case 4: return collect<std::uint32_t>(values, n, swap, t.is_signed, out);
-    default: return collect<std::uint64_t>(values, n, swap, t.is_signed, out);
-  }
-}
 
 class reader {
  public:
@@ -351,15 +240,6 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
       s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";
   }
   return s;
-}
-
-void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept {
-  const std::uint64_t top = is_signed ? beyond : any;
-  const auto highest = static_cast<unsigned>(std::bit_width(top));  // bits that hold it
-  last_bit = is_signed ? highest : highest == 0 ? 0 : highest - 1;  // and one for the sign
-  if (last_bit >= width) last_bit = width - 1;
-  first_bit = any == 0 ? 0 : static_cast<unsigned>(std::countr_zero(any));
-  if (first_bit > last_bit) first_bit = last_bit;
 }
 
 }  // namespace

@@ -22,49 +22,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // from here on a size or an offset needs zip64
-constexpr std::uint64_t limit16 = 0xFFFF;
-constexpr unsigned format_version = 45;  // of the format, with zip64
-constexpr unsigned made_on_unix = 3;
-constexpr unsigned midnight = 0, first_of_1980 = 0x21;  // the earliest that the format knows
-constexpr std::uint64_t permissions = 0100644;
-
-// Little-endian fields one after the other.
-class record {
- public:
-  record& u16(std::uint64_t v) { return put(v, 2); }
-  record& u32(std::uint64_t v) { return put(v, 4); }
-  record& u64(std::uint64_t v) { return put(v, 8); }
-  record& text(std::string_view s) {
-    const auto bytes = std::as_bytes(std::span(s.data(), s.size()));
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-
- private:
-  record& put(std::uint64_t v, unsigned n) {
-    for (unsigned i = 0; i < n; ++i) bytes_.push_back(static_cast<std::byte>(v >> (8 * i)));
-    return *this;
-  }
-  std::vector<std::byte> bytes_;
-};
-
-unsigned name_is_utf8(std::string_view name) {
-  return std::any_of(name.begin(), name.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }) ? 1U << 11 : 0;
-}
-
 std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t before = 0) {
   return libdeflate_crc32(before, bytes.data(), bytes.size());
 }
 
-std::uint64_t header_size(std::string_view key, std::uint64_t size) { return 30 + key.size() + (size >= limit32 ? 20 : 0); }
-
 bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder); }
-
-}  // namespace
-
-namespace {
 
 bool is_zip_store(const std::string& path) {
   constexpr std::uint64_t largest_node = 64U << 20;
@@ -170,21 +132,17 @@ void zip_sink::write_at(std::uint64_t offset, std::span<const std::byte> bytes) 
 
 std::uint64_t zip_sink::reserve(std::string_view key, std::uint64_t size) {
   check_key(key);
-  if (key.size() > limit16)
+  if (key.size() > 0xFFFF)
     throw convert_error("the key \"" + std::string(key.substr(0, 100)) + "...\" is too long for a .zip file; choose a directory");
-  const std::uint64_t header = header_size(key, size);
+  const std::uint64_t header = zip_header_size(key, size);
   const std::lock_guard lock(mutex_);
   const std::uint64_t at = end_ + header;
   end_ = at + size;
   return at;
 }
 
-void zip_sink::complete(std::string_view key, const member& m) {
-  const bool large = m.size >= limit32;
-  record header;
-  header.text("PK\3\4").u16(format_version).u16(name_is_utf8(key)).u16(0).u16(midnight).u16(first_of_1980).u32(m.crc);
-  header.u32(large ? limit32 : m.size).u32(large ? limit32 : m.size).u16(key.size()).u16(large ? 20 : 0).text(key);
-  if (large) header.u16(1).u16(16).u64(m.size).u64(m.size);
+void zip_sink::complete(std::string_view key, const zip_member& m) {
+  const zip_record header = zip_header(key, m);
   write_at(m.offset - header.bytes().size(), header.bytes());
   const std::lock_guard lock(mutex_);
   members_.emplace_back(key, m);
@@ -197,14 +155,14 @@ void zip_sink::put(std::string_view key, std::span<const std::byte> bytes) {
     kept_.insert_or_assign(std::string(key), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     return;
   }
-  const member m{.offset = reserve(key, bytes.size()), .size = bytes.size(), .crc = crc_of(bytes)};
+  const zip_member m{.offset = reserve(key, bytes.size()), .size = bytes.size(), .crc = crc_of(bytes)};
   write_at(m.offset, bytes);
   complete(key, m);
 }
 
 void zip_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
   require_range(fd, offset, size);
-  member m{.offset = reserve(key, size), .size = size};
+  zip_member m{.offset = reserve(key, size), .size = size};
   std::vector<std::byte> room(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
   for (std::uint64_t done = 0; done < size;) {
     const auto piece = std::span(room).first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), size - done)));
@@ -263,7 +221,7 @@ class zip_sink::writer final : public object_writer {
   }
   zip_sink& sink_;
   std::string key_;
-  member member_;
+  zip_member member_;
   std::vector<std::byte> waiting_;
   file_descriptor file_;
 };
@@ -277,7 +235,7 @@ bool zip_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
 }
 
 std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
-  member m;
+  zip_member m;
   {
     const std::lock_guard lock(mutex_);
     if (const auto kept = kept_.find(key); kept != kept_.end()) {
@@ -337,7 +295,7 @@ void zip_sink::finish() {
   std::stable_sort(members_.begin(), members_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const std::uint64_t directory = end_;
   std::uint64_t at = end_;
-  record list;
+  zip_record list;
   const auto flush = [&] {
     write_at(at, list.bytes());
     at += list.bytes().size();
@@ -348,42 +306,11 @@ void zip_sink::finish() {
     const auto& [key, m] = members_[i];
     if (i + 1 < members_.size() && members_[i + 1].first == key) continue;
     ++n;
-    const std::uint64_t header = m.offset - header_size(key, m.size);
-    const bool large = m.size >= limit32, far = header >= limit32;
-    const unsigned fields = (large ? 16U : 0U) + (far ? 8U : 0U);
-    // clang-format off: a line for each row of the format's own table would be thirty
-    list.text("PK\1\2")
-        .u16(made_on_unix << 8 | format_version)
-        .u16(format_version)
-        .u16(name_is_utf8(key))
-        .u16(0)
-        .u16(midnight)
-        .u16(first_of_1980)
-        .u32(m.crc);
-    list.u32(large ? limit32 : m.size)
-        .u32(large ? limit32 : m.size)
-        .u16(key.size())
-        .u16(fields ? fields + 4 : 0)
-        .u16(0)
-        .u16(0)
-        .u16(0);
-    list.u32(permissions << 16).u32(far ? limit32 : header).text(key);
-    // clang-format on
-    if (fields) list.u16(1).u16(fields);
-    if (large) list.u64(m.size).u64(m.size);
-    if (far) list.u64(header);
+    add_to_directory(list, key, m);
     if (list.bytes().size() > (1U << 20)) flush();
   }
   flush();
-  const std::uint64_t size = at - directory;
-  if (n >= limit16 || size >= limit32 || directory >= limit32) {
-    // clang-format off
-    list.text("PK\6\6").u64(44).u16(made_on_unix << 8 | format_version).u16(format_version).u32(0).u32(0).u64(n).u64(n).u64(size).u64(directory);
-    list.text("PK\6\7").u32(0).u64(at).u32(1);
-    // clang-format on
-  }
-  list.text("PK\5\6").u16(0).u16(0).u16(std::min(n, limit16)).u16(std::min(n, limit16)).u32(std::min(size, limit32));
-  list.u32(std::min(directory, limit32)).u16(0);
+  add_end(list, n, directory, at);
   flush();
   if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot bring to the disk", path_, errno, "check the disk");
   // a server may tell only now that there is no room; the lock stays with the other descriptor until the file has its name

@@ -8,6 +8,7 @@
 
 #include "convert/io/files.hpp"
 #include "convert/store/sink.hpp"
+#include "convert/store/zip_records.hpp"
 
 #include <deque>
 #include <map>
@@ -46,15 +47,10 @@ class zip_sink final : public sink {
   void open_temporary();
   void check_target(const sink_options& options) const;
   void rename_to_target();
-  struct member {
-    std::uint64_t offset = 0;  // of its content; the header lies before it
-    std::uint64_t size = 0;
-    std::uint32_t crc = 0;
-  };
   // Makes room at the end of the file for a header and the content. Returns where the content goes.
   std::uint64_t reserve(std::string_view key, std::uint64_t size);
   // Writes the header: from then on it is a member.
-  void complete(std::string_view key, const member& m);
+  void complete(std::string_view key, const zip_member& m);
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
 
   std::string path_, temporary_;
@@ -64,7 +60,7 @@ class zip_sink final : public sink {
   std::uint64_t end_ = 0;
   // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes
   // longer.
-  std::deque<std::pair<std::string, member>> members_;
+  std::deque<std::pair<std::string, zip_member>> members_;
   std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
 };
 
