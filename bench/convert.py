@@ -16,33 +16,43 @@ import time
 import h5py
 import numpy as np
 
-BEGIN, END = "<!-- scripts/bench-convert: begin -->", "<!-- scripts/bench-convert: end -->"
+BEGIN, END = "<!-- scripts/bench-convert {}: begin -->", "<!-- scripts/bench-convert {}: end -->"  # of each data
 short = 0.5  # seconds
-two_processes = "zarrbits recode, 1 thread, two processes at once"
-PAGE = pathlib.Path(__file__).parent.parent / "docs/performance.md"
+two_processes = "zarrbits, 1 thread, two processes at once"
+HERE = pathlib.Path(__file__).parent
+PAGE = HERE.parent / "docs/performance.md"
+GZIP = {"compression": "gzip", "compression_opts": 4}
+DATA = {
+    "deflate": "240 MB of float32 in 960 chunks, shuffle and deflate 4",
+    "deflate alone": "the same, deflate 4 without shuffle",
+    "bitshuffle lz4": "134 MB of uint32, counts as of an X-ray detector, in 32 chunks, bitshuffle with LZ4",
+    "small deflate": "65,536 chunks of 4 KiB of float32, shuffle and deflate 4",
+    "uncompressed": "240 MB of float32 in 960 chunks",
+    "small chunks": "262,144 chunks of 1 KiB of float32",
+}
 
 
-def make_sources(folder, divisor):
-    """Measured values: a slow curve and noise in the lower bits. Three files: compressed, uncompressed, and of small chunks."""
+def make_source(name, path, divisor, python):
+    """Measured values: a slow curve and noise in the lower bits; counts. False where it cannot be made."""
+    if name == "bitshuffle lz4":
+        return bool(python) and subprocess.run([python, str(HERE / "convert_counts.py"), str(path), str(32 // divisor)]).returncode == 0
     rng = np.random.default_rng(1)
-
-    def curve(shape):
-        return (np.sin(np.arange(shape[0] * shape[1]) / 5000).astype("f4") * 100 + rng.normal(0, 0.01, shape[0] * shape[1]).astype("f4")).reshape(shape)
-
-    rows = 7680 // divisor  # 240 MB in 960 chunks of 256 kB
+    rows = 7680 // divisor
     small = 512 // (2 if divisor > 1 else 1)  # a grid of 512 x 512 chunks
-    sources = {}
-    for name, shape, chunks, options in (("deflate", (rows, 8192), (64, 1024), {"compression": "gzip", "compression_opts": 4, "shuffle": True}),
-                                         ("uncompressed", (rows, 8192), (64, 1024), {}),
-                                         ("small chunks", (small * 16, small * 16), (16, 16), {})):
-        path = folder / (name.replace(" ", "-") + ".h5")
-        with h5py.File(path, "w", libver="latest") as f:
-            d = f.create_dataset("x", shape=shape, dtype="f4", chunks=chunks, **options)
-            data = curve(shape)
-            for i in range(0, shape[0], 1024):
-                d[i:i + 1024] = data[i:i + 1024]
-        sources[name] = path
-    return sources
+    shape, chunks, options = {
+        "deflate": ((rows, 8192), (64, 1024), GZIP | {"shuffle": True}),
+        "deflate alone": ((rows, 8192), (64, 1024), GZIP),
+        "small deflate": ((small * 16, small * 16), (32, 32), GZIP | {"shuffle": True}),
+        "uncompressed": ((rows, 8192), (64, 1024), {}),
+        "small chunks": ((small * 16, small * 16), (16, 16), {}),
+    }[name]
+    n = shape[0] * shape[1]
+    data = (np.sin(np.arange(n) / 5000).astype("f4") * 100 + rng.normal(0, 0.01, n).astype("f4")).reshape(shape)
+    with h5py.File(path, "w", libver="latest") as f:
+        d = f.create_dataset("x", shape=shape, dtype="f4", chunks=chunks, **options)
+        for i in range(0, shape[0], 1024):
+            d[i:i + 1024] = data[i:i + 1024]
+    return True
 
 
 def times_of(command):
@@ -56,32 +66,39 @@ def times_of(command):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, elapsed
 
 
-def ways(name, arguments, options_known):
+def ways(name, arguments):
     """Name of the way -> (command that makes `{out}` from `{in}`, how often at most)."""
-    shard = 16  # chunks along each dimension: 4 x 16 MB of the first two, 256 KiB of small ones
-    edge = {"small chunks": "256,256"}.get(name, "1024,8192")
+    small = name.startswith("small")
+    edge = {"small chunks": "256,256", "small deflate": "512,512"}.get(name, "1024,8192")  # of a shard: 16 MB of the first two, 256 KiB and 1 MiB of small ones
     zarrbits = [arguments.command, "convert", "--quiet", "{in}", "{out}"]
-    loop = [arguments.python, str(pathlib.Path(__file__).parent / "convert_loop.py"), "{in}", "{out}"]
-    few = 1 if name == "small chunks" else 99
+    loop = [arguments.python, str(HERE / "convert_loop.py"), "{in}", "{out}"]
+    few = 1 if small else 99
+    copied = name in ("deflate", "uncompressed", "small chunks")
     all_ways = {"zarrbits": (zarrbits, 99)}
-    if "--profile" in options_known:
+    if copied:
         all_ways["zarrbits native"] = (zarrbits + ["--profile", "native"], 99)
-    if "--shard" in options_known:
+    if copied:
         all_ways["zarrbits native, shards"] = (zarrbits + ["--profile", "native", "--shard", edge], 99)
-    if "--threads" in options_known and "--profile" in options_known and name == "deflate":
-        all_ways["zarrbits recode, 1 thread"] = (zarrbits + ["--profile", "recode", "--threads", "1"], 99)
-        all_ways["zarrbits recode, 2 threads"] = (zarrbits + ["--profile", "recode", "--threads", "2"], 99)
+    if name == "small deflate":
+        all_ways["zarrbits, shards"] = (zarrbits + ["--shard", edge], 99)
+    if name == "deflate":
+        all_ways["zarrbits --compress gzip:6"] = (zarrbits + ["--compress", "gzip:6"], 99)
+        all_ways["zarrbits, 1 thread"] = (zarrbits + ["--threads", "1"], 99)
+        all_ways["zarrbits, 2 threads"] = (zarrbits + ["--threads", "2"], 99)
         # what two threads can reach on this machine, which may be two of one core
-        one = shlex.join(zarrbits + ["--profile", "recode", "--threads", "1"])
+        one = shlex.join(zarrbits + ["--threads", "1"])
         all_ways[two_processes] = (["sh", "-c", f"{one.replace('{out}', '{copy}')} & {one} && wait"], 99)
     if arguments.python:
-        all_ways["loop, same codecs"] = (loop + ["same"], few)
         all_ways["loop, encoded again"] = (loop + ["again"], few)
-        all_ways["loop, same codecs, shards"] = (loop + ["same", str(shard if name == "small chunks" else 8)], few)
+        if name == "deflate":
+            all_ways["loop, gzip 6"] = (loop + ["gzip"], 2)
+        if name != "bitshuffle lz4":
+            all_ways["loop, same codecs"] = (loop + ["same"], few)
+            all_ways["loop, same codecs, shards"] = (loop + ["same", str(16 if small else 8)], few)
     return all_ways
 
 
-def measure(name, source, arguments, folder, options_known):
+def measure(name, source, arguments, folder):
     """Rounds in which every way has its turn; after each of ours `cp -r` of what it made. A turn of a short way is several in a row: they are what
     a machine that is shared with others disturbs most."""
     samples, stores, pairs = {}, {}, {}
@@ -97,7 +114,7 @@ def measure(name, source, arguments, folder, options_known):
         times = run(way, command)
         if times:
             files = [p for p in out.rglob("*") if p.is_file()]
-            stores[way] = (len(files), sum(p.stat().st_size for p in files))
+            stores[way] = (len(files), sum(p.stat().st_size for p in files if p.name != "zarr.json"))
         if times and way.startswith("zarrbits") and way != two_processes:
             copied = run("cp -r of " + way, ["cp", "-r", str(out), str(copy)])
             stores["cp -r of " + way] = stores[way]
@@ -108,17 +125,19 @@ def measure(name, source, arguments, folder, options_known):
         return times and times[0] < short
 
     for round_number in range(arguments.rounds):
-        for way, (command, most) in ways(name, arguments, options_known).items():
+        for way, (command, most) in ways(name, arguments).items():
             if round_number >= most:
                 continue
             command = [c.replace("{in}", str(source)).replace("{out}", str(out)).replace("{copy}", str(copy)) for c in command]
             if once(way, command) and way.startswith("zarrbits"):
                 for _ in range(3):
                     once(way, command)
+    with h5py.File(source, "r") as f:
+        source_bytes = f["x"].id.get_storage_size()
     rows = []
     for way, times in samples.items():
         row = {"data": name, "way": way, "cpu": round(statistics.median(t[0] for t in times), 4), "elapsed": round(statistics.median(t[1] for t in times), 4),
-               "samples": len(times), "files": stores[way][0], "bytes": stores[way][1]}
+               "samples": len(times), "files": stores[way][0], "bytes": stores[way][1], "source_bytes": source_bytes}
         if way in pairs:
             row["of_cp"] = round(statistics.median(pairs[way]), 4)  # of each and the `cp -r` that came next
         rows.append(row)
@@ -126,47 +145,57 @@ def measure(name, source, arguments, folder, options_known):
 
 
 def goals(rows):
-    """(text, wanted, measured or None)"""
-    cpu = {(r["data"], r["way"]): r["cpu"] for r in rows}
-    elapsed = {(r["data"], r["way"]): r["elapsed"] for r in rows}
+    """Of one data: (text, wanted, measured or None)"""
+    name = rows[0]["data"]
+    row = {r["way"]: r for r in rows}
 
-    def ratio(data, other, way, times=cpu):
-        a, b = times.get((data, other)), times.get((data, way))
-        return a / b if a and b else None
+    def ratio(other, way, key="cpu"):
+        return row[other][key] / row[way][key] if other in row and way in row else None
 
-    found = []
-    native, shards = "zarrbits native", "zarrbits native, shards"
-    for data, way in (("deflate", native), ("deflate", shards), ("uncompressed", "zarrbits"), ("uncompressed", native), ("uncompressed", shards)):
-        found.append((f"{data}: {way}, of `cp -r`", 0.8, next((r.get("of_cp") for r in rows if (r["data"], r["way"]) == (data, way)), None)))
-    found.append(("deflate: native over the loop with the same codecs", 60, ratio("deflate", "loop, same codecs", native)))
-    loops = [cpu[k] for k in cpu if k[0] == "small chunks" and k[1].startswith("loop")]
-    fastest = min(loops) if loops else None
-    ours = cpu.get(("small chunks", shards))
-    found.append(("small chunks: native with shards over the fastest loop", 20, fastest / ours if fastest and ours else None))
-    both = ratio("deflate", "zarrbits recode, 1 thread", two_processes, elapsed)
-    text = "deflate: recode, elapsed: 2 threads over 1" + (f" (two processes at once reach {2 * both:.2f} here)" if both else "")
-    found.append((text, 1.8, ratio("deflate", "zarrbits recode, 1 thread", "zarrbits recode, 2 threads", elapsed)))
-    return found
+    def of_cp(way):
+        return (f"{way}, of `cp -r`", 0.8, row.get(way, {}).get("of_cp"))
+
+    again, native, shards = "loop, encoded again", "zarrbits native", "zarrbits native, shards"
+    smaller = ("the source's chunks over the store", 1, row["zarrbits"]["source_bytes"] / row["zarrbits"]["bytes"] if "source_bytes" in row.get("zarrbits", {}) else None)
+    if name == "deflate":
+        both = ratio("zarrbits, 1 thread", two_processes, "elapsed")
+        text = "elapsed: 2 threads over 1" + (f" (two processes at once reach {2 * both:.2f} here)" if both else "")
+        return [("default over the loop", 4, ratio(again, "zarrbits")), smaller,
+                ("`--compress gzip:6` over the loop with gzip 6", 2, ratio("loop, gzip 6", "zarrbits --compress gzip:6")),
+                ("native over the loop with the same codecs", 60, ratio("loop, same codecs", native)), of_cp(native), of_cp(shards),
+                (text, 1.8, ratio("zarrbits, 1 thread", "zarrbits, 2 threads", "elapsed"))]
+    if name == "deflate alone":
+        return [("default over the loop", 6, ratio(again, "zarrbits"))]
+    if name == "bitshuffle lz4":
+        return [("default over the loop", 5, ratio(again, "zarrbits")), smaller]
+    if name == "small deflate":
+        return [("default with shards over the loop", 40, ratio(again, "zarrbits, shards")),
+                ("default with shards over the loop with shards", 20, ratio("loop, same codecs, shards", "zarrbits, shards"))]
+    if name == "uncompressed":
+        return [of_cp("zarrbits"), of_cp(native), of_cp(shards)]
+    loops = [r for r in row if r.startswith("loop")]
+    fastest = min(loops, key=lambda r: row[r]["cpu"]) if loops else ""
+    return [("native with shards over the fastest loop", 20, ratio(fastest, shards))]
 
 
 def table(rows):
-    lines = ["| data | way | CPU seconds | elapsed | files | MB | as fast as `cp -r` of it (CPU) |", "|---|---|---|---|---|---|---|"]
+    lines = ["| way | CPU seconds | elapsed | files | MB | as fast as `cp -r` of it (CPU) |", "|---|---|---|---|---|---|"]
     for r in rows:
         times = f"{r['of_cp']:.2f}" if "of_cp" in r else "-"
-        lines.append(f"| {r['data']} | {r['way']} | {r['cpu']:.3g} | {r['elapsed']:.3g} | {r['files']} | {r['bytes'] / 1e6:.0f} | {times} |")
+        lines.append(f"| {r['way']} | {r['cpu']:.3g} | {r['elapsed']:.3g} | {r['files']} | {r['bytes'] / 1e6:.4g} | {times} |")
     lines += ["", "| goal | wanted | measured | |", "|---|---|---|---|"]
     for text, wanted, value in goals(rows):
         lines.append(f"| {text} | {wanted} | " + ("- | not measured |" if value is None else f"{value:.3g} | {'met' if value >= wanted else '**missed**'} |"))
     return "\n".join(lines)
 
 
-def write_page(text, folder):
-    page = PAGE.read_text()
-    command = "scripts/bench-convert" + (f" --folder {folder}" if folder else "")
-    section = (f"{BEGIN}\n## Conversion\n\n`{command}`: CPU seconds (user and system, all threads; median) and elapsed seconds to make a Zarr store from an HDF5 file: "
-               "240 MB of float32 in 960 chunks, with shuffle and deflate and without, and 262,144 chunks of 1 KiB. The loops are h5py and zarr-python, "
-               f"with the codecs of the source or with zarr-python's own; the ways of each data in turns (the loops on small chunks, which take a quarter of an hour, once). The last column is the median of pairs: a conversion and the `cp -r` after it.\n\n{text}\n{END}\n")
-    pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END) + "\n", re.S)
+def write_page(rows):
+    """The part of this data alone; what follows the last of these parts stays."""
+    name = rows[0]["data"]
+    page, begin, end = PAGE.read_text(), BEGIN.format(name), END.format(name)
+    source = f" {rows[0]['source_bytes'] / 1e6:.4g} MB stored." if "source_bytes" in rows[0] else ""
+    section = f"{begin}\n### Source: {name}\n\n{DATA[name][0].upper() + DATA[name][1:]}.{source}\n\n{table(rows)}\n{end}\n"
+    pattern = re.compile(re.escape(begin) + ".*" + re.escape(end) + "\n", re.S)
     PAGE.write_text(pattern.sub(lambda _: section, page) if pattern.search(page) else page.rstrip("\n") + "\n\n" + section)
 
 
@@ -177,31 +206,30 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     parser.add_argument("--folder")
-    parser.add_argument("--only", action="append", help="one of the three sources")
+    parser.add_argument("--only", action="append", choices=DATA, help="one of the sources; may be given again")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-page", action="store_true")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds = 1
-    usage = subprocess.run([arguments.command, "convert", "--help"], capture_output=True, text=True).stdout
-    options_known = {o for o in ("--profile", "--shard", "--threads") if o in usage}
-    for option in ("--profile", "--shard"):
-        if option not in options_known:
-            print(f"SKIPPED: {option}: this zarrbits has none")
     if not arguments.python:
         print("SKIPPED: the loops: there is no zarr-python")
-    rows = []
+    everything = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
         folder = pathlib.Path(temporary)
-        for name, source in make_sources(folder, 8 if arguments.quick else 1).items():
-            if not arguments.only or name in arguments.only:
-                rows += measure(name, source, arguments, folder, options_known)
+        for name in arguments.only or DATA:
+            source = folder / "in.h5"
+            if not make_source(name, source, 8 if arguments.quick else 1, arguments.python):
+                print(f"SKIPPED: {name}: its source could not be made")
+                continue
+            rows = measure(name, source, arguments, folder)
+            source.unlink()
+            everything += rows
+            print(f"{name}: {DATA[name]}\n\n{table(rows)}\n", flush=True)
+            if not arguments.quick and not arguments.no_page:
+                write_page(rows)
     if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
-    text = table(rows)
-    print(text)
-    if not arguments.quick and not arguments.no_page and not arguments.only:
-        write_page(text, arguments.folder)
+        pathlib.Path(arguments.json).write_text(json.dumps(everything, indent=1) + "\n")
 
 
 if __name__ == "__main__":

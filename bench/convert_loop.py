@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """What people write today to get from HDF5 to Zarr: a loop over chunks. Run as a process of its own, so that its CPU time is known.
 
-    convert_loop.py IN.h5 OUT.zarr same|again [CHUNKS OF A SHARD ALONG EACH DIMENSION]
+    convert_loop.py IN.h5 OUT.zarr same|again|gzip [CHUNKS OF A SHARD ALONG EACH DIMENSION]
 """
 import itertools
 import sys
@@ -9,6 +9,11 @@ import warnings
 
 import h5py
 import zarr
+
+try:
+    import hdf5plugin  # noqa: F401: its filters are registered
+except ImportError:
+    pass
 
 warnings.filterwarnings("ignore")
 source, target, codecs = sys.argv[1:4]
@@ -24,6 +29,8 @@ with h5py.File(source, "r") as f:
         if d.compression == "gzip":
             compressors.append({"name": "numcodecs.zlib", "configuration": {"level": d.compression_opts}})
         options["compressors"] = compressors or None
+    if codecs == "gzip":
+        options["compressors"] = [{"name": "gzip", "configuration": {"level": 6}}]
     if shard:
         options["shards"] = tuple(c * shard for c in d.chunks)
     a = zarr.create_array(target, shape=d.shape, chunks=d.chunks, dtype=d.dtype, **options)

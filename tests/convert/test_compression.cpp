@@ -64,7 +64,8 @@ BOOST_AUTO_TEST_CASE(what_was_fast_stays_fast_and_the_rest_becomes_zstd) {
   for (const auto& row : rows) {
     const std::string name = "x" + std::to_string(expected.size());
     c.dataset(name, H5T_STD_I32LE, {1000}, with_filters(100, row.filters));
-    expected["/" + name] = {{"typesize", 4}, {"cname", row.inside}, {"clevel", row.level}, {"shuffle", row.shuffle}, {"blocksize", 0}};
+    expected["/" + name] = {
+        {"typesize", 4}, {"cname", row.inside}, {"clevel", row.level}, {"shuffle", row.shuffle}, {"blocksize", 0}};
   }
   c.close();
   zarrbits::convert_options options;
@@ -76,8 +77,8 @@ BOOST_AUTO_TEST_CASE(what_was_fast_stays_fast_and_the_rest_becomes_zstd) {
     BOOST_TEST_CONTEXT(d.dump()) {
       const json wanted = expected.at(d["path"].get<std::string>());
       BOOST_TEST(d["codecs"][1] == (json{{"name", "blosc"}, {"configuration", wanted}}));
-      const std::string how = d["how"], words = " as blosc:" + wanted["cname"].get<std::string>() + ":" + wanted["clevel"].dump() + ":" +
-                                                wanted["shuffle"].get<std::string>();
+      const std::string how = d["how"], words = " as blosc:" + wanted["cname"].get<std::string>() + ":" +
+                                                wanted["clevel"].dump() + ":" + wanted["shuffle"].get<std::string>();
       BOOST_TEST(how.find(words) != std::string::npos);
     }
   }
@@ -102,7 +103,8 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_gets_larger_is_compressed_again_at_a_higher_le
   conversion c;
   hsize_t stored = 0;
   {
-    const handle d = c.dataset("x", H5T_STD_I64LE, {20000}, v, with_filters(20000, {{H5Z_FILTER_SHUFFLE, {}}, {H5Z_FILTER_DEFLATE, {9}}}));
+    const handle d =
+        c.dataset("x", H5T_STD_I64LE, {20000}, v, with_filters(20000, {{H5Z_FILTER_SHUFFLE, {}}, {H5Z_FILTER_DEFLATE, {9}}}));
     check(H5Fflush(c.file(), H5F_SCOPE_LOCAL), "flush");
     stored = H5Dget_storage_size(d);
   }
