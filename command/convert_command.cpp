@@ -137,7 +137,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   std::string &report = arguments.report, &origin = arguments.share_origin;
   bool &quiet = arguments.quiet, &print_json = arguments.print_json;
   std::vector<std::string> bits;
-  std::string threads, memory, partition, codec, profile_name, compress, chunk, shard, sum, convention;
+  std::string threads, memory, partition, codec, profile_name, compress, chunk, shard, sum, convention, links;
   app.add_option(
          "source", options.source,
          "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
@@ -191,9 +191,16 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                  "chunks that the packbits "
                  "filter made are copied as packbits")
       ->type_name("bytes|packbits");
-  app.add_option("--convention", convention,
-                 "What the store's readers expect: none, netcdf, anndata or nwb; without it, what the file says that it is")
+  app.add_option(
+         "--convention", convention,
+         "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables; without it, what the file says "
+         "that it is")
       ->type_name("NAME");
+  app.add_option(
+         "--links", links,
+         "Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or refuse; "
+         "without it, what their readers see is copied, and what lies in other files")
+      ->type_name("keep|copy|refuse");
   app.add_option(
          "--profile", profile_name,
          "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode")
@@ -231,6 +238,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.codec = parse_array_codec(codec);
   options.profile = parse_profile(profile_name);
   options.convention = parse_convention(convention);
+  options.links = parse_links(links);
   options.compress = parse_compression(compress);
   options.chunk = parse_shape("--chunk", chunk);
   options.shard = parse_shard("--shard", shard);

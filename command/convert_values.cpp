@@ -55,10 +55,19 @@ std::optional<profile> parse_profile(const std::string& text) {
 
 std::optional<convention> parse_convention(const std::string& text) {
   static constexpr word<convention> words[] = {
-      {"none", convention::none}, {"netcdf", convention::netcdf}, {"anndata", convention::anndata}, {"nwb", convention::nwb}};
+      {"none", convention::none},   {"netcdf", convention::netcdf}, {"anndata", convention::anndata},  {"nwb", convention::nwb},
+      {"nexus", convention::nexus}, {"matlab", convention::matlab}, {"pytables", convention::pytables}};
   if (text.empty()) return {};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("\"" + text + "\" is no convention; give none, netcdf, anndata or nwb");
+  throw usage_error("\"" + text + "\" is no convention; give none, netcdf, anndata, nwb, nexus, matlab or pytables");
+}
+
+std::optional<link_policy> parse_links(const std::string& text) {
+  static constexpr word<link_policy> words[] = {
+      {"keep", link_policy::keep}, {"copy", link_policy::copy}, {"refuse", link_policy::refuse}};
+  if (text.empty()) return {};
+  if (const auto found = find_word(words, text)) return found;
+  throw usage_error("--links is \"" + text + "\"; give keep, copy or refuse");
 }
 
 concatenation::order_type parse_order(const std::string& text) {

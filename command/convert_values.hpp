@@ -22,12 +22,15 @@ namespace zarrbits::cli {
 // "portable", "native", "recode".
 std::optional<profile> parse_profile(const std::string& text);
 
-// "none", "netcdf", "anndata", "nwb".
+// "none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables".
 std::optional<convention> parse_convention(const std::string& text);
 
 // "given", "name", "value"; "refuse", "first", "skip".
 concatenation::order_type parse_order(const std::string& text);
 concatenation::different_type parse_different(const std::string& text);
+
+// "keep", "copy", "refuse".
+std::optional<link_policy> parse_links(const std::string& text);
 
 // "none", "gzip:6", "zstd:3", "blosc:lz4:5", "blosc:zstd:5:bitshuffle"; levels and shuffle may be left out.
 std::optional<compression> parse_compression(const std::string& text);

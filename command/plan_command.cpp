@@ -6,6 +6,7 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
+#include "command/summary.hpp"
 #include "command/terminal.hpp"
 #include "text/words.hpp"
 
@@ -46,6 +47,7 @@ void print(const convert_plan& p) {
   for (const joined_source& s : p.sources) {
     for (const std::string& note : s.notes) std::cout << quote(s.file) << ": " << printable(with_flags(note)) << '\n';
   }
+  std::cout << links_line(p.links);
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
   std::cout << objects << " files or objects at most, " << human_bytes(source) << " to " << (bound ? "at most " : "")

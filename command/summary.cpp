@@ -7,6 +7,7 @@
 #include "text/words.hpp"
 
 #include <cstdio>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,17 @@ std::string ratio_text(std::uint64_t store, std::uint64_t source) {
 }
 
 }  // namespace
+
+std::string links_line(const link_counts& links) {
+  std::string line;
+  const auto add = [&](std::uint64_t n, const char* what) {
+    if (n > 0) line += (line.empty() ? "links: " : ", ") + std::to_string(n) + what;
+  };
+  add(links.copied, " copied");
+  add(links.kept, " kept as notes");
+  add(links.lost, " of which nothing can be copied");
+  return line.empty() ? "" : line + '\n';
+}
 
 void print_losses(const convert_result& r) {
   for (const converted_object& o : r.objects) {
@@ -92,7 +104,7 @@ void print_summary(const convert_result& r) {
   if (r.convention != convention::none)
     last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +
            last;
-  const std::string text = table.text(screen) + last + '\n';
+  const std::string text = table.text(screen) + links_line(r.links) + last + '\n';
   std::fputs(text.c_str(), stderr);
 }
 

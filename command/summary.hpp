@@ -7,12 +7,17 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <string>
+
 namespace zarrbits::cli {
 
 // Each object that was skipped or is lossy, as a sentence on standard error.
 void print_losses(const convert_result& r);
 // Per outcome the objects and bytes; then sizes, time and rate. On standard error.
 void print_summary(const convert_result& r);
+
+// "links: 3 copied, 1 kept as a note" and the end of the line; "" where there are none.
+std::string links_line(const link_counts& links);
 
 }  // namespace zarrbits::cli
 

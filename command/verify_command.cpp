@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/convert_values.hpp"
 #include "command/source_list.hpp"
 #include "text/words.hpp"
 
@@ -124,8 +125,14 @@ int verify_main(int argc, char** argv) {
       ->type_name("URL");
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
+  std::string links;
+  app.add_option("--links", links,
+                 "What convert was given: with copy, what links lead to has to be in the store; with keep, notes are enough")
+      ->type_name("keep|copy");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   options.concat = take_sources(joined, options.source, options.store, false);
+  options.links = parse_links(links);
+  if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
   try {
     check_options(options);
   } catch (const verify_error& e) {

@@ -9,6 +9,7 @@
 #include "convert/plan/compression.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "convert/run/job.hpp"
+#include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/text/names.hpp"
@@ -58,6 +59,8 @@ void check_options(const convert_options& options) {
     if (remote(options.source) || std::any_of(options.concat->sources.begin(), options.concat->sources.end(), remote))
       throw convert_error("sources in S3 cannot be joined; copy them to a disk first");
   }
+  if (options.concat && options.links == link_policy::copy)
+    throw convert_error("of files that are joined no links are copied; leave `links` out, or `concat`");
   if (options.overwrite && (options.resume || options.share)) {
     throw convert_error("a store is either resumed or begun anew; leave `overwrite` out, or `resume` and `share`");
   }
@@ -77,6 +80,7 @@ convert_result result_for(const convert_options& options) {
 
 void count(convert_result& result, job& all, clock::time_point started) {
   result.convention = all.convention();
+  result.links = count_links(all.source());
   result.store_objects = all.out().objects();
   result.store_bytes = all.out().bytes();
   result.seconds = std::chrono::duration<double>(clock::now() - started).count();

@@ -28,7 +28,7 @@ const char* to_string(profile p) noexcept {
 }
 
 const char* to_string(convention c) noexcept {
-  constexpr const char* names[] = {"none", "netcdf", "anndata", "nwb"};
+  constexpr const char* names[] = {"none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"};
   return names[static_cast<std::size_t>(c)];
 }
 
@@ -83,7 +83,8 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
                  {"source", conversion::shown(source)},
                  {"store", conversion::shown(store)},
                  {"profile", to_string(profile)},
-                 {"convention", to_string(convention)}};
+                 {"convention", to_string(convention)},
+                 {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}}};
   if (exit_status) report["exit_status"] = *exit_status;
   report["objects"] = std::move(list);
   report["summary"] = std::move(summary);

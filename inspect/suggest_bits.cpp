@@ -275,7 +275,7 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
     p.bytes = 0;
     if (at) at(p);
     try {
-      const auto first = first_names.find(o.address);
+      const auto first = first_names.find(o.place.address);
       r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? name_in_file(file, o) : first->second,
                                            [&](std::uint64_t bytes) {
         p.bytes = bytes;

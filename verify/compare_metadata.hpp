@@ -70,6 +70,8 @@ class metadata_comparison {
   void unpacked(const std::string& store_path) { unpacked_.insert(store_path); }
   // A dimension of netCDF that is no node: the note of it in its group.
   void dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length);
+  // A dataset that is no node: its attributes, where the group has kept them.
+  void skipped(hid_t dataset, const node_pair& group, const std::string& name);
   // The notes and dimension names of a dataset's node, and of the nodes in it.
   void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
   // Notes that the source gives, by name. Those of `known` say something that is compared elsewhere.

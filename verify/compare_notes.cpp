@@ -171,6 +171,18 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
   }
 }
 
+void metadata_comparison::skipped(hid_t dataset, const node_pair& group, const std::string& name) {
+  const std::string shown = conversion::shown(name);
+  const json all = group.notes().value("skipped", json::object());
+  const json note = all.is_object() ? all.value(shown, json()) : json();
+  if (!note.is_object()) return;
+  json node = {{"attributes", note.value("attributes", json::object())}};
+  const handle type(H5Dget_type(dataset));  // by which the form of a fill value goes
+  if (type && H5Tget_class(type.get()) == H5T_FLOAT) node["data_type"] = "float64";
+  H5Eclear2(H5E_DEFAULT);
+  attributes(dataset, {group.path + (group.path.ends_with("/") ? "" : "/") + shown, group.store_path, node}, true);
+}
+
 // The node of a dataset or of a member of one, and the nodes in it. `shape`: that of the elements; null inside of sequences,
 // where there is none.
 void metadata_comparison::part(hid_t type, const node_pair& n, const store_folder& folder,

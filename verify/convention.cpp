@@ -13,6 +13,7 @@ convention convention_of(const json& root, source_tree& tree) {
   c.one_element_is_scalar = note == "netcdf";
   c.nwb = note == "nwb";
   c.anndata = note == "anndata";
+  c.links_are_objects = note == "netcdf" || note == "anndata" || note == "nexus" || note == "pytables";
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
   return c;
 }

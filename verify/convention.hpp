@@ -21,6 +21,7 @@ struct convention {
   bool one_element_is_scalar = false;               // netCDF has no scalars: an attribute of one element may be that element
   bool nwb = false;                                 // references in attributes are objects; links and types have attributes
   bool anndata = false;                             // categories are given by their path below the table
+  bool links_are_objects = false;                   // what links lead to is copied
   std::shared_ptr<const netcdf_dimensions> netcdf;  // whose names and lengths count; null: HDF5's
 };
 

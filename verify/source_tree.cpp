@@ -5,8 +5,8 @@
 #include "convert/text/names.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
+#include <algorithm>
 #include <deque>
-#include <utility>
 
 namespace zarrbits::verification {
 
@@ -27,13 +27,28 @@ std::string child_path(const std::string& parent, const std::string& name) {
   return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
-source_tree::source_tree(hid_t file, std::string top, const std::function<void(const std::string& path)>& at)
-    : file_(file), top_(std::move(top)) {
+source_tree::source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& at)
+    : file_(file), source_(file), top_(top) {
   const handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
                               top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
+  list(root.get(), at);
+}
+
+source_tree::source_tree(const source_tree& source, hid_t object, const std::string& path,
+                         const std::function<void(const std::string& path)>& at)
+    : other_(checked(H5Iget_file_id(object), "cannot tell the file of an object")),
+      file_(other_.get()),
+      source_(source.source_),
+      top_(path) {
+  list(object, at);
+  objects_[root_].names.push_back(path.substr(path.rfind('/') + 1));
+}
+
+void source_tree::list(hid_t root, const std::function<void(const std::string& path)>& at) {
   H5O_info_t info;
-  check(H5Oget_info(root.get(), &info), "cannot open the root group");
+  check(H5Oget_info(root, &info), "cannot open the root group");
   root_ = info.addr;
+  number_ = info.fileno;
   source_object& first = objects_[root_];
   first.type = info.type;
   first.path = top_;
@@ -83,6 +98,23 @@ void source_tree::list_group(haddr_t address, source_object& group) {
   }
 }
 
+bool source_tree::in_its_file(hid_t object) const {
+  H5O_info_t info;
+  return H5Oget_info(object, &info) >= 0 && info.fileno == number_;
+}
+
+bool source_tree::leads_back(const std::string& path, const H5O_info_t& object) const {
+  for (std::string p = path; !p.empty(); p = p == "/" ? "" : p.substr(0, std::max<std::size_t>(p.rfind('/'), 1))) {
+    // a file that is opened through its link keeps its number while something of it is open
+    H5O_info_t info;
+    if (H5Oget_info_by_name(source_, p.c_str(), &info, H5P_DEFAULT) >= 0 && info.fileno == object.fileno &&
+        info.addr == object.addr)
+      return true;
+  }
+  H5Eclear2(H5E_DEFAULT);
+  return false;
+}
+
 void source_tree::select(conversion::selection& wanted, conversion::selection& claimed) {
   std::deque<source_object*> brought;
   const auto want = [&](source_object& o) {
@@ -112,7 +144,8 @@ void source_tree::select(conversion::selection& wanted, conversion::selection& c
 std::optional<std::uint64_t> source_tree::address_of(const std::string& path) const {
   for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
     H5O_info_t info;
-    if (!p.empty() && H5Oget_info_by_name(file_, p.c_str(), &info, H5P_DEFAULT) >= 0) return info.addr;
+    if (!p.empty() && H5Oget_info_by_name(source_, p.c_str(), &info, H5P_DEFAULT) >= 0 && info.fileno == number_)
+      return info.addr;
   }
   H5Eclear2(H5E_DEFAULT);
   return {};
@@ -121,7 +154,7 @@ std::optional<std::uint64_t> source_tree::address_of(const std::string& path) co
 std::vector<std::string> source_tree::names_of(std::uint64_t address) const {
   const auto found = objects_.find(address);
   if (found != objects_.end()) return found->second.names;
-  if (top_ == "/") return {};
+  if (top_ == "/" || other_) return {};
   const hobj_ref_t reference = address;  // outside of what was listed: libhdf5 searches the file for it
   char path[4096] = {};
   const ssize_t n = H5Rget_name(file_, H5R_OBJECT, &reference, path, sizeof path);

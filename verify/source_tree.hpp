@@ -45,11 +45,21 @@ std::string child_path(const std::string& parent, const std::string& name);
 class source_tree final : public source_objects {
  public:
   // Lists the object `top` ("/": all) and what is below. `at` hears of each group. Throws source_error.
-  source_tree(hid_t file, std::string top, const std::function<void(const std::string& path)>& at);
+  source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& at);
+  // The same of an open object that links of `source` lead to by `path`, in its own file or another. The tree is that of the
+  // object's file: addresses are of this file, and paths go through the links.
+  source_tree(const source_tree& source, hid_t object, const std::string& path,
+              const std::function<void(const std::string& path)>& at);
   // An object is wanted by any of its links, and brings what is below it.
   void select(conversion::selection& wanted, conversion::selection& claimed);
 
   haddr_t root() const { return root_; }
+  // It lies in the tree's file.
+  bool in_its_file(hid_t object) const;
+  // It is a group on this path, which begins in the source.
+  bool leads_back(const std::string& path, const H5O_info_t& object) const;
+  // The object is one of the tree.
+  bool has(const H5O_info_t& info) const { return info.fileno == number_ && objects_.contains(info.addr); }
   const std::string& top() const { return top_; }
   std::map<haddr_t, source_object>& objects() { return objects_; }
   source_object& at(haddr_t address) { return objects_[address]; }
@@ -61,9 +71,12 @@ class source_tree final : public source_objects {
   bool reachable(std::uint64_t address) const override { return !names_of(address).empty() || address == root_; }
 
  private:
+  void list(hid_t root, const std::function<void(const std::string& path)>& at);
   void list_group(haddr_t address, source_object& group);
 
-  hid_t file_;
+  handle other_;              // keeps the file open, where it is not the source
+  hid_t file_, source_;       // source: that paths begin in
+  unsigned long number_ = 0;  // libhdf5's, of the file
   std::string top_;
   haddr_t root_ = 0;
   std::map<haddr_t, source_object> objects_;

@@ -1,366 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Walks the file and the store side by side. An object with several hard links may be in the store under any of them.
+// The public functions: verify, and what is asked about a store before.
 //
 #include <zarrbits/verify.hpp>
 
 #include "convert/concat/file_order.hpp"
-#include "convert/hdf5/open_source.hpp"
-#include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
-#include "verify/compare_dataset.hpp"
-#include "verify/compare_links.hpp"
-#include "verify/compare_metadata.hpp"
-#include "verify/convention.hpp"
 #include "verify/joined_files.hpp"
-#include "verify/source_notes.hpp"
-#include "verify/source_tree.hpp"
-#include "verify/value_text.hpp"
+#include "verify/walk.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
+#include <string>
 #include <utility>
 
 namespace zarrbits::verification {
 
 namespace {
 
-class walk {
- public:
-  // `joined`: of several files, of which this is one; else null.
-  walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first)
-      : store_(open_store(options.store, options.endpoint)),
-        joined_(joined),
-        first_(first),
-        gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
-        file_(name.file),
-        at_(options.progress) {
-    const std::string& source = name.file;
-    if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
-    const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
-    check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
-    source_ = std::make_unique<const conversion::opened_source>(source, source, access.get(), gate_, h5::handle(), options.lock);
-    if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
-    const store_selection s = selection_of(store_);
-    const std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
-    if (name.object.empty() && !s.object.empty()) part_ = s.object;
-    wanted_ = conversion::selection(options.include, options.exclude);
-    if (wanted_.everything()) claimed_ = conversion::selection(s.include, s.exclude);  // else it is known what was wanted
-    tree_.emplace(source_->file(), top, at_);
-    tree_->select(wanted_, claimed_);
-    wanted_.require_all_matched();
-    rules_ = convention_of(read_node(store_), *tree_);
-    metadata_.emplace(*tree_, rules_, result_);
-    links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
-      const std::string shown = conversion::shown(path);
-      return !wanted_.wants(shown) ? verdict::equal : claimed_.wants(shown) ? verdict::missing : verdict::unchecked;
-    });
-  }
-
-  verify_result run() {
-    pair();
-    links_->finish();
-    for (const auto& [address, o] : tree_->objects()) {
-      if (o.wanted && !o.in_store && (o.type != H5O_TYPE_NAMED_DATATYPE || o.has_attributes)) add_missing(o);
-    }
-    if (!part_.empty()) add_rest();
-    source_->require_unchanged();
-    std::stable_sort(result_.findings.begin(), result_.findings.end(),
-                     [](const finding& a, const finding& b) { return a.path < b.path; });
-    return std::move(result_);
-  }
-
- private:
-  struct place {
-    haddr_t address;
-    std::string path;
-    store_folder folder;
-  };
-
-  void pair();
-  void pair_group(const place& p, const source_object& group);
-  void compare_named_type(const place& p);
-  void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
-  void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
-  void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
-  void check_metadata(const store_folder& folder, finding& f) const;
-  void add_missing(const source_object& o);
-  void add_rest();
-
-  void add(finding&& f) { add_finding(result_, std::move(f)); }
-  static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
-
-  store_folder store_;
-  joined_arrays* joined_;
-  bool first_;                                   // of several files
-  std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
-  std::string file_;                             // the name of the source
-  std::unique_ptr<const conversion::opened_source> source_;
-  const std::function<void(const std::string&)>& at_;
-  std::optional<source_tree> tree_;
-  std::string part_;  // what the store says that it was made of, where nobody else does
-  conversion::selection wanted_, claimed_;
-  std::deque<place> pairs_;
-  std::set<std::pair<haddr_t, std::string>> paired_;
-  verify_result result_;
-  convention rules_;
-  std::optional<metadata_comparison> metadata_;
-  std::optional<link_comparison> links_;
-};
-
-void walk::pair() {
-  pairs_.push_back({tree_->root(), tree_->top(), store_});
-  while (!pairs_.empty()) {
-    const place p = std::move(pairs_.front());
-    pairs_.pop_front();
-    if (!paired_.insert({p.address, p.folder.path()}).second) continue;
-    source_object& o = tree_->at(p.address);
-    o.in_store = true;
-    if (o.type == H5O_TYPE_GROUP) {
-      pair_group(p, o);
-    } else if (o.type == H5O_TYPE_DATASET) {
-      compare_dataset(p.address, p.path, p.folder);
-    } else if (o.type == H5O_TYPE_NAMED_DATATYPE) {
-      compare_named_type(p);
-    }
-  }
-}
-
-// A named type is a node where it has attributes.
-void walk::compare_named_type(const place& p) {
-  finding f;
-  f.path = p.path;
-  f.store_path = store_path(p.folder);
-  f.kind = "named type";
-  try {
-    const handle type = tree_->open(p.address);
-    if (!type) throw source_error(hdf5_reason());
-    const nlohmann::json node = read_node(p.folder);
-    const node_pair n{p.path, f.store_path, node};
-    metadata_->attributes(type.get(), n, false);
-    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types"});
-    return;  // the type itself counts where its group has it
-  } catch (const source_error& e) {
-    f.outcome = verdict::unreadable;
-    f.reason = std::string("cannot be read from the source: ") + e.what();
-  } catch (const store_error& e) {
-    f.outcome = verdict::differs;
-    f.reason = std::string("cannot be read from the store: ") + e.what();
-  }
-  add(std::move(f));
-}
-
-void walk::pair_group(const place& p, const source_object& group) {
-  const auto& [address, path, folder] = p;
-  finding f;
-  f.path = path;
-  f.store_path = store_path(folder);
-  f.kind = "group";
-  child_nodes children;
-  nlohmann::json node;
-  try {
-    if (kind_of(folder) != node_kind::group) {
-      f.outcome = verdict::differs;
-      f.reason = "is no group in the store";
-    } else {
-      node = read_node(folder);
-      children = child_nodes(folder);
-      check_metadata(folder, f);
-    }
-  } catch (const store_error& e) {
-    f.outcome = verdict::differs;
-    f.reason = std::string("cannot be read from the store: ") + e.what();
-  } catch (const not_supported& e) {
-    f.outcome = verdict::unchecked;
-    f.reason = std::string("was not compared: this reader does not know ") + e.what();
-  }
-  if (f.outcome < verdict::unreadable && !group.reason.empty()) {
-    f.outcome = verdict::unreadable;
-    f.reason = group.reason;
-  }
-  const node_pair n{path, f.store_path, node};
-  add(std::move(f));
-  std::set<std::string> nodes;                // the names of links that have one
-  std::map<std::string, std::string> stored;  // names, by those of the nodes
-  for (const source_link& l : group.links) {
-    if (l.type != H5L_TYPE_HARD) continue;
-    if (rules_.netcdf && rules_.netcdf->has_no_variable(l.target)) {
-      tree_->at(l.target).in_store = true;
-      nodes.insert(l.name);
-      if (const handle scale = tree_->open(l.target); scale && node.is_object() && tree_->at(l.target).wanted)
-        compare_dimension(scale.get(), n, l);
-      continue;
-    }
-    const std::vector<store_folder> found = children.take(rules_.netcdf ? rules_.netcdf->name_of(group, l) : l.name);
-    if (l.target == HADDR_UNDEF) {
-      if (!wanted_.wants(conversion::shown(child_path(path, l.name)))) continue;
-      finding broken;
-      broken.path = child_path(path, l.name);
-      broken.kind = "link";
-      broken.outcome = verdict::unreadable;
-      broken.reason = "cannot be opened: " + l.reason;
-      add(std::move(broken));
-      continue;
-    }
-    // a named type without attributes is no node, and its group has its name all the same
-    if (found.empty() && tree_->at(l.target).type == H5O_TYPE_NAMED_DATATYPE) stored[conversion::node_name(l.name)] = l.name;
-    for (const store_folder& child : found) {
-      nodes.insert(l.name);
-      stored[child.last()] = l.name;
-      pairs_.push_back({l.target, child_path(path, l.name), child});
-    }
-  }
-  if (node.is_object()) {
-    if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names", "dimensions"};
-    if (folder.path().empty()) {
-      known.merge(std::set<std::string>{"selection", "convention"});
-      if (joined_) known.insert("sources");
-      const handle creation(H5Fget_create_plist(source_->file()));
-      hsize_t size = 0;
-      if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
-        known.insert("user_block");
-        metadata_->user_block(n, file_, size);
-      }
-    }
-    metadata_->notes(n, {}, known);
-    metadata_->names(n, stored);
-    links_->group(address, n, nodes);
-  }
-  for (const store_folder& child : children.rest()) result_.only_in_store.push_back(store_path(child));
-}
-
-// Readers may take metadata from elsewhere than each node's zarr.json.
-void walk::check_metadata(const store_folder& folder, finding& f) const {
-  if (const std::string older = older_metadata(folder); !older.empty()) {
-    f.outcome = verdict::unchecked;
-    f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
-               "), which were not compared; readers may take either";
-  }
-  for (const std::string& path : differing_consolidated(folder)) {
-    f.outcome = verdict::unchecked;
-    f.reason = "has consolidated metadata in the store that say other than the zarr.json of " +
-               store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may take either";
-    return;
-  }
-}
-
-// A dimension of netCDF without a variable. Of one that is joined, the length is that of the arrays, which are compared.
-void walk::compare_dimension(hid_t scale, const node_pair& group, const source_link& link) {
-  std::uint64_t length = rules_.netcdf->at(link.target)->length;
-  const std::string name = conversion::shown(link.name);
-  if (joined_ && joined_->is_dimension(name)) {
-    const auto notes = group.notes().value("dimensions", nlohmann::json::object()).value(name, nlohmann::json::object());
-    if (notes.contains("length") && notes["length"].is_number_unsigned()) length = notes["length"].get<std::uint64_t>();
-  }
-  metadata_->dimension(scale, group, link.name, length);
-}
-
-void walk::compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder) {
-  try {
-    const nlohmann::json node = kind_of(folder) == node_kind::none ? nlohmann::json() : read_node(folder);
-    if (node.is_object()) metadata_->dataset(dataset, {path, store_path(folder), node}, folder);
-  } catch (const store_error&) {  // which is told where values are compared
-  }
-}
-
-void walk::compare_dataset(haddr_t address, const std::string& path, const store_folder& folder) {
-  finding f;
-  f.path = path;
-  f.store_path = store_path(folder);
-  f.kind = "dataset";
-  const handle dataset = tree_->open(address);
-  if (!dataset) {
-    f.outcome = verdict::unreadable;
-    f.reason = "cannot be opened: " + hdf5_reason();
-    return add(std::move(f));
-  }
-  try {
-    const auto other = conversion::look_beside(dataset.get(), *gate_);
-    if (!other.endless && !joined_) compare_metadata(dataset.get(), path, folder);
-    if (!other.obstacle.empty() || other.refused > 0) {
-      f.outcome = verdict::unreadable;
-      f.reason =
-          "cannot be read: " + (other.obstacle.empty() ? "one of its sources must not be: " + other.why_refused : other.obstacle);
-      return add(std::move(f));
-    }
-  } catch (const h5::failure& e) {
-    f.outcome = verdict::unreadable;
-    f.reason = e.what();
-    return add(std::move(f));
-  }
-  if (at_) at_(path);
-  std::vector<std::uint64_t> lengths;
-  if (rules_.netcdf) {
-    for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(address)) lengths.push_back(d ? d->length : 0);
-  }
-  dataset_comparison c(
-      dataset.get(), *tree_, std::move(lengths),
-      [&] {
-    if (at_) at_(path);
-      },
-      f);
-  try {
-    const auto lies = joined_ ? joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_) : std::nullopt;
-    if (lies) c.lie_at(*lies);
-    else if (joined_ && !first_ && !joined_->all_equal()) return;
-    c.run(folder);
-    if (lies) joined_->note_length(f.store_path, c.joined_length());
-    if (joined_ && c.by_meaning()) metadata_->unpacked(f.store_path);
-  } catch (const std::runtime_error& e) {
-    f.outcome = verdict::unreadable;
-    f.reason = std::string("has dimensions that cannot be read from the source: ") + e.what();
-  }
-  if (joined_ && first_) compare_metadata(dataset.get(), path, folder);
-  for (const store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
-  result_.elements += c.elements();
-  result_.elements_unchecked += c.elements_unchecked();
-  add(std::move(f));
-}
-
-void walk::add_missing(const source_object& o) {
-  finding f;
-  f.path = o.path;
-  f.kind = o.type == H5O_TYPE_GROUP ? "group" : o.type == H5O_TYPE_DATASET ? "dataset" : "named type";
-  f.outcome = verdict::missing;
-  f.reason = o.type == H5O_TYPE_NAMED_DATATYPE ? "has attributes, which are not in the store" : "is not in the store";
-  if (o.unwanted) {
-    f.outcome = verdict::unchecked;
-    f.reason = "is not in the store; one of its paths is selected, and another is not";
-  } else if (o.disclaimed) {
-    f.outcome = verdict::unchecked;
-    f.reason =
-        "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same `include` and "
-        "`exclude` where that is so";
-    const auto above = tree_->objects().find(o.parent);
-    if (above != tree_->objects().end() && above->second.only_disclaimed()) {  // the group stands for all below it
-      ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
-      return;
-    }
-  }
-  add(std::move(f));
-}
-
-void walk::add_rest() {
-  finding f;
-  f.path = "/";
-  f.store_path = "/";
-  f.kind = "group";
-  f.outcome = verdict::unchecked;
-  f.reason =
-      "was not compared but for " + part_ +
-      ", which the store says itself (zarrbits.selection) that it was made of; name it behind the file, as in in.h5:" + part_ +
-      ", where that is so";
-  add(std::move(f));
+verify_result verify_one(const verify_options& options, const source_name& name, joined_arrays* joined, bool first) {
+  verify_result result;
+  walk all(options, name, joined, first, result);
+  all.run();
+  all.finish();
+  return result;
 }
 
 // What is not values is compared with the first file.
@@ -375,7 +42,7 @@ verify_result verify_joined(const verify_options& options) {
   how.external = options.external;
   how.lock = options.lock;
   for (const std::string& source : conversion::ordered_sources(files, how)) {
-    verify_result one = walk(options, split_source(source), &joined, first).run();
+    verify_result one = verify_one(options, split_source(source), &joined, first);
     joined.next_file();
     if (std::exchange(first, false)) {
       all = std::move(one);
@@ -442,8 +109,8 @@ verify_result verify(const verify_options& options) {
   try {
     const source_name name = split_source(options.source);
     conversion::prepare_s3(name.file, options.store, options.endpoint, options.warning);
-    if (!options.concat) return verification::walk(options, name, nullptr, true).run();
-    return verification::verify_joined(options);
+    if (options.concat) return verification::verify_joined(options);
+    return verification::verify_one(options, name, nullptr, true);
   } catch (const std::runtime_error& e) {  // of the source, the store, or their names
     throw verify_error(e.what());
   }

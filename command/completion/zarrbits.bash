@@ -8,7 +8,8 @@ _zarrbits() {
     words=$("$1" "${COMP_WORDS[1]}" --help 2> /dev/null | sed -n 's/^  \(-[a-z],\)\{0,1\}\(--[a-z-]*\).*/\2/p')
   else
     case $previous in
-      --convention) words="none netcdf anndata nwb" ;;
+      --convention) words="none netcdf anndata nwb nexus matlab pytables" ;;
+      --links) words="keep copy refuse" ;;
       --order) words="given name value" ;;
       --different) words="refuse first skip" ;;
       --profile) words="portable native recode" ;;

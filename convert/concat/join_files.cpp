@@ -6,6 +6,7 @@
 #include "convert/convention/convention_rules.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/file_references.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 
@@ -225,10 +226,10 @@ class joiner {
     const source_name name = split_source(names_[k]);
     const std::shared_ptr<source_file> other = k == 0 ? nullptr : files_->open(name.file);
     source_file& file = k == 0 ? first_ : *other;
-    note_state(name.file, state_of(file.descriptor()));
+    note_state(name.file, state_of(file.bytes()->descriptor()));
     if (k > 0) {
       file.walk(tells_case_apart_, name.object);
-      if (const auto* rules = find_convention(file, options_.convention)) rules->arrange(file);
+      if (const auto* rules = find_convention(file, options_.convention); rules && rules->arrange) rules->arrange(file);
     }
     std::map<std::string, hsize_t> lengths;
     std::unordered_map<std::string, const source_object*> there;
@@ -330,10 +331,12 @@ class joiner {
       if (model.kind == kind_type::dataset) {
         type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
       }
-      json all = convert_attributes(mine, model.path, first_, type ? &*type : nullptr, memory(), unused);
+      file_references references(first_, mine);
+      json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, memory(), unused);
       known = attributes_.emplace(model.store_path, std::move(all)).first;
     }
-    const json theirs = convert_attributes(object, o.path, file, leaf, memory(), unused);
+    file_references references(file, object);
+    const json theirs = convert_attributes(object, o.path, references, leaf, memory(), unused);
     std::string names;
     for (const std::string& name : differing_attributes(known->second, theirs)) {
       if (!joined || !cf_attributes.contains(name)) names += (names.empty() ? "\"" : ", \"") + shown(name) + "\"";

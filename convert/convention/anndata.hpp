@@ -17,7 +17,8 @@ void anndata_attributes(const source_file& file, const source_object& object, hi
 inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention::anndata,
                                                    .recognise = is_anndata,
                                                    .arrange = flatten_compounds,
-                                                   .attributes = anndata_attributes};
+                                                   .attributes = anndata_attributes,
+                                                   .links_are_objects = true};
 
 }  // namespace zarrbits::conversion
 

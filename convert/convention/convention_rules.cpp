@@ -2,8 +2,11 @@
 #include "convert/convention/convention_rules.hpp"
 
 #include "convert/convention/anndata.hpp"
+#include "convert/convention/matlab.hpp"
 #include "convert/convention/netcdf.hpp"
+#include "convert/convention/nexus.hpp"
 #include "convert/convention/nwb.hpp"
+#include "convert/convention/pytables.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +16,7 @@ namespace zarrbits::conversion {
 namespace {
 
 // The first that recognises a file is taken: a community that marks its files before one that builds on what many write.
-constexpr convention_rules table[] = {anndata_rules, nwb_rules, netcdf_rules};
+constexpr convention_rules table[] = {anndata_rules, nwb_rules, nexus_rules, matlab_rules, netcdf_rules, pytables_rules};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct convention_rules {
   zarrbits::convention which = zarrbits::convention::none;
   // True where the file says that it is of this community. Looks at metadata alone.
   bool (*recognise)(const source_file& file) = nullptr;
-  // Notes at each object (source_object::arranged) how it is to stand in the store.
+  // Notes at each object (source_object::arranged) how it is to stand in the store. Null where there is nothing to do.
   void (*arrange)(source_file& file) = nullptr;
   // Puts the attributes of a node right, which the pure mapping has made. `id`: the open object. `leaf`: the type of one value,
   // where it is a dataset; else null. Null where there is nothing to do.
@@ -31,6 +31,8 @@ struct convention_rules {
                      json& attributes) = nullptr;
   // Our own notes are a field of zarr.json, with "must_understand": false: the community's reader shows every attribute.
   bool notes_apart = false;
+  // Its reader of HDF5 shows what links lead to, and that of Zarr knows no links: they are copied.
+  bool links_are_objects = false;
 };
 
 // The rules that were asked for, or those of the first convention that recognises the file; null: the pure mapping.

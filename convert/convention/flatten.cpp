@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/flatten.hpp"
 
+#include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/flat_struct.hpp"
 #include "convert/hdf5/source_dataset.hpp"
 
@@ -11,9 +12,12 @@ namespace zarrbits::conversion {
 namespace {
 
 bool is_compound(const source_file& file, const source_object& object) {
-  const h5::handle dataset(H5Oopen_by_addr(file.file(), object.address));
-  const h5::handle type(dataset ? H5Dget_type(dataset) : H5I_INVALID_HID);
-  return type && H5Tget_class(type) == H5T_COMPOUND;
+  try {
+    const h5::handle dataset = file.open(object), type(H5Dget_type(dataset));
+    return type && H5Tget_class(type) == H5T_COMPOUND;
+  } catch (const h5::failure&) {  // which is told where it is converted
+    return false;
+  }
 }
 
 void flatten(source_file& file, source_object& object) {
@@ -31,8 +35,9 @@ void flatten(source_file& file, source_object& object) {
       data.read_block(data.type.memory, data.type.size, std::vector<hsize_t>(data.dims.size(), 0), data.dims, data.dims, values,
                       &strings);
     }
+    file_references references(file, data.dataset);
     for (std::size_t i = 0; i < values.size(); i += data.type.size) {
-      if (!measure(data.type, values.data() + i, file, found)) return;
+      if (!measure(data.type, values.data() + i, references, found)) return;
     }
     lengths = std::move(found);
   });

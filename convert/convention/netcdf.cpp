@@ -43,7 +43,7 @@ struct dimension {
 };
 
 // A variable, and the scales of its dimensions; no_object where it has none.
-struct variable {
+struct netcdf_variable {
   std::size_t object = 0;
   std::vector<hsize_t> extent;
   std::vector<std::size_t> scales;
@@ -65,7 +65,7 @@ class netcdf_file {
     for (const auto& [object, d] : dimensions_) {
       if (file_.objects()[object].kind == kind_type::dimension) file_.objects()[object].arranged.shape = {d.length};
     }
-    for (const variable& v : variables_) {
+    for (const netcdf_variable& v : variables_) {
       source_object& o = file_.objects()[v.object];
       o.arranged.characters = true;
       o.arranged.shape = v.extent;
@@ -99,7 +99,8 @@ class netcdf_file {
     const std::vector<hsize_t> extent = h5::extent(space), most = h5::maximum_extent(space);
     if (extent.empty()) return;
     dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
-    if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id_[id[0]] = index;
+    if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty())
+      by_id_.emplace(std::pair(o.place.file, id[0]), index);
     if (is_dimension_without_variable(dataset) && index > 0) o.kind = kind_type::dimension;
   }
 
@@ -107,7 +108,7 @@ class netcdf_file {
     const h5::handle dataset = file_.open(file_.objects()[index]);
     const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
     if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
-    variable v{index, h5::extent(space), {}};
+    netcdf_variable v{index, h5::extent(space), {}};
     v.scales.assign(v.extent.size(), no_object);
     if (!v.extent.empty()) try_to([&] { find_scales(v, dataset); });
     for (std::size_t d = 0; d < v.scales.size(); ++d) {
@@ -118,20 +119,27 @@ class netcdf_file {
     variables_.push_back(std::move(v));
   }
 
-  void find_scales(variable& v, hid_t dataset) const {
-    if (dimensions_.contains(v.object)) v.scales[0] = v.object;  // a coordinate variable is the scale of its first dimension
+  void find_scales(netcdf_variable& v, hid_t dataset) const {
+    if (dimensions_.contains(v.object)) v.scales[0] = index_of(file_.at(dataset));  // the scale of its first dimension
     const auto lists = dimension_scales(dataset, v.extent.size());
     for (std::size_t d = 0; d < lists.size(); ++d) {
       if (lists[d].empty()) continue;
-      const source_object* scale = file_.target(&lists[d].front(), H5R_OBJECT);
-      if (scale) v.scales[d] = static_cast<std::size_t>(scale - file_.objects().data());
+      const source_object* scale = file_.target(dataset, &lists[d].front(), H5R_OBJECT);
+      if (scale) v.scales[d] = index_of(scale);
     }
     // of one of several dimensions HDF5 does not know the others
     const std::vector<int> ids = numbers(dataset, "_Netcdf4Coordinates");
     if (ids.size() != v.extent.size()) return;
     for (std::size_t d = 0; d < ids.size(); ++d) {
-      if (const auto found = by_id_.find(ids[d]); found != by_id_.end() && v.scales[d] == no_object) v.scales[d] = found->second;
+      if (const auto found = by_id_.find({file_.objects()[v.object].place.file, ids[d]});
+          found != by_id_.end() && v.scales[d] == no_object)
+        v.scales[d] = found->second;
     }
+  }
+
+  // Of several copies the first counts.
+  std::size_t index_of(const source_object* o) const {
+    return o ? static_cast<std::size_t>(o - file_.objects().data()) : no_object;
   }
 
   // A variable that could not have its name in HDF5 gets it in the store, where dimensions are no arrays.
@@ -151,10 +159,10 @@ class netcdf_file {
   }
 
   source_file& file_;
-  std::map<std::size_t, dimension> dimensions_;  // by the object that is their scale
-  std::map<int, std::size_t> by_id_;
+  std::map<std::size_t, dimension> dimensions_;                   // by the object that is their scale
+  std::map<std::pair<std::size_t, int>, std::size_t> by_id_;      // of each file
   std::map<std::size_t, std::unordered_set<std::string>> taken_;  // paths in a group
-  std::vector<variable> variables_;
+  std::vector<netcdf_variable> variables_;
 };
 
 }  // namespace
@@ -171,9 +179,8 @@ bool is_netcdf(const source_file& file) {
   for (const source_object& o : file.objects()) {
     if (o.kind != kind_type::dataset) continue;
     if (++looked_at > most_looked_at) return false;
-    const h5::handle dataset(H5Oopen_by_addr(file.file(), o.address));
     try {
-      if (!dataset) continue;
+      const h5::handle dataset = file.open(o);
       if (H5Aexists(dataset, "_Netcdf4Dimid") > 0 || is_dimension_without_variable(dataset)) return true;
       if (in_order && is_dimension_scale(dataset)) return true;
     } catch (const h5::failure&) {

@@ -18,7 +18,8 @@ inline constexpr convention_rules netcdf_rules = {.which = zarrbits::convention:
                                                   .recognise = is_netcdf,
                                                   .arrange = arrange_netcdf,
                                                   .attributes = netcdf_attributes,
-                                                  .notes_apart = true};
+                                                  .notes_apart = true,
+                                                  .links_are_objects = true};
 
 }  // namespace zarrbits::conversion
 

@@ -17,9 +17,8 @@ json in_this_store(const std::string& path) { return {{"source", "."}, {"path", 
 // What a soft or a further hard link of the group leads to, by its path in the store; "" where it is not there.
 std::string target_of(const source_file& file, hid_t group, const extra_link& link) {
   if (link.kind != "soft" && link.kind != "hard") return "";
-  H5O_info_t info;
-  if (H5Oget_info_by_name2(group, link.name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) return "";
-  const source_object* target = file.at(info.addr);
+  const h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
+  const source_object* target = object ? file.at(object) : nullptr;
   return target ? target->store_path : "";
 }
 
@@ -46,7 +45,7 @@ void nwb_attributes(const source_file& file, const source_object& object, hid_t 
   }
   json links = json::array();
   for (const extra_link& link : object.links) {
-    if (!link.selected) continue;
+    if (!link.selected || link.copied) continue;
     if (const std::string path = target_of(file, id, link); !path.empty()) {
       links.push_back(in_this_store(path));
       links.back()["name"] = shown(link.name);

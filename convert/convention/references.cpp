@@ -13,7 +13,7 @@ const source_object* referred_to(const source_file& file, hid_t object, const st
   hobj_ref_t reference = 0;
   const bool one = type && space && H5Tequal(type, H5T_STD_REF_OBJ) > 0 && H5Sget_simple_extent_type(space) == H5S_SCALAR;
   if (!one || H5Aread(id, H5T_STD_REF_OBJ, &reference) < 0) return nullptr;
-  return file.target(&reference, H5R_OBJECT);
+  return file.target(object, &reference, H5R_OBJECT);
 }
 
 }  // namespace zarrbits::conversion

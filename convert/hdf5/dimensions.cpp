@@ -20,7 +20,7 @@ void take_scales(const source_file& source, hid_t dataset, std::vector<std::stri
   const auto scales = dimension_scales(dataset, rank);
   for (std::size_t d = 0; d < scales.size(); ++d) {
     for (std::size_t i = 0; i < scales[d].size() && names[d].empty(); ++i) {
-      const std::string name = leaf_of(source.target_of(&scales[d][i], H5R_OBJECT));
+      const std::string name = leaf_of(source.target_of(dataset, &scales[d][i], H5R_OBJECT));
       if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses a name that an array has twice
     }
   }

@@ -71,10 +71,10 @@ void put_block(const buffer& block, std::size_t size, const std::vector<hsize_t>
   const std::size_t rank = count.size();
   const std::size_t row = static_cast<std::size_t>(count[rank - 1]) * size;
   std::vector<hsize_t> at(rank, 0);
-  for (std::size_t from = 0; from < block.size(); from += row) {
+  for (std::size_t begin = 0; begin < block.size(); begin += row) {
     std::uint64_t element = 0;
     for (std::size_t d = 0; d < rank; ++d) element = element * room[d] + corner[d] + at[d];
-    std::memcpy(out.data() + element * size, block.data() + from, row);
+    std::memcpy(out.data() + element * size, block.data() + begin, row);
     for (std::size_t d = rank - 1; d-- > 0 && ++at[d] == count[d];) at[d] = 0;
   }
 }

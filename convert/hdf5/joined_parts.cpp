@@ -47,7 +47,7 @@ std::shared_ptr<source_file> joined_files::open(const std::string& name) const {
 std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
   return find_or(open_, file, most_open, [&] {
     auto one = open(files_[file].name);
-    if (state_of(one->descriptor()) != files_[file].state) changed(files_[file].name);
+    if (state_of(one->bytes()->descriptor()) != files_[file].state) changed(files_[file].name);
     return one;
   });
 }
@@ -62,7 +62,7 @@ std::shared_ptr<const source_dataset> joined_files::dataset(const joined_part& p
     auto all = std::make_shared<with_file>();
     all->file = opened(part.file);
     all->object.kind = source_object::kind_type::dataset;
-    all->object.address = part.address;
+    all->object.place.address = part.address;
     all->data = std::make_unique<const source_dataset>(*all->file, all->object);
     return {all, all->data.get()};
   });

@@ -172,6 +172,7 @@ class looker {
     const h5::handle dcpl(H5Dget_create_plist(dataset), "tell the properties");
     const int raw = H5Pget_external_count(dcpl);
     for (int i = 0; i < raw && out_.obstacle.empty(); ++i) look_at_raw(dataset, dcpl, static_cast<unsigned>(i), depth);
+    if (depth > 0 && out_.source_chunk.empty()) note_chunks(dcpl);
     if (H5Pget_layout(dcpl) != H5D_VIRTUAL) return;
     H5O_info_t info;
     std::memset(&info, 0, sizeof info);
@@ -208,6 +209,15 @@ class looker {
 
  private:
   using place = std::tuple<dev_t, ino_t, haddr_t>;
+
+  void note_chunks(hid_t dcpl) {
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED) return;
+    hsize_t chunk[H5S_MAX_RANK] = {};
+    const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
+    if (rank <= 0 || std::find(chunk, chunk + rank, 0) != chunk + rank) return;
+    out_.source_chunk.assign(chunk, chunk + rank);
+    out_.source_properties = std::make_shared<const h5::handle>(H5Pcopy(dcpl), "copy a property list");
+  }
 
   void endless(std::string why) {
     out_.endless = true;

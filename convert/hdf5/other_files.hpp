@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <sys/types.h>
@@ -75,6 +76,9 @@ struct beside {
   std::string obstacle;                    // why no value may be read at all; else empty
   bool endless = false;                    // not even the extent: a virtual dataset of itself
   std::uint64_t raw_bytes = 0;             // in external files
+  // Of the first source of a virtual dataset that is chunked; empty where none is.
+  std::vector<hsize_t> source_chunk = {};
+  std::shared_ptr<const h5::handle> source_properties = {};
 };
 beside look_beside(hid_t dataset, file_gate& gate);
 

@@ -78,6 +78,10 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
     H5Iinc_ref(opened);
     dataset = h5::handle(opened.get());
   }
+  bytes =
+      object.place.file == 0
+          ? file.bytes()
+          : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
   // libhdf5 may open the sources of a virtual dataset to tell its extent
   beside = file.look_beside(dataset);
   if (beside->endless) throw h5::failure(beside->obstacle);
@@ -86,8 +90,11 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
   element_size = H5Tget_size(stored_type);
   type = describe_type(stored_type);
+  if (!object.arranged.complex_parts.first.empty())
+    take_for_complex(type, object.arranged.complex_parts.first, object.arranged.complex_parts.second);
   layout = H5Pget_layout(dcpl);
   filters = read_pipeline(dcpl);
+  if (layout == H5D_VIRTUAL && beside->source_properties) source_filters = read_pipeline(*beside->source_properties);
   register_decoders(dcpl);
   external = H5Pget_external_count(dcpl) > 0;
   stored_bytes = H5Dget_storage_size(dataset);
@@ -146,13 +153,14 @@ void source_dataset::read_block(hid_t memory, std::size_t size, const std::vecto
   h5::check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }
 
-void source_dataset::count_variable(std::uint64_t bytes) const {
+void source_dataset::count_variable(std::uint64_t read) const {
   constexpr std::uint64_t most_times = 1000;
-  const std::uint64_t all = variable_bytes_ += bytes;
+  const std::uint64_t all = variable_bytes_ += read;
   if (all <= file.largest_expansion()) return;
   const h5::lock one_thread;
   hsize_t size = 0;
-  if (H5Fget_filesize(file.file(), &size) >= 0 && all / most_times <= size) return;
+  const h5::handle own(H5Iget_file_id(dataset));
+  if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
   throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
                      ", more than 1,000 times as much as the file, and more than `memory` allows; give "
                      "`allow_expansion` if the file can be trusted");
@@ -167,7 +175,7 @@ source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_
     chunk.file = found->first->file;
     return chunk;
   }
-  if (const auto found = file.chunks().find(dataset, first.data(), chunk.mask)) {
+  if (const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask)) {
     if (found->size != size)
       throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
     chunk.offset = found->offset;
@@ -244,7 +252,7 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
   try {
     if (chunk.offset) {
       chunk.bytes.resize(static_cast<std::size_t>(stored));
-      read_range(file.descriptor(), *chunk.offset, chunk.bytes);
+      read_range(bytes->descriptor(), *chunk.offset, chunk.bytes);
     }
   } catch (const unreadable_range& e) {
     throw h5::failure(e.what());
@@ -260,7 +268,7 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
 
 // libhdf5 tells where the values are; that it is so is tried on the first and the last element.
 std::optional<std::uint64_t> source_dataset::contiguous_address() const {
-  if (layout != H5D_CONTIGUOUS || joined() || external || file.descriptor() < 0 || !type.as_stored || holds_references(type))
+  if (layout != H5D_CONTIGUOUS || joined() || external || bytes->descriptor() < 0 || !type.as_stored || holds_references(type))
     return {};
   const haddr_t address = H5Dget_offset(dataset);
   const std::uint64_t elements = product(dims);
@@ -278,7 +286,8 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
       return {};
     }
     const std::uint64_t offset = address + (last ? (elements - 1) * element_size : 0);
-    if (::pread(file.descriptor(), there.data(), there.size(), static_cast<off_t>(offset)) != static_cast<ssize_t>(there.size()))
+    if (::pread(bytes->descriptor(), there.data(), there.size(), static_cast<off_t>(offset)) !=
+        static_cast<ssize_t>(there.size()))
       return {};
     if (read != there) return {};
   }

@@ -43,12 +43,14 @@ struct source_dataset {
 
   source_file& file;
   const source_object& object;
+  std::shared_ptr<const file_bytes> bytes;  // of the file that it lies in, while the dataset is open
   h5::handle dataset, stored_type, space, dcpl;
   type_tree type;
   bool null = false;  // a null dataspace; then there is no extent
   std::vector<hsize_t> dims, max_dims;
   H5D_layout_t layout = H5D_CONTIGUOUS;
   pipeline filters;
+  pipeline source_filters;  // of a virtual dataset: of its sources
   bool external = false;
   std::shared_ptr<const conversion::beside> beside;  // what it needs of other files
   std::uint64_t stored_bytes = 0;
@@ -67,7 +69,7 @@ struct source_dataset {
   bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;
 
-  // Where the values begin in the file of file.descriptor(), where they are one range of it that needs no libhdf5 to be read.
+  // Where the values begin in the file of bytes->descriptor(), where they are one range of it that needs no libhdf5 to be read.
   std::optional<std::uint64_t> contiguous_address() const;
 
   // Reads a block of the dataset, with strings and sequences in `strings`, `size` bytes of the type `memory` for each element,
@@ -79,8 +81,8 @@ struct source_dataset {
   // nothing. The caller holds h5::lock, or is alone. Throws h5::failure.
   void for_each_chunk_here(std::uint64_t first, std::uint64_t count,
                            const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const;
-  // The stored bytes of a chunk, `size` of them, or where they are in the file of file.descriptor(); and its filter mask. Throws
-  // h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
+  // The stored bytes of a chunk, `size` of them, or where they are in the file of bytes->descriptor(); and its filter mask.
+  // Throws h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
   struct stored_chunk {
     std::optional<std::uint64_t> offset = {};
     buffer bytes = {};
@@ -94,7 +96,7 @@ struct source_dataset {
   void require_sensible(std::uint64_t stored) const;
   // Counts the bytes of strings and sequences that were read. Throws skip_dataset where they are out of all proportion to the
   // file.
-  void count_variable(std::uint64_t bytes) const;
+  void count_variable(std::uint64_t read) const;
   // True where values of this chunk do not come back from the type that they have in memory.
   bool chunk_loses(const std::vector<hsize_t>& at) const;
 

@@ -9,10 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <unordered_set>
 
 namespace zarrbits::conversion {
 
@@ -75,15 +71,7 @@ source_file::source_file(const std::string& path, const source_options& options)
   const std::string name = is_s3(path) ? remote.url : path;
   gate_ = std::make_shared<file_gate>(name, is_s3(path), options.external);
   opened_ = std::make_unique<const opened_source>(path, name, access, gate_, std::move(below), options.lock);
-  if (chunks().descriptor() >= 0) descriptor_ = ::fcntl(chunks().descriptor(), F_DUPFD_CLOEXEC, 0);
-}
-
-source_file::~source_file() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-void source_file::require_range(std::uint64_t offset, std::uint64_t size) const {
-  if (offset > opened_->state().size || size > opened_->state().size - offset) throw unreadable_range("the file ends before it");
+  bytes_ = std::make_shared<const file_bytes>(opened_->chunks());
 }
 
 std::uint64_t source_file::user_block_size() const {
@@ -94,12 +82,17 @@ std::uint64_t source_file::user_block_size() const {
 }
 
 h5::handle source_file::open(const source_object& o) const {
-  return h5::handle(H5Oopen_by_addr(file(), o.address), "open the object");
+  if (o.place.file == 0) return h5::handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
+  // through the links, so that only files stay open of which something is read
+  h5::handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
+  if (place_of(object) != o.place) throw h5::failure("its links lead to something else than they did");
+  return object;
 }
 
 std::shared_ptr<const beside> source_file::look_beside(hid_t dataset) const {
   const h5::lock one_thread;
-  std::shared_ptr<const beside>& known = beside_[info_of(dataset).addr];
+  const H5O_info_t info = info_of(dataset);
+  std::shared_ptr<const beside>& known = beside_[{info.fileno, info.addr}];
   if (!known) known = std::make_shared<const beside>(conversion::look_beside(dataset, *gate_));
   return known;
 }
@@ -108,9 +101,9 @@ void source_file::require_values(hid_t dataset) const {
   if (const auto other = look_beside(dataset); !other->obstacle.empty()) throw h5::failure(other->obstacle);
 }
 
-const source_object* source_file::at(haddr_t address) const {
-  const auto found = by_address_.find(address);
-  return found == by_address_.end() ? nullptr : &objects_[found->second];
+const source_object* source_file::at(hid_t object) const {
+  const auto found = by_place_.find(place_of(object));
+  return found == by_place_.end() ? nullptr : &objects_[found->second];
 }
 
 source_object source_file::top_object(const std::string& path) {
@@ -125,9 +118,10 @@ source_object source_file::top_object(const std::string& path) {
   source_object o;
   try {
     const H5O_info_t info = info_of(object);
-    if (path != "/" && info.fileno != info_of(file()).fileno) throw convert_error(what + " lies in another file; give that file");
+    number_ = info_of(file()).fileno;
+    if (path != "/" && info.fileno != number_) throw convert_error(what + " lies in another file; give that file");
     o.kind = kind_of(object);
-    o.address = info.addr;
+    o.place.address = info.addr;
   } catch (const h5::failure& e) {
     throw convert_error("cannot open " + what + ": " + e.what() + "; the file is damaged");
   }
@@ -138,8 +132,9 @@ source_object source_file::top_object(const std::string& path) {
 }
 
 void source_file::walk(bool tells_case_apart, const std::string& top, const std::function<void(const std::string&)>& at) {
-  objects_.push_back(top_object(top.empty() ? "/" : top));
-  by_address_[objects_[0].address] = 0;
+  if (!top.empty()) top_ = top;
+  objects_.push_back(top_object(top_));
+  by_place_[objects_[0].place] = 0;
   if (!top.empty()) {
     selection_note_["object"] = shown(top);
     source_object rest;  // one entry for all outside
@@ -170,7 +165,7 @@ void source_file::select(selection& wanted) {
   for (source_object& o : objects_) {
     for (extra_link& link : o.links) {
       link.selected = wanted.wants(join_path(o.path, shown(link.name)));
-      if (link.selected && link.object != no_object && !keep[link.object]) added.push_back(link.object);
+      if (link.selected && !link.copied && link.object != no_object && !keep[link.object]) added.push_back(link.object);
     }
   }
   while (!added.empty()) {
@@ -194,15 +189,18 @@ void source_file::keep_only(const std::vector<bool>& keep) {
   std::vector<std::size_t> place(objects_.size(), no_object);
   std::vector<source_object> all = std::move(objects_);
   objects_.clear();
-  by_address_.clear();
+  by_place_.clear();
   for (std::size_t i = 0; i < all.size(); ++i) {
     source_object& o = all[i];
     if (keep[i]) {
       place[i] = objects_.size();
       if (o.parent != no_object) o.parent = place[o.parent];
-      by_address_[o.address] = place[i];
+      by_place_.emplace(o.place, place[i]);
       objects_.push_back(std::move(o));
-    } else if (place[o.parent] != no_object) {
+      continue;
+    }
+    if (o.place.file > 0) unselected_paths_.emplace(o.place, o.path);
+    if (place[o.parent] != no_object) {
       unselected_.push_back(std::move(o));
     }
   }
@@ -213,6 +211,39 @@ void source_file::keep_only(const std::vector<bool>& keep) {
     }
     o.children = std::move(children);
   }
+}
+
+std::size_t source_file::add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place,
+                                    bool copy, bool tells_case_apart, names& taken, bool& left_out) {
+  constexpr std::size_t most_copies = 100'000;  // a few groups with links to each other may stand for any number
+  source_object o;
+  o.kind = kind_of(object);
+  o.place = place;
+  o.copy = copy;
+  o.parent = parent;
+  o.link_name = link;
+  o.path = join_path(objects_[parent].path, shown(link));
+  if (place.file > 0) o.route = route_to(parent, link);
+  std::string name = node_name(link);
+  const auto is_free = [&] { return taken.insert(tells_case_apart ? name : folded(name)).second; };
+  bool free = is_free();
+  while (!free && !tells_case_apart) {
+    std::string other = unlike_by_case(name);
+    if (other == name) break;
+    name = std::move(other);
+    free = is_free();
+  }
+  o.store_path = join_path(objects_[parent].store_path, name);
+  left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
+  if (!free) throw h5::failure("another object of its group has its name");
+  if (left_out) throw h5::failure("its path is longer than a file system can hold");
+  if (copy && ++copies_ > most_copies)
+    throw h5::failure("what links lead to is more than " + std::to_string(most_copies) + " objects");
+  const std::size_t n = objects_.size();
+  by_place_.emplace(place, n);
+  objects_.push_back(std::move(o));
+  objects_[parent].children.push_back(n);
+  return n;
 }
 
 void source_file::list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh) {
@@ -228,44 +259,23 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
     objects_[index].listing_error = e.what();
     if (!group) return;
   }
-  std::unordered_set<std::string> taken;
+  names taken;
+  const bool copy = objects_[index].copy;
   for (const found_link& link : found) {
     extra_link extra;
     extra.name = link.name;
     try {
       if (link.type == H5L_TYPE_HARD) {
         h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), "open the object");
-        const H5O_info_t info = info_of(object);
-        const auto known = by_address_.find(info.addr);
-        if (known != by_address_.end()) {
+        const object_place place = find_place(object);
+        const auto known = by_place_.find(place);
+        if (known != by_place_.end() && (!copy || is_in(index, place))) {
           extra.kind = "hard";
           extra.object = known->second;
           extra.target = objects_[known->second].path;
         } else {
-          source_object o;
-          o.kind = kind_of(object);
-          o.address = info.addr;
-          o.parent = index;
-          o.link_name = link.name;
-          o.path = join_path(objects_[index].path, shown(link.name));
-          std::string name = node_name(link.name);
-          const auto is_free = [&] { return taken.insert(tells_case_apart ? name : folded(name)).second; };
-          bool free = is_free();
-          while (!free && !tells_case_apart) {
-            std::string other = unlike_by_case(name);
-            if (other == name) break;
-            name = std::move(other);
-            free = is_free();
-          }
-          o.store_path = join_path(objects_[index].store_path, name);
-          extra.left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
-          if (!free) throw h5::failure("another object of its group has its name");
-          if (extra.left_out) throw h5::failure("its path is longer than a file system can hold");
-          const std::size_t n = objects_.size();
-          by_address_[info.addr] = n;
-          if (o.kind == source_object::kind_type::group) fresh.push_back(n);
-          objects_.push_back(std::move(o));
-          objects_[index].children.push_back(n);
+          const std::size_t n = add_object(index, link.name, object, place, copy, tells_case_apart, taken, extra.left_out);
+          if (objects_[n].kind == source_object::kind_type::group) fresh.push_back(n);
           continue;
         }
       } else if (link.type == H5L_TYPE_SOFT) {
@@ -297,73 +307,27 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
   }
 }
 
-const source_object* source_file::target(const void* reference, H5R_type_t type) const {
-  const h5::handle object(H5Rdereference2(file(), H5P_DEFAULT, type, reference));
-  H5O_info_t info;
-  const bool there = object && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0;
+const source_object* source_file::target(hid_t holder, const void* reference, H5R_type_t type) const {
+  const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
+  const source_object* found = object ? at(object) : nullptr;
   H5Eclear2(H5E_DEFAULT);
-  return there ? at(info.addr) : nullptr;
+  return found;
 }
 
-std::string source_file::target_of(const void* reference, H5R_type_t type) const {
-  if (const source_object* o = target(reference, type)) return o->path;
+std::string source_file::target_of(hid_t holder, const void* reference, H5R_type_t type) const {
+  if (const source_object* o = target(holder, reference, type)) return o->path;
   std::string path;
-  if (!selection_note_.empty()) {  // it may have been left out: libhdf5 searches the file for it
+  if (place_of(holder).file > 0) {
+    const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
+    const auto found = unselected_paths_.find(object ? place_of(object) : object_place());
+    if (found != unselected_paths_.end()) path = found->second;
+  } else if (!selection_note_.empty()) {  // it may have been left out: libhdf5 searches the file for it
     char name[4096];
     const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
     if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);
   }
   H5Eclear2(H5E_DEFAULT);
   return path;
-}
-
-json source_file::object(const void* reference) {
-  hobj_ref_t address = 0;
-  std::memcpy(&address, reference, sizeof address);
-  if (address == 0 || address == HADDR_UNDEF) return "";
-  const std::string path = target_of(reference, H5R_OBJECT);
-  return path.empty() ? json(nullptr) : json(path);
-}
-
-json source_file::region(const void* reference) {
-  const auto* bytes = static_cast<const unsigned char*>(reference);
-  if (std::all_of(bytes, bytes + sizeof(hdset_reg_ref_t), [](unsigned char b) { return b == 0; })) return "";
-  const std::string path = target_of(reference, H5R_DATASET_REGION);
-  if (path.empty()) return nullptr;
-  json result = {{"path", path}};
-  const h5::handle space(H5Rget_region(file(), H5R_DATASET_REGION, reference));
-  if (!space) {
-    H5Eclear2(H5E_DEFAULT);
-    return nullptr;
-  }
-  const int rank = H5Sget_simple_extent_ndims(space);
-  const H5S_sel_type kind = H5Sget_select_type(space);
-  const auto lists = [&](const std::vector<hsize_t>& numbers, std::size_t per) {
-    json all = json::array();
-    for (std::size_t i = 0; i + per <= numbers.size(); i += per) {
-      all.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i),
-                                         numbers.begin() + static_cast<std::ptrdiff_t>(i + per)));
-    }
-    return all;
-  };
-  constexpr hssize_t most = 1 << 20;
-  const auto r = static_cast<std::size_t>(std::max(rank, 0));
-  if (kind == H5S_SEL_POINTS) {
-    const hssize_t n = H5Sget_select_elem_npoints(space);
-    if (n < 0 || n > most) return nullptr;
-    std::vector<hsize_t> points(static_cast<std::size_t>(n) * r);
-    if (n > 0 && H5Sget_select_elem_pointlist(space, 0, static_cast<hsize_t>(n), points.data()) < 0) return nullptr;
-    result["points"] = lists(points, r);
-  } else if (kind == H5S_SEL_HYPERSLABS) {
-    const hssize_t n = H5Sget_select_hyper_nblocks(space);
-    if (n < 0 || n > most) return nullptr;
-    std::vector<hsize_t> blocks(static_cast<std::size_t>(n) * 2 * r);
-    if (n > 0 && H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()) < 0) return nullptr;
-    result["blocks"] = lists(blocks, 2 * r);  // first corner, then the opposite one, both inclusive
-  } else {
-    result["selection"] = kind == H5S_SEL_ALL ? "all" : "none";
-  }
-  return result;
 }
 
 }  // namespace zarrbits::conversion

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Everything that can be reached in an HDF5 file, each object once: groups that contain themselves and objects with many names
-// are met by address.
+// are met by address. Where links are followed, what they lead to stands at their place once more, also of other files.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_SOURCE_FILE_HPP
 #define ZARRBITS_CONVERT_HDF5_SOURCE_FILE_HPP
 
+#include "convert/hdf5/file_bytes.hpp"
 #include "convert/hdf5/h5.hpp"
 #include "convert/hdf5/open_source.hpp"
 #include "convert/hdf5/values_json.hpp"
@@ -14,13 +15,15 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
+#include <sys/types.h>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,17 @@ struct extra_link {
   std::string detail;              // user: value in base64; broken: why
   bool left_out = false;           // broken: the object is there, but cannot be stored
   bool selected = true;
+  // After follow_links():
+  bool copied = false;      // what it leads to is an object of the group
+  std::string not_copied;   // why it is not, though it was to be
+  bool leads_back = false;  // that is because it leads to a group that it is in
+};
+
+// Where an object lies. Two of them may be copies of one that is in the source once.
+struct object_place {
+  std::size_t file = 0;  // 0: the source; else one of the others that links lead to
+  haddr_t address = HADDR_UNDEF;
+  auto operator<=>(const object_place&) const = default;
 };
 
 // How an object is to stand in the store, where a convention (convert/convention/) says so.
@@ -45,6 +59,8 @@ struct arrangement {
   std::vector<std::string> dimension_names;  // of a dataset's dimensions; "" or too few: as the source names them
   std::vector<hsize_t> shape;  // of a dataset, where it is larger than in the source; what is beyond reads as fill value
   bool characters = false;     // strings of one byte stay bytes
+  // Names: a compound of two equal floats with these is a complex number.
+  std::pair<std::string, std::string> complex_parts;
   std::vector<std::size_t> text_lengths;  // of a compound that is to be one array of structs: flat_struct.hpp
 };
 
@@ -53,7 +69,9 @@ struct joined_parts;  // joined_parts.hpp
 struct source_object {
   // A dimension is a dataset that has no values of its own, and is no node of the store.
   enum class kind_type { group, dataset, datatype, dimension } kind = kind_type::group;
-  haddr_t address = HADDR_UNDEF;
+  object_place place;
+  bool copy = false;       // it stands where a link does, or below
+  std::string route;       // of one in another file: its path through the links, from the source's root
   std::string path;        // as shown to people and in the report
   std::string store_path;  // "/" or "/a/b%5C"
   std::string link_name;   // of the link that it was found by, as in the file
@@ -73,17 +91,19 @@ struct source_options {
   bool lock = true;                        // false: also a file that another process has open for writing
 };
 
-class source_file final : public reference_reader {
+class source_file final {
  public:
   // A file, or "s3://bucket/key". Throws convert_error where it cannot be opened.
   explicit source_file(const std::string& path, const source_options& options = {});
-  ~source_file() override;
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
 
   // Finds all objects, or those that `top` names ("/a/b"): that is then the root of the store. `tells_case_apart`: whether two
   // names may differ in case alone. `at` hears of each group before it is listed. Throws convert_error.
   void walk(bool tells_case_apart, const std::string& top = "", const std::function<void(const std::string& group)>& at = {});
+  // After walk(): what links lead to becomes an object at their place, with all below it. `inside`: of soft and further hard
+  // links, too; else only what lies in other files. Links of which nothing can be made stay, and say why.
+  void follow_links(bool inside, bool tells_case_apart);
   // Before walk(): objects whose path in the store is longer are left out. Chunk keys follow after it, and file systems end at
   // 4,096 bytes.
   void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }
@@ -104,10 +124,8 @@ class source_file final : public reference_reader {
   std::uint64_t user_block_size() const;
   // What S3 has to tell this content from another; empty for local files.
   const std::string& etag() const { return etag_; }
-  // Of the same file, for what can be read without libhdf5; negative where it cannot be opened.
-  int descriptor() const { return descriptor_; }
-  // Throws unreadable_range where the file had fewer bytes when it was opened.
-  void require_range(std::uint64_t offset, std::uint64_t size) const;
+  // Of the source, without libhdf5; there are none in S3.
+  const std::shared_ptr<const file_bytes>& bytes() const { return bytes_; }
   // As opened_source::require_unchanged().
   void require_unchanged() const { opened_->require_unchanged(); }
   // Its writer is, or was, one that lets others read meanwhile.
@@ -115,41 +133,54 @@ class source_file final : public reference_reader {
   // A chunk that becomes larger than this, and more than 1,000 times larger than it is stored, is refused.
   void limit_expansion(std::uint64_t bytes) { largest_expansion_ = bytes; }
   std::uint64_t largest_expansion() const { return largest_expansion_; }
-  // Where in the file of descriptor() chunks are.
-  const chunk_locator& chunks() const { return opened_->chunks(); }
   std::vector<source_object>& objects() { return objects_; }
   const std::vector<source_object>& objects() const { return objects_; }
   // What select() left out: the uppermost of each; what is below goes with it.
   const std::vector<source_object>& unselected() const { return unselected_; }
   // What select() was asked for, for the attributes of the store's root; empty where nothing.
   const json& selection_note() const { return selection_note_; }
-  // The object that lies at this address of the file, or null.
-  const source_object* at(haddr_t address) const;
+  // The first that is the open `object`, or null.
+  const source_object* at(hid_t object) const;
 
-  // Paths of references' targets.
-  json object(const void* reference) override;
-  json region(const void* reference) override;
-  // What a reference points to; null where nothing.
-  const source_object* target(const void* reference, H5R_type_t type) const;
+  // What a reference points to that `holder` has, any open object of its file; null where nothing.
+  const source_object* target(hid_t holder, const void* reference, H5R_type_t type) const;
   // Its path; empty where it points to nothing.
-  std::string target_of(const void* reference, H5R_type_t type) const;
+  std::string target_of(hid_t holder, const void* reference, H5R_type_t type) const;
 
  private:
+  using names = std::unordered_set<std::string>;
   void list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh);
+  void follow_links_of(std::size_t index, bool inside, bool tells_case_apart);
+  void follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken);
+  // Appends `object`, which a link of the group leads to. Throws h5::failure where the store cannot have it; `left_out` then.
+  std::size_t add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place, bool copy,
+                         bool tells_case_apart, names& taken, bool& left_out);
+  // Where an open object lies; of a file that is not known, HADDR_UNDEF.
+  object_place place_of(hid_t object) const;
+  // The same, and the file is known from now on. Throws h5::failure.
+  object_place find_place(hid_t object);
+  std::string route_to(std::size_t parent, const std::string& link) const;
+  // The group, or one that it is in, lies there.
+  bool is_in(std::size_t group, const object_place& place) const;
   source_object top_object(const std::string& path);
   void keep_only(const std::vector<bool>& keep);
 
   std::string path_;
   std::string etag_;
+  std::string top_ = "/";  // the root of the store, as in the file
   std::shared_ptr<file_gate> gate_;
-  mutable std::unordered_map<haddr_t, std::shared_ptr<const beside>> beside_;
+  mutable std::map<std::pair<unsigned long, haddr_t>, std::shared_ptr<const beside>> beside_;  // by libhdf5's number of the file
   std::unique_ptr<const opened_source> opened_;
-  int descriptor_ = -1;
+  std::shared_ptr<const file_bytes> bytes_;
+  unsigned long number_ = 0;                           // libhdf5's, of the source
+  std::vector<std::pair<dev_t, ino_t>> linked_files_;  // object_place::file - 1
+  std::size_t copies_ = 0;
   std::size_t longest_store_path_ = 3500;
   std::uint64_t largest_expansion_ = std::uint64_t{1} << 32;  // no chunk is larger
   std::vector<source_object> objects_;
   std::vector<source_object> unselected_;
-  std::unordered_map<haddr_t, std::size_t> by_address_;
+  std::map<object_place, std::size_t> by_place_;          // the first of its copies
+  std::map<object_place, std::string> unselected_paths_;  // in other files; of the source libhdf5 tells them
   json selection_note_ = json::object();
 };
 

@@ -71,6 +71,16 @@ json enumeration_members(const type_tree& t) {
   return members;
 }
 
+namespace {
+
+json compound_description(const type_tree& t) {
+  json fields = json::array();
+  for (const type_tree& m : t.parts) fields.push_back({{"name", shown(m.name)}, {"type", type_description(m)}});
+  return {{"class", "compound"}, {"fields", std::move(fields)}};
+}
+
+}  // namespace
+
 json type_description(const type_tree& t) {
   switch (t.kind) {
     case type_class::boolean: return "bool";
@@ -84,6 +94,7 @@ json type_description(const type_tree& t) {
     case type_class::integer:
     case type_class::floating:
     case type_class::complex: {
+      if (!t.parts.empty() && t.parts[0].name != "r") return compound_description(t);
       json d = zarr_data_type(t);
       if (t.stored.empty() && !t.big_endian) return d;
       json o = {{"class", d}};
@@ -95,11 +106,7 @@ json type_description(const type_tree& t) {
       if (t.variable) return {{"class", "string"}, {"length", "variable"}};
       return {{"class", "string"}, {"length", t.size}, {"padding", t.space_padded ? "space" : "null"}};
     case type_class::opaque: return {{"class", "opaque"}, {"length", t.size}, {"tag", shown(t.stored)}};
-    case type_class::compound: {
-      json fields = json::array();
-      for (const type_tree& m : t.parts) fields.push_back({{"name", shown(m.name)}, {"type", type_description(m)}});
-      return {{"class", "compound"}, {"fields", std::move(fields)}};
-    }
+    case type_class::compound: return compound_description(t);
     case type_class::array: return {{"class", "array"}, {"shape", t.dims}, {"base", type_description(t.element())}};
     case type_class::sequence: return {{"class", "sequence"}, {"base", type_description(t.element())}};
     case type_class::object_reference: return {{"class", "object_reference"}};

@@ -171,11 +171,11 @@ void describe_text(type_tree& t, hid_t type) {
   t.size = H5Tget_size(t.memory);
 }
 
-// h5py's complex numbers are compounds of two equal floats named r and i.
-bool is_complex(const type_tree& t) {
-  return t.parts.size() == 2 && t.parts[0].name == "r" && t.parts[1].name == "i" && t.parts[0].kind == type_class::floating &&
-         t.parts[1].kind == type_class::floating && t.parts[0].size == t.parts[1].size && t.parts[0].size >= 4 &&
-         t.parts[0].big_endian == t.parts[1].big_endian && t.parts[0].stored == t.parts[1].stored;
+bool is_complex(const type_tree& t, std::string_view real, std::string_view imaginary) {
+  return t.kind == type_class::compound && t.parts.size() == 2 && t.parts[0].name == real && t.parts[1].name == imaginary &&
+         t.parts[0].kind == type_class::floating && t.parts[1].kind == type_class::floating &&
+         t.parts[0].size == t.parts[1].size && t.parts[0].size >= 4 && t.parts[0].big_endian == t.parts[1].big_endian &&
+         t.parts[0].stored == t.parts[1].stored;
 }
 
 void describe_compound(type_tree& t, hid_t type, unsigned depth) {
@@ -206,11 +206,7 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   if (t.size == 0) return unsupported(t, "compound without members");
   t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "make a compound type");
   for (const type_tree& m : t.parts) h5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.memory), "make a compound type");
-  if (is_complex(t)) {
-    t.kind = type_class::complex;
-    t.big_endian = t.parts[0].big_endian;
-    t.stored = t.parts[0].stored;
-  }
+  take_for_complex(t, "r", "i");  // as h5py has them
 }
 
 #if H5_VERSION_GE(2, 0, 0)
@@ -329,6 +325,14 @@ type_tree describe_type(hid_t type, unsigned depth) {
     default: unsupported(t, "datatype of a class that this libhdf5 does not know"); break;
   }
   return t;
+}
+
+void take_for_complex(type_tree& t, std::string_view real, std::string_view imaginary) {
+  if (t.kind == type_class::array && !t.parts.empty()) return take_for_complex(t.parts.front(), real, imaginary);
+  if (!is_complex(t, real, imaginary)) return;
+  t.kind = type_class::complex;
+  t.big_endian = t.parts[0].big_endian;
+  t.stored = t.parts[0].stored;
 }
 
 bool holds_references(const type_tree& t) {

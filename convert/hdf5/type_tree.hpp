@@ -70,6 +70,9 @@ struct type_tree {
 // Never throws for what a file may hold: what is not supported says so. Throws h5::failure where libhdf5 does.
 type_tree describe_type(hid_t stored_type, unsigned depth = 0);
 
+// Makes a complex number of a compound of two equal floats with these names, also inside of an array type.
+void take_for_complex(type_tree& t, std::string_view real, std::string_view imaginary);
+
 // True where values hold pointers or addresses in memory (text of variable length, sequences, references): they are not bytes
 // that can be copied.
 bool holds_references(const type_tree& t);

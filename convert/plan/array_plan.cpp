@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
 
+#include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/flat_struct.hpp"
 #include "convert/hdf5/own_filters.hpp"
 #include "convert/hdf5/type_json.hpp"
@@ -126,7 +127,8 @@ void array_plan::choose_fill() {
       value = text_of(leaf, fill.data());
     } else {
       const bool object = leaf.kind == type_class::object_reference;
-      const json target = object ? data.file.object(fill.data()) : data.file.region(fill.data());
+      file_references references(data.file, data.dataset);
+      const json target = object ? references.object(fill.data()) : references.region(fill.data());
       if (target.is_null()) loss = "the fill value is a reference that points nowhere";
       else value = target.is_string() ? target.get<std::string>() : strict_json_text(target);
     }
@@ -178,7 +180,8 @@ void array_plan::choose_way(const convert_options& options) {
 }
 
 void array_plan::choose_compression(const convert_options& options) {
-  const pipeline& p = data.filters;
+  const bool is_virtual = data.layout == H5D_VIRTUAL;
+  const pipeline& p = is_virtual ? data.source_filters : data.filters;
   const std::size_t number = leaf.kind == type_class::complex ? leaf.size / 2 : leaf.size;
   typesize = packed || text || opaque || flat ? 1 : number;
   if (way == strategy::packed) return;
@@ -189,7 +192,7 @@ void array_plan::choose_compression(const convert_options& options) {
     if (typesize == 1 && after.shuffle == blosc_shuffle::bytes) after.shuffle = blosc_shuffle::none;
   } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
     after = compression_of(p.filters[0]);
-  } else if (data.layout == H5D_CHUNKED && p.compresses() && way != strategy::copy) {
+  } else if ((data.layout == H5D_CHUNKED || is_virtual) && p.compresses() && way != strategy::copy) {
     const bool decoded = way == strategy::decode || way == strategy::read;
     if (decoded && !packed && !text && !opaque && !flat) {
       after = usual_compression(p, typesize);

@@ -56,6 +56,25 @@ std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid
   return n;
 }
 
+namespace {
+
+// The chunk shape of a virtual dataset's sources, which it is read fastest in and needs least room; their last dimensions are
+// its own. Empty where they have none, or it is too large to be made here.
+std::vector<hsize_t> chunk_as_sources(const beside& other, const std::vector<hsize_t>& dims, std::size_t element) {
+  constexpr std::uint64_t most = 64U << 20;  // bytes
+  const std::vector<hsize_t>& source = other.source_chunk;
+  if (source.empty() || dims.empty()) return {};
+  std::vector<hsize_t> chunk(dims.size(), 1);
+  const std::size_t shared = std::min(source.size(), dims.size());
+  for (std::size_t i = 1; i <= shared; ++i)
+    chunk[dims.size() - i] = std::min(source[source.size() - i], std::max<hsize_t>(1, dims[dims.size() - i]));
+  std::vector<hsize_t> bytes = chunk;
+  bytes.push_back(element);
+  return product(bytes) <= most ? chunk : std::vector<hsize_t>();
+}
+
+}  // namespace
+
 void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
   const std::vector<hsize_t>& dims = data.dims;
   chunk_grid grid{dims, {}};
@@ -72,7 +91,8 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
   } else {
     const std::size_t element =
         holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
-    grid.chunk = chunk_shape_for(dims, element);
+    grid.chunk = chunk_as_sources(*data.beside, dims, element);
+    if (grid.chunk.empty()) grid.chunk = chunk_shape_for(dims, element);
   }
   if (!dims.empty() && chunk.size() == dims.size()) {
     const std::vector<hsize_t> whole(chunk.begin(), chunk.end());

@@ -109,7 +109,11 @@ std::string convert_plan::json() const {
     if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }
-  conversion::json j{{"version", 1}, {"convention", to_string(convention)}, {"groups", groups}, {"datasets", std::move(list)}};
+  conversion::json j{{"version", 1},
+                     {"convention", to_string(convention)},
+                     {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}},
+                     {"groups", groups},
+                     {"datasets", std::move(list)}};
   add_other_files(j, other_files, refused_files);
   add_sources(j, sources);
   return json_text(j, 1) + "\n";

@@ -53,7 +53,7 @@ std::uint64_t batch_worker::work(chunk_batch& all) {
   }();
   array_result result;
   std::uint64_t progress = 0;
-  chunk_destination out(out_, source_, all.node().store_path, *all.plan, all.shard, all.turn);
+  chunk_destination out(out_, all.node().store_path, *all.plan, all.shard, all.turn);
   try {
     for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
       chunk_input& chunk = all.chunks[i];
@@ -94,7 +94,7 @@ bool batch_worker::from_range(one_chunk& c) {
     // what lies over the edge reads as the fill value
     const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.data.grid.chunk_elements()) * element;
     buffer bytes(plain);
-    read_range(source_.descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
+    read_range(c.data.bytes->descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
     for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += element)
       std::memcpy(bytes.data() + i, c.plan.fill.data(), element);
     c.put(std::move(*c.maker.from_stored(std::move(bytes), 0, chunk.at)));

@@ -28,7 +28,7 @@ class chunk_destination;
 
 class batch_worker {
  public:
-  batch_worker(source_file& source, sink& out, const convert_options& options) : source_(source), out_(out), options_(options) {}
+  batch_worker(sink& out, const convert_options& options) : out_(out), options_(options) {}
 
   // What came of the chunks is told to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
   std::uint64_t work(chunk_batch& all);
@@ -48,7 +48,6 @@ class batch_worker {
   void lose(one_chunk& c);
   buffer read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings);
 
-  source_file& source_;
   sink& out_;
   const convert_options& options_;
   std::shared_mutex strings_turn_;

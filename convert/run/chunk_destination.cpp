@@ -17,7 +17,7 @@ namespace {
 class source_bytes {
  public:
   source_bytes(const source_dataset& data, std::size_t file)
-      : main_(data.file), other_(file == source_dataset::no_file ? nullptr : data.joined()->files->raw(file)) {}
+      : main_(*data.bytes), other_(file == source_dataset::no_file ? nullptr : data.joined()->files->raw(file)) {}
   int descriptor() const { return other_ ? other_->descriptor() : main_.descriptor(); }
   void require(const stored_range& range) const {
     if (!other_) return main_.require_range(range.offset, range.size);
@@ -26,7 +26,7 @@ class source_bytes {
   }
 
  private:
-  const source_file& main_;
+  const file_bytes& main_;
   const std::shared_ptr<const raw_file> other_;
 };
 
@@ -38,9 +38,9 @@ buffer fetch(const source_dataset& data, const stored_range& range) {
   return bytes;
 }
 
-chunk_destination::chunk_destination(sink& out, const source_file& source, const std::string& node, const array_plan& plan,
+chunk_destination::chunk_destination(sink& out, const std::string& node, const array_plan& plan,
                                      std::shared_ptr<concurrent_shard> shard, std::uint64_t turn)
-    : out_(out), source_(source), node_(node), plan_(plan), shard_(std::move(shard)), turn_(turn) {}
+    : out_(out), node_(node), plan_(plan), shard_(std::move(shard)), turn_(turn) {}
 
 void chunk_destination::put(const std::vector<hsize_t>& at, buffer bytes) {
   if (!shard_) out_.put(key(at), bytes);
@@ -69,7 +69,7 @@ std::uint64_t chunk_destination::finish(bool whole) {
       try {
         shard.add_range(first.at, source_bytes(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
       } catch (const unreadable_range& e) {  // it was there when the file was opened
-        throw convert_error("the source \"" + source_.path() + "\" cannot be read: " + e.what() +
+        throw convert_error("the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() +
                             "; is it still there, and whole?");
       }
       i += sizes.size();

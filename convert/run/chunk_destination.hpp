@@ -2,7 +2,7 @@
 //
 // Where the chunks of a batch go: each under its own key, or to its place in a shard.
 //
-//   chunk_destination to(out, source, "/a", plan, shard, turn);  // no shard: keys
+//   chunk_destination to(out, "/a", plan, shard, turn);  // no shard: keys
 //   to.put(at, bytes);
 //   to.put_range(at, {offset, size});                            // as it is in the source's file
 //   const std::uint64_t overhead = to.finish(true);
@@ -10,7 +10,6 @@
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_DESTINATION_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_DESTINATION_HPP
 
-#include "convert/hdf5/source_file.hpp"
 #include "convert/plan/array_plan.hpp"
 #include "convert/store/concurrent_shard.hpp"
 #include "convert/store/sink.hpp"
@@ -36,8 +35,8 @@ buffer fetch(const source_dataset& data, const stored_range& range);
 // For one thread. `node` is the array's path in the store. Of a shard, the batch has one turn.
 class chunk_destination {
  public:
-  chunk_destination(sink& out, const source_file& source, const std::string& node, const array_plan& plan,
-                    std::shared_ptr<concurrent_shard> shard, std::uint64_t turn);
+  chunk_destination(sink& out, const std::string& node, const array_plan& plan, std::shared_ptr<concurrent_shard> shard,
+                    std::uint64_t turn);
 
   void put(const std::vector<hsize_t>& at, buffer bytes);
   // Throws unreadable_range; then there is no such chunk.
@@ -57,7 +56,6 @@ class chunk_destination {
   std::size_t number_in_shard(const std::vector<hsize_t>& at) const;
 
   sink& out_;
-  const source_file& source_;
   const std::string& node_;
   const array_plan& plan_;
   const std::shared_ptr<concurrent_shard> shard_;

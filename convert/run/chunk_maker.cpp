@@ -8,6 +8,7 @@
 #include "convert/codecs/lz4.hpp"
 #include "convert/codecs/zstd.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/flat_struct.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/run/compress.hpp"
@@ -260,6 +261,7 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
   constexpr std::uint64_t most_text = 256U << 20;
   std::uint64_t regions = 0;
   text_chunk strings;
+  file_references references(data_.file, data_.dataset);
   for (std::size_t i = 0; i + leaf.size <= values.size(); i += leaf.size) {
     const std::byte* p = values.data() + i;
     if (leaf.kind == type_class::text) {
@@ -269,7 +271,7 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
       continue;
     }
     const h5::lock one_thread;
-    const json target = leaf.kind == type_class::object_reference ? data_.file.object(p) : data_.file.region(p);
+    const json target = leaf.kind == type_class::object_reference ? references.object(p) : references.region(p);
     if (target.is_null()) chunk.dangling = true;
     const std::string text = target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target);
     if ((regions += text.size()) > most_text)
@@ -282,8 +284,9 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
 void chunk_maker::encode_flat(made_chunk& chunk, buffer& values) const {
   buffer flat;
   const h5::lock one_thread;  // for the references
+  file_references references(data_.file, data_.dataset);
   for (std::size_t i = 0; i + plan_.leaf.size <= values.size(); i += plan_.leaf.size) {
-    if (!append_flat(plan_.leaf, values.data() + i, data_.file, data_.object.arranged.text_lengths, flat)) chunk.dangling = true;
+    if (!append_flat(plan_.leaf, values.data() + i, references, data_.object.arranged.text_lengths, flat)) chunk.dangling = true;
   }
   values = std::move(flat);
 }

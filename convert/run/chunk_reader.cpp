@@ -99,7 +99,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
       chunk.why = "a stored size of " + human_bytes(size);
     } else {
       // where there is no locator, the chunk comes into memory at once
-      if (cost >= chunk_batch::enough_bytes && data.file.chunks().descriptor() < 0) {
+      if (cost >= chunk_batch::enough_bytes && data.bytes->descriptor() < 0) {
         const h5::lock::pause others;
         queue_.make_room(cost);
       }

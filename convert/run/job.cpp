@@ -7,6 +7,7 @@
 #include "convert/io/s3_access.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
+#include "convert/run/link_policy.hpp"
 #include "convert/store/consolidate.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/text/names.hpp"
@@ -52,9 +53,11 @@ job::job(const convert_options& given, mode how) : options_(given) {
       if (options.progress) options.progress({group, 0, 0, 0, 0});
     });
     rules_ = find_convention(*file, options.convention);
-    if (rules_) rules_->arrange(*file);
+    follow_links(*file, options, rules_, tells_case_apart);
+    if (rules_ && rules_->arrange) rules_->arrange(*file);
     selection wanted(options.include, options.exclude);
     file->select(wanted);
+    refuse_links(*file, options);
     for (const auto& [pattern, bits] : options.bits_of) {
       selection one({pattern}, {});
       const auto matches = [&one](const source_object& o) {
@@ -71,7 +74,7 @@ job::job(const convert_options& given, mode how) : options_(given) {
     options.warning("\"" + name.file +
                     "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   }
-  if (options.warning && !options.share) warn_of_external_links();
+  if (options.warning && !options.share) warn_of_links(*source_, options);
   if (how == mode::look) return;
   using existing = sink_options::existing;
   const bool join = how != mode::all;
@@ -171,7 +174,7 @@ void job::prepare_queue() {
   if (!out_->any_order()) threads = 1;
   queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2);
   runner_ = std::make_unique<unit_runner>(
-      *source_, *out_, options_, *queue_,
+      *out_, options_, *queue_,
       unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
                          [this](std::uint64_t n) {
     const std::lock_guard held(mutex_);
@@ -187,28 +190,13 @@ void job::look_ahead() {
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
     const source_object& o = source_->objects()[i];
     if (o.kind != source_object::kind_type::dataset) continue;
-    const h5::handle d(H5Oopen_by_addr(source_->file(), o.address));
+    h5::handle d;
+    reason_to_skip([&] { d = source_->open(o); });  // which is told where it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // the whole plan of a dataset takes its time: only for those of which there may be something to say
     if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);
   }
   H5Eclear2(H5E_DEFAULT);
-}
-
-// A file of nothing but such links would be a store of nothing, and no word.
-void job::warn_of_external_links() {
-  std::uint64_t links = 0;
-  std::string first;
-  for (const source_object& o : source_->objects()) {
-    for (const extra_link& link : o.links) {
-      if (link.kind != "external" || !link.selected) continue;
-      if (links++ == 0) first = link.file;
-    }
-  }
-  if (links == 0) return;
-  options_.warning("\"" + options_.source + "\" has " + counted(links, "link") + " into other files (\"" + first +
-                   (links > 1 ? "\" and others" : "\"") +
-                   "), which the store keeps as notes: what they lead to is not in it; convert those files, too");
 }
 
 void job::warn_of_chunks(std::size_t index) {
@@ -257,7 +245,8 @@ std::shared_ptr<dataset_plan> job::opened(std::size_t index) {
   auto dataset = std::make_shared<dataset_plan>(*source_, source_->objects()[index], options_);
   // libhdf5 keeps a chunk cache for each open dataset, of 1 MiB, or as large as another shape of chunks wants it; and the files
   // that a dataset consists of
-  const bool keep = options_.chunk.empty() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external;
+  const bool keep = options_.chunk.empty() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external &&
+                    dataset->data.object.place.file == 0;
   if (keep && kept_.size() < (bound_of(options_) / 8) >> 20) kept_.emplace(index, dataset);
   return dataset;
 }
@@ -372,16 +361,10 @@ unit_result job::take(std::size_t dataset) {
 convert_plan job::plan() {
   convert_plan all;
   all.convention = convention();
+  all.links = count_links(*source_);
+  add_lost_links(*source_, all);
   for (const source_object& o : source_->objects()) {
     if (o.kind == source_object::kind_type::group) ++all.groups;
-    for (const extra_link& link : o.links) {
-      if (link.kind != "broken" || !link.selected) continue;
-      planned_dataset lost;
-      lost.path = join_path(o.path, shown(link.name));
-      lost.outcome = outcome::skipped;
-      lost.how = link.detail;
-      all.datasets.push_back(std::move(lost));
-    }
     if (o.kind != source_object::kind_type::dataset) continue;
     at_hand(o.path);
     planned_dataset p;

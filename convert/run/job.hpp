@@ -91,7 +91,6 @@ class job {
   void unit_done(const unit_id& id, unit_result&& result);
   void tell();
   void look_ahead();
-  void warn_of_external_links();
   void warn_of_chunks(std::size_t index);
 
   convert_options options_;  // with those of the plan

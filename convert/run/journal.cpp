@@ -32,8 +32,8 @@ std::string checksum_of(const source_file& file) {
   std::vector<std::byte> room(static_cast<std::size_t>(small));
   const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
     for (std::uint64_t done = 0; done < size;) {
-      const ssize_t n =
-          ::pread(file.descriptor(), room.data(), static_cast<std::size_t>(size - done), static_cast<off_t>(offset + done));
+      const ssize_t n = ::pread(file.bytes()->descriptor(), room.data(), static_cast<std::size_t>(size - done),
+                                static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
       if (n == 0) break;
@@ -41,19 +41,20 @@ std::string checksum_of(const source_file& file) {
       done += static_cast<std::uint64_t>(n);
     }
   };
-  const bool local = file.descriptor() >= 0;
+  const bool local = file.bytes()->descriptor() >= 0;
   for (const source_object& o : file.objects()) {
     sum.add_number(static_cast<std::uint64_t>(o.kind));
-    sum.add_number(o.address);
+    sum.add_number(o.place.file);
+    sum.add_number(o.place.address);
     sum.add_field(o.store_path);
     sum.add_field(o.link_name);
     for (const extra_link& l : o.links) {
       for (const std::string& text : {l.name, l.kind, l.target, l.file, l.detail}) sum.add_field(text);
     }
-    if (local && o.address < std::uint64_t{1} << 62) add_bytes(o.address, header);
+    if (local && o.place.file == 0 && o.place.address < std::uint64_t{1} << 62) add_bytes(o.place.address, header);
   }
   struct stat info {};
-  if (local && ::fstat(file.descriptor(), &info) != 0)
+  if (local && ::fstat(file.bytes()->descriptor(), &info) != 0)
     fail_file("cannot read the source", file.path(), errno, "is it still there?");
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (local && size <= small) add_bytes(0, size);

@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/io/files.hpp"
@@ -78,7 +79,8 @@ class metadata_writer {
   std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
 
   json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
-    json user = convert_attributes(object, o.path, source_, leaf, memory(), report);
+    file_references references(source_, object);
+    json user = convert_attributes(object, o.path, references, leaf, memory(), report);
     if (o.joined) {
       for (const std::string& name : o.joined->without) user.erase(name);
     }
@@ -260,15 +262,15 @@ class metadata_writer {
     if (root.path != "/") {
       e.selected = false;
       e.reason = "not selected";
-    } else if (source_.descriptor() < 0) {
+    } else if (source_.bytes()->descriptor() < 0) {
       e.reason = "of a source in S3 it is not read";
     } else if (size > most) {
       e.reason = "its " + human_bytes(size) + " are more than the " + human_bytes(most) + " that are kept";
     } else {
       std::vector<std::byte> bytes(static_cast<std::size_t>(size));
       try {
-        source_.require_range(0, size);
-        read_range(source_.descriptor(), 0, bytes);
+        source_.bytes()->require_range(0, size);
+        read_range(source_.bytes()->descriptor(), 0, bytes);
       } catch (const unreadable_range& reason) {
         throw convert_error("the user block of \"" + source_.path() + "\" cannot be read: " + reason.what());
       }
@@ -304,6 +306,11 @@ class metadata_writer {
       }
       e.lossy = true;  // the name is kept; what it leads to nobody can open
       note["reason"] = all_.worded(link.detail);
+    }
+    if (link.copied) e.reason = "what it leads to is copied to its place";
+    if (!link.not_copied.empty()) {
+      e.reason = link.not_copied;
+      e.lossy = !link.leads_back;
     }
     if (!recorded.add(shown(link.name), std::move(note))) {  // only a damaged file has that
       e.outcome = outcome::skipped;

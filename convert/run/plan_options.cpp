@@ -105,8 +105,13 @@ const option known_options[] =
              {"convention", [](const convert_options& o) { return o.convention.has_value(); },
               [](const convert_options& o) { return o.convention ? json(as_number(*o.convention)) : json(nullptr); },
               [](const json& j, convert_options& o) {
-  if (!j.is_null()) take_enum(j, convention::nwb, o.convention.emplace());
+  if (!j.is_null()) take_enum(j, convention::pytables, o.convention.emplace());
               }},
+    {"links", [](const convert_options& o) { return o.links.has_value(); },
+     [](const convert_options& o) { return o.links ? json(as_number(*o.links)) : json(nullptr); },
+     [](const json& j, convert_options& o) {
+  if (!j.is_null()) take_enum(j, link_policy::refuse, o.links.emplace());
+     }},
     {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
      [](const convert_options& o) {
   json all = {{"all", o.bits ? json(as_number(*o.bits)) : json(nullptr)}, {"of", json::array()}};

@@ -9,6 +9,7 @@
 #include "convert/codecs/crc32c.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/store/node.hpp"
@@ -145,7 +146,8 @@ class text_appender final : public array_appender {
       utf8_ = utf8_ && is_utf8(all_.back());
       return;
     }
-    const json target = type_.kind == type_class::object_reference ? context_.source.object(p) : context_.source.region(p);
+    file_references references(context_.data.file, context_.data.dataset);
+    const json target = type_.kind == type_class::object_reference ? references.object(p) : references.region(p);
     if (target.is_null()) {
       context_.result.dangling = true;
     }

@@ -16,7 +16,7 @@
 namespace zarrbits::conversion {
 
 struct appending {
-  source_file& source;
+  const source_dataset& data;
   sink& out;
   array_result& result;
   std::vector<made_array>& made;

@@ -10,14 +10,13 @@ namespace zarrbits::conversion {
 
 using part_kind = dataset_part::kind_type;
 
-unit_runner::unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls c)
-    : source_(source),
-      out_(out),
+unit_runner::unit_runner(sink& out, const convert_options& options, work_queue& queue, calls c)
+    : out_(out),
       options_(options),
       queue_(queue),
       calls_(std::move(c)),
       reader_(out, queue, [this](chunk_batch& next) { submit(next); }),
-      worker_(source, out, options) {}
+      worker_(out, options) {}
 
 void unit_runner::run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id) {
   produce(std::make_shared<unit_state>(std::move(dataset), id));
@@ -65,7 +64,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
     const h5::lock one_thread;
     const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
     write_sequences(data, node.view, node.store_path,
-                    {source_, out_, unit->result_of(part), unit->made(), options_.checksum != checksum::none, memory});
+                    {data, out_, unit->result_of(part), unit->made(), options_.checksum != checksum::none, memory});
     return calls_.advance(data.stored_bytes);
   }
   const chunk_range range = unit->dataset->unit(unit->id.number);

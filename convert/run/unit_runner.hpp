@@ -30,7 +30,7 @@ class unit_runner {
     std::function<void(const unit_id&, unit_result&&)> done;
     std::function<void(std::uint64_t)> advance;
   };
-  unit_runner(source_file& source, sink& out, const convert_options& options, work_queue& queue, calls calls);
+  unit_runner(sink& out, const convert_options& options, work_queue& queue, calls calls);
 
   // Begins a unit of a dataset that is prepared, and reads what it needs. Its chunks may be made later. Throws convert_error.
   void run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id);
@@ -44,7 +44,6 @@ class unit_runner {
   void release(const std::shared_ptr<unit_state>& unit);
   void repeat_units();
 
-  source_file& source_;
   sink& out_;
   const convert_options& options_;
   work_queue& queue_;

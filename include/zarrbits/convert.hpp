@@ -41,13 +41,30 @@ const char* to_string(outcome o) noexcept;
 
 // What the Zarr readers of a community expect that HDF5's own terms do not give them; docs/conventions.md.
 enum class convention {
-  none,     // objects, names and attributes as HDF5 has them
-  netcdf,   // netCDF-4, as xarray reads it
-  anndata,  // AnnData and MuData, as anndata reads them
-  nwb,      // Neurodata Without Borders, as hdmf-zarr reads it
+  none,      // objects, names and attributes as HDF5 has them
+  netcdf,    // netCDF-4, as xarray reads it
+  anndata,   // AnnData and MuData, as anndata reads them
+  nwb,       // Neurodata Without Borders, as hdmf-zarr reads it
+  nexus,     // NeXus
+  matlab,    // MATLAB 7.3
+  pytables,  // PyTables
 };
 // Its name, as in the report: "netcdf".
 const char* to_string(convention c) noexcept;
+
+// What becomes of links that are not the first to their object: soft ones, those into other files, further hard ones. Zarr has
+// none.
+enum class link_policy {
+  keep,    // notes, under "zarrbits"
+  copy,    // what they lead to stands at their place, with all below it; the note stays
+  refuse,  // no conversion of a file that has one
+};
+// The links of a source.
+struct link_counts {
+  std::uint64_t copied = 0;  // what they lead to stands at their place
+  std::uint64_t kept = 0;    // notes alone
+  std::uint64_t lost = 0;    // notes, for what they lead to was to be copied and cannot be opened
+};
 
 // The chunks of a dataset, by what became of them.
 struct chunk_counts {
@@ -198,6 +215,10 @@ struct convert_options {
   zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
   array_codec codec = array_codec::automatic;              // of every array
   std::optional<zarrbits::convention> convention = {};     // not set: what the file says that it is
+  // Not set: what lies in other files is copied, and what is in the source where the readers of its convention see it, as those
+  // of netCDF, AnnData and NeXus do; with convention::none, which is HDF5's own terms, and of files that are joined nothing is. An object that several links
+  // lead to is copied for each of them. Other files are read under the rules of `external`.
+  std::optional<link_policy> links = {};
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   // Bits for the datasets that a pattern matches.
   struct pattern_bits {
@@ -251,6 +272,7 @@ struct convert_result {
   std::string store;                                             // as in the options
   zarrbits::profile profile = zarrbits::profile::portable;       // convert_options::effective_profile()
   zarrbits::convention convention = zarrbits::convention::none;  // that was asked for, or that the file says
+  link_counts links;                                             // that are not the first to their object
   std::vector<converted_object> objects;                         // everything that the source has
   std::uint64_t store_objects = 0;                               // files written
   std::uint64_t store_bytes = 0;                                 // and their bytes
@@ -320,6 +342,7 @@ struct convert_plan {
   std::vector<planned_dataset> datasets;                         // all that were asked for
   std::uint64_t groups = 0;                                      // how many are written
   zarrbits::convention convention = zarrbits::convention::none;  // as convert_result has it
+  link_counts links;                                             // as convert_result has them
   std::vector<std::string> other_files;                          // as convert_result has them
   std::vector<convert_result::refused_file> refused_files;       // as convert_result has them
   std::vector<joined_source> sources;                            // as convert_result has them

@@ -100,6 +100,9 @@ struct verify_options {
   std::vector<std::string> exclude = {};   // and of what it need not hold
   std::vector<std::string> external = {};  // folders in which the source's other files may be read, as convert_options has them
   bool lock = true;                        // of the source, as convert_options has it
+  // What convert was asked for: with copy, what a link leads to is missing where only a note of it is in the store; with keep the
+  // note is enough. Not set: where convert copies it of itself and the store has a note alone, it is unchecked.
+  std::optional<link_policy> links = {};
   std::function<void(const std::string& path)> progress = {};     // the object at hand; again and again, as it goes on
   std::function<void(const std::string& sentence)> warning = {};  // a promise that this run cannot keep
 };

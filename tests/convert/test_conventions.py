@@ -165,6 +165,66 @@ def test_nwb_references_and_links(folder):
     assert store.attributes("b")["_LINKS"] == [{"source": ".", "path": "/a/data", "name": "hard"}]
 
 
+def test_matlab_complex_numbers(folder):
+    """As MATLAB writes them: the extent reversed, the parts as a compound; in cells, below #refs#, too."""
+    source = f"{folder}/in.mat"
+    values = (np.arange(12.0) + 1j * np.arange(12)[::-1]).reshape(3, 4)
+    with h5py.File(source, "w", userblock_size=512) as f:
+        def parts(name, values, kind):
+            v = np.empty(values.shape, [("real", kind), ("imag", kind)])
+            v["real"], v["imag"] = values.real, values.imag
+            f.create_dataset(name, data=v, chunks=values.shape, compression="gzip").attrs["MATLAB_class"] = np.bytes_("double")
+        parts("z", values, "<f8")
+        parts("#refs#/a", values, "<f4")
+        parts("big", values, ">f8")
+        parts("whole", values, "<i4")  # of integers Zarr has no complex numbers
+        f["real"] = np.arange(3.0)
+        f["real"].attrs["MATLAB_class"] = np.bytes_("double")
+    with open(source, "r+b") as f:
+        f.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64")
+    for options in [], ["--profile", "native"], ["--shard", "64K"]:
+        store, report = to_store(folder, source, *options)
+        assert report["convention"] == "matlab"
+        assert store.meta("z")["data_type"] == "complex128" and store.meta("%23refs%23/a" if store.has("%23refs%23/a") else "#refs#/a")["data_type"] == "complex64"
+        assert store.meta("whole")["data_type"]["name"] == "struct"
+        subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
+    store, report = to_store(folder, source, "--compress", "none")
+    assert (store.read("z") == values).all() and (store.read("big") == values).all()
+    assert store.attributes("z")["zarrbits"]["hdf5_type"] == {
+        "class": "compound", "fields": [{"name": "real", "type": "float64"}, {"name": "imag", "type": "float64"}]}
+    subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
+    # in HDF5's own terms, and where nothing says MATLAB, they are what they look like
+    store, report = to_store(folder, source, "--convention", "none")
+    assert report["convention"] == "none" and store.meta("z")["data_type"]["name"] == "struct"
+    with h5py.File(f"{folder}/plain.h5", "w") as f:
+        f["z"] = np.zeros(3, [("real", "<f8"), ("imag", "<f8")])
+    store, report = to_store(folder, f"{folder}/plain.h5")
+    assert report["convention"] == "none" and store.meta("z")["data_type"]["name"] == "struct"
+    store, report = to_store(folder, f"{folder}/plain.h5", "--convention", "matlab")
+    assert store.meta("z")["data_type"] == "complex128"
+
+
+def test_nexus_and_pytables_are_known_by_their_marks(folder):
+    with h5py.File(f"{folder}/in.nxs", "w") as f:
+        entry = f.create_group("entry")
+        entry.attrs["NX_class"] = "NXentry"
+        d = entry.create_dataset("instrument/detector/data", data=np.arange(6.0))
+        d.attrs["target"] = "/entry/instrument/detector/data"
+        entry["data/signal"] = h5py.SoftLink("/entry/instrument/detector/data")  # as most writers do
+        entry["data/axis"] = d                                                   # as napi does
+    with h5py.File(f"{folder}/in.h5", "w") as f:
+        f.attrs["PYTABLES_FORMAT_VERSION"] = np.bytes_("2.1")
+        f["d"] = np.arange(6.0)
+        f["link"] = h5py.SoftLink("/d")
+    store, report = to_store(folder, f"{folder}/in.nxs")
+    assert report["convention"] == "nexus" and report["links"]["copied"] == 2
+    for name in "entry/data/signal", "entry/data/axis":
+        assert store.read(name).tolist() == [0, 1, 2, 3, 4, 5] and store.attributes(name)["target"] == "/entry/instrument/detector/data"
+    assert "convention nexus" in subprocess.run([COMMAND, "plan", f"{folder}/in.nxs"], capture_output=True, text=True, check=True).stdout
+    store, report = to_store(folder, f"{folder}/in.h5")
+    assert report["convention"] == "pytables" and store.read("link").tolist() == [0, 1, 2, 3, 4, 5]
+
+
 def test_a_convention_is_one_of_the_plan(folder):
     source = ncgen(folder, "netcdf t { dimensions: x = 2; variables: int v(x); data: v = 1, 2; }")
     out = os.path.join(folder, "shares.zarr")

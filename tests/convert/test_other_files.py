@@ -167,6 +167,54 @@ def test_sources_of_sources(folder):
         assert case.leaked() and sorted(report["other_files"]) == sorted([inner, file])
 
 
+def test_a_virtual_dataset_has_the_chunks_and_compression_of_its_sources(folder):
+    """As a detector's master file: else a few kilobytes become as many megabytes as there are zeros in the frames."""
+    source, out = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    frames = np.zeros((4, 256, 256), "u4")
+    frames[:, 10, 20] = np.arange(4)
+    with h5py.File(source, "w") as f:
+        stack = h5py.VirtualLayout((3, 4, 256, 256), "u4")
+        rows = h5py.VirtualLayout((12, 256, 256), "u4")
+        flat = h5py.VirtualLayout((256, 256), "u4")
+        for i in range(3):
+            with h5py.File(os.path.join(folder, f"data{i}.h5"), "w") as data:
+                data.create_dataset("d", data=frames + i, chunks=(1, 256, 256), compression="gzip", shuffle=True)
+            there = h5py.VirtualSource(f"data{i}.h5", "d", frames.shape)
+            stack[i], rows[4 * i:4 * i + 4] = there, there
+        flat[:] = h5py.VirtualSource("data0.h5", "d", frames.shape)[1]
+        f.create_virtual_dataset("stack", stack)
+        f.create_virtual_dataset("rows", rows)
+        f.create_virtual_dataset("flat", flat)
+    zarrbits("convert", "-q", source, out)
+    zarrbits("verify", source, out)
+    for name, chunk in ("stack", [1, 1, 256, 256]), ("rows", [1, 256, 256]), ("flat", [256, 256]):
+        meta = Store(out).meta(name)
+        assert meta["chunk_grid"]["configuration"]["chunk_shape"] == chunk, meta
+        assert meta["codecs"][-1]["name"] == "blosc" and meta["codecs"][-1]["configuration"]["shuffle"] == "shuffle", meta
+    size = sum(os.path.getsize(os.path.join(at, n)) for at, _, names in os.walk(out) for n in names)
+    assert size < 100_000, size  # of 6.5 MB
+
+
+def test_attributes_of_a_skipped_dataset_are_compared(folder):
+    case = Case(folder)
+    with h5py.File(case.source, "w") as f:
+        d = f.create_dataset("g/d", (4,), "f4", external=[(case.raw, 0, 16)])
+        d.attrs["unit"], d.attrs["_FillValue"], d.attrs["n"] = "m", np.float32(-1), np.arange(3)
+    case.convert(status=3)
+
+    def counts():
+        return json.loads(zarrbits("verify", "--json", case.source, case.store, status=1).stdout)["attributes"]
+
+    assert counts()["equal"] == 3 and counts()["differs"] == 0
+    name = os.path.join(case.store, "g", "zarr.json")
+    with open(name, encoding="utf-8") as f:
+        text = f.read()
+    assert '"unit": "m"' in text
+    with open(name, "w", encoding="utf-8") as f:
+        f.write(text.replace('"unit": "m"', '"unit": "km"'))
+    assert counts()["equal"] == 2 and counts()["differs"] == 1
+
+
 def test_external_links_lead_to_no_other_file(folder):
     case = Case(folder)
     with h5py.File(case.source, "w") as f:

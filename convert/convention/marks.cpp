@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/convention/marks.hpp"
+
+#include <algorithm>
+
+namespace zarrbits::conversion {
+
+bool is_marked(const source_file& file, const char* attribute, bool below) {
+  const auto marked = [&](const source_object& o) {
+    try {
+      return H5Aexists(file.open(o), attribute) > 0;
+    } catch (const h5::failure&) {
+      return false;
+    }
+  };
+  const source_object& root = file.objects().front();
+  if (marked(root)) return true;
+  return below && std::any_of(root.children.begin(), root.children.end(),
+                              [&](std::size_t child) { return marked(file.objects()[child]); });
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Attributes by which communities mark what they write.
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
+#define ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
+
+#include "convert/hdf5/source_file.hpp"
+
+namespace zarrbits::conversion {
+
+// The root, or (where `below`) a group or dataset in it, has an attribute of this name.
+bool is_marked(const source_file& file, const char* attribute, bool below);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// MATLAB 7.3 files: complex numbers are compounds of "real" and "imag".
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_MATLAB_HPP
+#define ZARRBITS_CONVERT_CONVENTION_MATLAB_HPP
+
+#include "convert/convention/convention_rules.hpp"
+#include "convert/convention/marks.hpp"
+
+namespace zarrbits::conversion {
+
+inline bool is_matlab(const source_file& file) { return is_marked(file, "MATLAB_class", true); }
+void arrange_matlab(source_file& file);
+
+inline constexpr convention_rules matlab_rules = {
+    .which = zarrbits::convention::matlab, .recognise = is_matlab, .arrange = arrange_matlab};
+
+}  // namespace zarrbits::conversion
+
+#endif

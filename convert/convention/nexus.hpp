@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// NeXus. Its readers find data by what groups link to, which Zarr has no links for; all else they find in HDF5's own terms.
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_NEXUS_HPP
+#define ZARRBITS_CONVERT_CONVENTION_NEXUS_HPP
+
+#include "convert/convention/convention_rules.hpp"
+#include "convert/convention/marks.hpp"
+
+namespace zarrbits::conversion {
+
+inline bool is_nexus(const source_file& file) { return is_marked(file, "NX_class", true); }
+
+inline constexpr convention_rules nexus_rules = {
+    .which = zarrbits::convention::nexus, .recognise = is_nexus, .links_are_objects = true};
+
+}  // namespace zarrbits::conversion
+
+#endif

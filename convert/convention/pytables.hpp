@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// PyTables. Of links, which its files have as nodes, Zarr knows none; all else is in HDF5's own terms.
+//
+#ifndef ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
+#define ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
+
+#include "convert/convention/convention_rules.hpp"
+#include "convert/convention/marks.hpp"
+
+namespace zarrbits::conversion {
+
+inline bool is_pytables(const source_file& file) { return is_marked(file, "PYTABLES_FORMAT_VERSION", false); }
+
+inline constexpr convention_rules pytables_rules = {
+    .which = zarrbits::convention::pytables, .recognise = is_pytables, .links_are_objects = true};
+
+}  // namespace zarrbits::conversion
+
+#endif

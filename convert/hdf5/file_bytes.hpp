@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bytes of an open HDF5 file, for what can be read without libhdf5 and its lock.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_FILE_BYTES_HPP
+#define ZARRBITS_CONVERT_HDF5_FILE_BYTES_HPP
+
+#include "convert/hdf5/chunk_locator.hpp"
+
+#include <cstdint>
+
+namespace zarrbits::conversion {
+
+class file_bytes {
+ public:
+  // Of a file that chunk_locator's driver opened, and that stays open; of any other it has none.
+  explicit file_bytes(chunk_locator chunks) noexcept;
+  ~file_bytes();
+  file_bytes(const file_bytes&) = delete;
+  file_bytes& operator=(const file_bytes&) = delete;
+
+  // Negative where there are no bytes to be read so.
+  int descriptor() const noexcept { return descriptor_; }
+  // Throws unreadable_range where the file had fewer bytes when it was opened.
+  void require_range(std::uint64_t offset, std::uint64_t size) const;
+  // Where in it chunks are.
+  const chunk_locator& chunks() const noexcept { return chunks_; }
+
+ private:
+  chunk_locator chunks_;
+  int descriptor_ = -1;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

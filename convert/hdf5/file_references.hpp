@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What references mean, which an object of the source holds: paths of its objects.
+//
+//   file_references references(source, dataset);
+//   const json path = references.object(value);
+//
+#ifndef ZARRBITS_CONVERT_HDF5_FILE_REFERENCES_HPP
+#define ZARRBITS_CONVERT_HDF5_FILE_REFERENCES_HPP
+
+#include "convert/hdf5/source_file.hpp"
+
+namespace zarrbits::conversion {
+
+class file_references final : public reference_reader {
+ public:
+  // `object`: an open one that holds them. They are addresses in the file that it lies in.
+  file_references(const source_file& source, hid_t object) : source_(source), object_(object) {}
+  json object(const void* reference) override;
+  json region(const void* reference) override;
+
+ private:
+  const source_file& source_;
+  hid_t object_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/link_policy.hpp"
+
+#include "convert/text/names.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using visitor = std::function<void(const std::string& path, const extra_link&)>;
+
+void for_each_link(const source_file& source, const visitor& visit) {
+  for (const source_object& o : source.objects()) {
+    for (const extra_link& link : o.links) {
+      if (link.selected) visit(join_path(o.path, shown(link.name)), link);
+    }
+  }
+}
+
+bool is_lost(const extra_link& link) {
+  return (link.kind == "broken" && !link.left_out) || (!link.not_copied.empty() && !link.leads_back);
+}
+
+// How many there are of a kind, and a word on the first.
+struct some_links {
+  std::uint64_t count = 0;
+  std::string first;
+  void add(std::string said) {
+    if (count++ == 0) first = std::move(said);
+  }
+  std::string and_others() const { return first + (count > 1 ? " and others" : ""); }
+};
+
+}  // namespace
+
+void follow_links(source_file& source, const convert_options& options, const convention_rules* rules, bool tells_case_apart) {
+  const bool pure = options.convention == convention::none || options.concat;  // joined files are compared object by object
+  if (options.links ? *options.links != link_policy::copy : pure) return;
+  source.follow_links(options.links || (rules && rules->links_are_objects), tells_case_apart);
+}
+
+link_counts count_links(const source_file& source) {
+  link_counts all;
+  for_each_link(source, [&](const std::string&, const extra_link& link) {
+    ++(link.copied ? all.copied : is_lost(link) ? all.lost : all.kept);
+  });
+  return all;
+}
+
+void refuse_links(const source_file& source, const convert_options& options) {
+  if (options.links != link_policy::refuse) return;
+  some_links all;
+  for_each_link(source, [&](const std::string& path, const extra_link& link) {
+    if (link.kind == "broken") return;
+    all.add(link.kind + " link \"" + path + "\"" + (link.target.empty() ? "" : " to \"" + link.target + "\""));
+  });
+  if (all.count == 0) return;
+  throw convert_error("\"" + options.source + "\" has " + counted(all.count, "link") +
+                      ", and `links` is refuse: " + all.and_others() + "; keep gives notes of them, copy what they lead to");
+}
+
+void warn_of_links(const source_file& source, const convert_options& options) {
+  some_links outside, back, lost;
+  for_each_link(source, [&](const std::string& path, const extra_link& link) {
+    if (link.leads_back) back.add("\"" + path + "\"");
+    else if (!link.not_copied.empty()) lost.add("\"" + path + "\": " + link.not_copied);
+    else if (link.kind == "external" && !link.copied) outside.add("\"" + link.file + "\"");
+  });
+  const std::string has = "\"" + options.source + "\" has ";
+  // a file of nothing but such links would be a store of nothing, and no word
+  if (outside.count > 0) {
+    options.warning(has + counted(outside.count, "link") + " into other files (" + outside.and_others() +
+                    "), which the store keeps as notes: what they lead to is not in it; `links` copy brings it in");
+  }
+  if (lost.count > 0) {
+    options.warning(has + counted(lost.count, "link") + " of which nothing can be copied, and which the store keeps as notes (" +
+                    lost.and_others() + ")");
+  }
+  if (back.count > 0) {
+    options.warning(has + counted(back.count, "link") + " back to a group that they are in (" + back.and_others() +
+                    "), which the store keeps as notes");
+  }
+}
+
+void add_lost_links(const source_file& source, convert_plan& plan) {
+  for_each_link(source, [&](const std::string& path, const extra_link& link) {
+    if (!is_lost(link) && !link.left_out) return;
+    planned_dataset lost;
+    lost.path = path;
+    lost.outcome = outcome::skipped;
+    lost.how = link.kind == "broken" ? link.detail : link.not_copied;
+    plan.datasets.push_back(std::move(lost));
+  });
+}
+
+}  // namespace zarrbits::conversion

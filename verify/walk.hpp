@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Walks the file and the store side by side. An object with several hard links may be in the store under any of them. What stands
+// where another link does is compared with what that leads to, also in other files.
+//
+#ifndef ZARRBITS_VERIFY_WALK_HPP
+#define ZARRBITS_VERIFY_WALK_HPP
+
+#include "convert/hdf5/open_source.hpp"
+#include "convert/text/selection.hpp"
+#include "verify/compare_links.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/convention.hpp"
+#include "verify/joined_files.hpp"
+#include "verify/source_tree.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <zarrbits/convert.hpp>
+#include <zarrbits/verify.hpp>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace zarrbits::verification {
+
+class walk {
+ public:
+  // Opens both. What is found goes to `result`. Throws source_error, store_error.
+  // `joined`: of several files, of which this is one; else null.
+  walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result);
+  // Compares.
+  void run();
+  // When all is compared. Throws source_error, store_error.
+  void finish();
+
+ private:
+  struct place {
+    haddr_t address;
+    std::string path;
+    store_folder folder;
+  };
+  struct selections {
+    conversion::selection wanted, claimed;
+  };
+
+  // What a link leads to that stands in the store at its place, and is no object of the tree above.
+  walk(const walk& above, hid_t object, const std::string& path, const store_folder& folder);
+  void begin();
+  void pair();
+  void pair_group(const place& p, const source_object& group);
+  void expect_copy(const place& group, hid_t id, const source_link& link);
+  void pair_link(const place& group, const source_link& link, const store_folder& child);
+  void compare_named_type(const place& p);
+  void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
+  void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
+  void check_metadata(const store_folder& folder, finding& f) const;
+  void add_missing(const source_object& o);
+  void add_rest();
+
+  void add(finding&& f) { add_finding(result_, std::move(f)); }
+  static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
+
+  store_folder store_;
+  joined_arrays* joined_ = nullptr;
+  bool first_ = true;                            // of several files
+  std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
+  std::string file_;                             // the name of the source
+  std::shared_ptr<const conversion::opened_source> source_;
+  const std::function<void(const std::string&)>& at_;
+  std::optional<source_tree> tree_;
+  std::string part_;  // what the store says that it was made of, where nobody else does
+  std::shared_ptr<selections> selections_;
+  std::optional<link_policy> policy_;  // what was asked for
+  bool in_source_ = true;              // and not in another file
+  std::deque<place> pairs_;
+  std::set<std::pair<haddr_t, std::string>> paired_;
+  verify_result& result_;
+  convention rules_;
+  std::optional<metadata_comparison> metadata_;
+  std::optional<link_comparison> links_;
+};
+
+}  // namespace zarrbits::verification
+
+#endif
