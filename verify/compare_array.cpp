@@ -4,12 +4,8 @@
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
-#include "verify/value_text.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <set>
 
@@ -272,39 +268,6 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     std::copy(size.begin(), size.end(), b.count.begin());
     return elements_of(b, c);
   });
-}
-
-dataset_comparison::index dataset_comparison::where_in_source(const index& in_store) const {
-  index at(in_store.begin(), in_store.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
-  if (place_) at[place_->axis] -= place_->first;
-  return at;
-}
-
-// Numbers of several files may have been put in other terms. Where the store says the same as the source, they are compared as
-// they are.
-void dataset_comparison::find_meaning(const zarr_array& a, const store_folder& folder) {
-  here_ = meaning_in_source(dataset_);
-  there_ = meaning_in_store(read_node(folder), a);
-  const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
-  const bool same_size = H5Tget_size(type.get()) == a.type().size;
-  if (here_ && there_ && !(same_size && *here_ == *there_)) return;
-  here_.reset();
-  there_.reset();
-}
-
-likeness dataset_comparison::compare_meaning(const source_type& t, const std::byte* source, const zarr_type& type,
-                                             const zarr_element& store, difference& d) const {
-  const std::uint64_t bits = load_source(t, source);
-  const long double here = t.kind == source_kind::floating
-                               ? (t.size == 4 ? static_cast<long double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))
-                                              : static_cast<long double>(std::bit_cast<double>(bits)))
-                           : t.is_signed ? static_cast<long double>(load_source_signed(t, source))
-                                         : static_cast<long double>(bits);
-  const long double there = store_number(type, store.bytes);
-  if (same_value(*here_, here, *there_, there)) return likeness::equal;
-  d.source = show_source(t, source);
-  d.store = std::to_string(there) + " in other terms";
-  return likeness::different;
 }
 
 // What a chunk holds within the array, and beyond the source.

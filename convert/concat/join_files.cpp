@@ -3,6 +3,7 @@
 
 #include "convert/concat/cf_terms.hpp"
 #include "convert/concat/compare_files.hpp"
+#include "convert/concat/variable.hpp"
 #include "convert/convention/convention_rules.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
@@ -31,61 +32,12 @@ constexpr std::size_t most_named = 20;  // files, in one sentence
 // What values mean: these are compared, and put in one file's terms.
 const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
                                              "units",        "calendar",   "_FillValue_source"};
-// Of packed values: an array that is unpacked has none.
-const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
-                                                     "valid_min",    "valid_max",  "valid_range"};
-
-// One of the ways in which a variable is stored, in any file.
-struct variant {
-  cf_terms terms;
-  h5::handle type;
-  std::vector<hsize_t> chunk;  // empty: not in chunks
-  std::string layout;          // filters and fill value
-  std::string file;            // the first that has it
-  std::uint64_t parts = 0;
-};
-
-struct draft_part {
-  std::size_t file = 0, variant = 0;
-  haddr_t address = 0;
-  hsize_t first = 0, count = 0;
-};
-
-struct variable {
-  std::size_t object = 0, axis = 0;
-  std::string dimension;  // by which the length of a file is told: path of its scale, or the variable's own
-  std::vector<hsize_t> dims;
-  std::vector<variant> variants;
-  std::vector<draft_part> parts;
-  std::uint64_t stored = 0;
-};
 
 // Values of a coordinate in the order of the files.
 struct direction {
   std::optional<long double> last;
   int sign = 0;
   std::string file;  // of `last`
-};
-
-// Filters but for the level of deflate, which no decoder asks for; and the fill value.
-std::string layout_of(const source_dataset& data) {
-  json text = json::array({static_cast<int>(data.layout), data.filters.partial_unfiltered});
-  for (const filter& f : data.filters.filters)
-    text.push_back(f.id == H5Z_FILTER_DEFLATE ? json::array({f.id}) : json::array({f.id, f.values}));
-  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-  H5Pfill_value_defined(data.dcpl, &status);
-  if (status == H5D_FILL_VALUE_USER_DEFINED && !holds_references(data.type)) {
-    buffer fill(data.element_size);
-    if (H5Pget_fill_value(data.dcpl, data.stored_type, fill.data()) >= 0)
-      text.push_back(base64({reinterpret_cast<const char*>(fill.data()), fill.size()}));
-  }
-  H5Eclear2(H5E_DEFAULT);
-  return json_text(text);
-}
-
-// The files can be read, and do not belong together.
-struct unjoinable : convert_error {
-  using convert_error::convert_error;
 };
 
 // A pattern that matches this path alone.
@@ -126,11 +78,11 @@ class joiner {
       store_.sources.push_back(std::move(note));
     }
     if (count > most_named) damaged += "; and " + std::to_string(count - most_named) + " more";
-    if (count > 0 && (!options_.keep_going || count == names_.size())) {
+    if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
       throw convert_error(counted(count, "file") + " of " + std::to_string(names_.size()) + " cannot be joined: " + damaged +
-                          "; `keep_going` leaves such files out and names them");
+                          "; `keep_going` leaves such files out, but for the first, and names them");
     }
-    for (variable& v : variables_) finish(v);
+    for (variable& v : variables_) v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources);
     for (source_object& o : first_.objects()) {
       if (o.kind == kind_type::dimension && is_dimension(o)) o.arranged.shape = {ends_[o.store_path]};
     }
@@ -268,7 +220,7 @@ class joiner {
     length = std::max(length, own);
     if (o.arranged.shape.size() > v.axis) length = std::max(length, o.arranged.shape[v.axis]);
     v.stored += data.stored_bytes;
-    const std::size_t which = variant_of(v, data, names_[k]);
+    const std::size_t which = v.variant_of(data, names_[k]);
     ++v.variants[which].parts;
     if (own > 0) v.parts.push_back({k, which, info_address(data.dataset), ends_[v.dimension], own});
     if (v.dimension == model.store_path && data.dims.size() == 1) check_order(v, v.variants[which].terms, data, names_[k]);
@@ -279,22 +231,6 @@ class joiner {
     H5O_info_t info{};
     h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
     return info.addr;
-  }
-
-  std::size_t variant_of(variable& v, const source_dataset& data, const std::string& file) const {
-    variant mine{terms_of(data.dataset), h5::handle(H5Tcopy(data.stored_type), "copy a type"), {}, layout_of(data), file};
-    if (data.layout == H5D_CHUNKED) {
-      mine.chunk.resize(data.dims.size());
-      H5Pget_chunk(data.dcpl, static_cast<int>(mine.chunk.size()), mine.chunk.data());
-    }
-    for (std::size_t i = 0; i < v.variants.size(); ++i) {
-      const variant& known = v.variants[i];
-      if (known.terms == mine.terms && known.chunk == mine.chunk && known.layout == mine.layout &&
-          H5Tequal(known.type, mine.type) > 0)
-        return i;
-    }
-    v.variants.push_back(std::move(mine));
-    return v.variants.size() - 1;
   }
 
   // The dimension's own variable goes on in one direction, over all files.
@@ -386,56 +322,6 @@ class joiner {
       }
       note.notes.push_back("\"" + o->path + "\" is not in the first file, and is left out");
     }
-  }
-
-  void finish(variable& v) {
-    source_object& o = first_.objects()[v.object];
-    auto parts = std::make_shared<joined_parts>();
-    parts->axis = v.axis;
-    parts->length = ends_[v.dimension];
-    parts->stored_bytes = v.stored;
-    parts->files = files_;
-    std::map<std::vector<hsize_t>, std::uint64_t> shapes;
-    std::vector<cf_terms> terms;
-    std::vector<std::string> who;
-    for (const variant& each : v.variants) {
-      shapes[each.chunk] += each.parts;
-      terms.push_back(each.terms);
-      who.push_back(each.file);
-      if (each.terms.kind.size == 0 && H5Tequal(each.type, v.variants[0].type) <= 0 && !both_are_text(each, v.variants[0])) {
-        throw unjoinable("\"" + o.path + "\" of \"" + who[0] + "\" and of \"" + each.file +
-                         "\" cannot be joined: their datatypes differ");
-      }
-    }
-    parts->chunk =
-        std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
-    if (v.variants[0].chunk.empty()) parts->chunk.clear();
-    const agreement way = agree(terms, who, o.path);
-    const bool other_type = way.unpacked || way.terms.kind != terms[0].kind;
-    if (other_type) parts->type = h5::handle(H5Tcopy(native_type(way.terms.kind)), "copy a type");
-    parts->missing_is_nan = way.unpacked;
-    if (way.unpacked) parts->without = packing_attributes;
-    std::vector<std::shared_ptr<const value_change>> changes;
-    for (const cf_terms& t : terms) changes.push_back(change_of(t, way));
-    for (const draft_part& p : v.parts) {
-      const variant &mine = v.variants[p.variant], &model = v.variants[0];
-      const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() && mine.chunk == parts->chunk &&
-                         mine.layout == model.layout && H5Tequal(mine.type, model.type) > 0;
-      parts->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant]});
-      if (changes[p.variant] && p.variant > 0 && !way.unpacked)
-        store_.sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the first file");
-      if (other_type) {
-        store_.sources[p.file].notes.push_back("\"" + o.path + "\": stored " + (way.unpacked ? "unpacked, as " : "as ") +
-                                               (way.terms.kind.integer ? "integers" : "floats") + " of " +
-                                               std::to_string(8 * way.terms.kind.size) + " bits, for " + way.why);
-      }
-    }
-    if (o.arranged.shape.size() > v.axis) o.arranged.shape[v.axis] = parts->length;
-    o.joined = std::move(parts);
-  }
-
-  static bool both_are_text(const variant& a, const variant& b) {
-    return H5Tis_variable_str(a.type) > 0 && H5Tis_variable_str(b.type) > 0;
   }
 
   void leave_out() {

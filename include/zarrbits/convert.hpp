@@ -216,8 +216,8 @@ struct convert_options {
   array_codec codec = array_codec::automatic;              // of every array
   std::optional<zarrbits::convention> convention = {};     // not set: what the file says that it is
   // Not set: what lies in other files is copied, and what is in the source where the readers of its convention see it, as those
-  // of netCDF, AnnData and NeXus do; with convention::none, which is HDF5's own terms, and of files that are joined nothing is. An object that several links
-  // lead to is copied for each of them. Other files are read under the rules of `external`.
+  // of netCDF, AnnData and NeXus do; with convention::none, which is HDF5's own terms, and of files that are joined nothing is.
+  // An object that several links lead to is copied for each of them. Other files are read under the rules of `external`.
   std::optional<link_policy> links = {};
   std::optional<unsigned> bits = {};  // with packbits: how many bits of each integer to keep; values that do not fit are an error
   // Bits for the datasets that a pattern matches.
