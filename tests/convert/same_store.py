@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 
@@ -14,6 +15,17 @@ def run(*command, status=0, timeout=300, **how):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, **how)
     assert done.returncode == status, f"{command}: exit {done.returncode}, not {status}: {done.stderr}"
     return done.stderr
+
+
+def wait_for_group(pid):
+    """Until no process of this group is left: one that was killed holds its locks until it is gone."""
+    for _ in range(500):
+        try:
+            os.killpg(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    raise AssertionError("a process is left")
 
 
 def files(root):

@@ -20,7 +20,7 @@ import time
 import h5py
 import numpy as np
 
-from same_store import COMMAND, Case, files, report, run, same
+from same_store import COMMAND, Case, files, report, run, same, wait_for_group
 from test_units import example
 
 KILLS, SEED = int(os.environ.get("ZARRBITS_KILLS", "10")), int(os.environ.get("ZARRBITS_SEED", "5"))
@@ -48,13 +48,8 @@ def begin(*args):
 def wait_for_all(p):
     """Status and last words of a process; nothing of its group may be there soon after."""
     said = p.communicate(timeout=60)[1]
-    for _ in range(500):
-        try:
-            os.killpg(p.pid, 0)
-        except ProcessLookupError:
-            return p.returncode, said
-        time.sleep(0.01)
-    raise AssertionError("a process is left")
+    wait_for_group(p.pid)
+    return p.returncode, said
 
 
 class Way:

@@ -113,7 +113,9 @@ def test_killed_at_any_moment_then_resumed(folder):
             time.sleep(0.001)
         if p.poll() is None:
             os.killpg(p.pid, signal.SIGKILL)
-        if p.wait() == 0:  # it was faster
+        status = p.wait()
+        same_store.wait_for_group(p.pid)
+        if status == 0:  # it was faster
             case.matches()
             shutil.rmtree(case.out)
             continue
@@ -184,6 +186,7 @@ def test_shares_in_any_order_one_of_them_killed(folder):
             time.sleep(0.05)
             os.killpg(p.pid, signal.SIGKILL)
             p.wait()
+            same_store.wait_for_group(p.pid)
         if n == shares - 1:
             said = run("finalize", case.source, case.out, status=1)
             assert f"of partition {share} of {shares}" in said and "missing" in said, said

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """netCDF files joined to one store, against xarray.open_mfdataset of the files: what xarray itself calls identical. docs/many.md."""
 import json
+import os
 import random
+import signal
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -101,16 +104,18 @@ def test_names_in_the_order_of_their_numbers(tmp_path):
 
 def test_killed_at_any_moment(tmp_path):
     """A run that was killed is resumed to the very store; before that no reader finds one."""
-    import time
     paths = files(tmp_path, [24, 20, 24, 7])
     run("convert", "--concat", "time", *paths, tmp_path / "whole.zarr", "--quiet")
     want = xr.open_zarr(tmp_path / "whole.zarr", consolidated=False).load()
     store = tmp_path / "out.zarr"
     for _ in range(20):
-        process = subprocess.Popen([COMMAND, "convert", "--concat", "time", *map(str, paths), str(store), "--resume", "--quiet"])
+        process = subprocess.Popen([COMMAND, "convert", "--concat", "time", *map(str, paths), str(store), "--resume", "--quiet"], start_new_session=True)
         time.sleep(random.uniform(0, .15))
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        with pytest.raises(ProcessLookupError):  # one that was killed holds its locks until it is gone
+            while True:
+                os.killpg(process.pid, 0)
         if not (store / "zarr.json").exists():
             with pytest.raises(Exception):
                 xr.open_zarr(store, consolidated=False)
