@@ -102,7 +102,8 @@ void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool 
   h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
   if (!object) {
     if (link.kind == "soft" && !all && gate_->refusal().empty()) return;  // within the file, as far as can be told
-    h5::fail("open what it leads to");
+    // not every libhdf5 names the file
+    h5::fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
   }
   const object_place place = find_place(object);
   if (H5Iget_type(object) == H5I_DATATYPE || (!all && place.file == 0 && link.kind != "external")) return;
