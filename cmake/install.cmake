@@ -45,6 +45,10 @@ if(NOT convert IN_LIST zarrbits_parts)
 endif()
 install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel ${unbuilt_headers})
 
+# of libraries that are linked statically: scripts/wheel names a folder of them
+if(ZARRBITS_LICENCES)
+  install(DIRECTORY ${ZARRBITS_LICENCES}/ DESTINATION licences COMPONENT command)
+endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake

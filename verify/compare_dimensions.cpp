@@ -80,7 +80,7 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   if (name.is_string() && !may_be_twice && used_elsewhere(name.get<std::string>()))
     return dimension + " has the name of another one";
   for (const std::vector<std::string>& same : right) {  // an array has no name twice, so that the next best may be right
-    if (std::find(same.begin(), same.end(), name) != same.end()) return "";
+    if (std::any_of(same.begin(), same.end(), [&](const std::string& one) { return name == one; })) return "";
     if (std::any_of(same.begin(), same.end(), used_elsewhere)) continue;
     return dimension + ": source " + show_text(same[0]) + ", store " +
            (name.is_string() ? show_text(name.get<std::string>()) : "none");
