@@ -177,14 +177,16 @@ struct concatenation {
     given,  // as they are given
     name,   // by name, numbers in it as numbers: d9.nc before d10.nc
     value,  // by the first value of the dimension's variable
-  } order = order_type::given;
+  };
+  order_type order = order_type::given;  // of the files
   // What becomes of a dataset without the dimension that is not equal in all files.
   enum class different_type {
     refuse,  // the conversion ends with a sentence
     first,   // the first file's stands for all
     skip,    // it is left out
-  } different = different_type::refuse;
-  bool allow_overlap = false;  // the values of the dimension's variable need not go on in one direction
+  };
+  different_type different = different_type::refuse;  // for datasets without the dimension
+  bool allow_overlap = false;                         // the values of the dimension's variable need not go on in one direction
 };
 
 // What to convert, where to, and how.
