@@ -163,7 +163,7 @@ class cf_change final : public value_change {
     const bool none = is_missing(v);
     if (to_.unpacked) return none || std::isnan(v.value()) ? std::numeric_limits<double>::quiet_NaN() : unpacked(v);
     if (none) return missing_for(v).value();
-    double made = v.value();
+    double made = v.value() + static_cast<double>(shift_);
     if (moved_) {
       const double ratio = static_cast<double>(here_.unit) / static_cast<double>(there_.unit);
       made = made * ratio + static_cast<double>(here_.start - there_.start) / static_cast<double>(there_.unit);
@@ -243,21 +243,16 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
       continue;
     }
     if (t == first) continue;
+    if (t.calendar != first.calendar)
+      refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
     if (t.units != first.units) {
-      if (t.calendar != first.calendar)
-        refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
       if (!parse_epoch(t.units, t.calendar) || !parse_epoch(first.units, first.calendar))
         refuse("their units are \"" + first.units + "\" and \"" + t.units + "\"; convert the files apart");
       if (t.scale || t.offset || first.scale || first.offset) refuse("they are packed times of different epochs");
-    } else if (t.calendar != first.calendar) {
-      refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
     }
+    if (t.reinterpreted || first.reinterpreted) refuse("they differ in their packing, and have the attribute \"_Unsigned\"");
     const bool differs = !same_packing(t, first) || t.fill != first.fill || t.missing != first.missing || t.kind != first.kind;
-    if (!differs && !t.reinterpreted && !first.reinterpreted) continue;
-    if (t.reinterpreted || first.reinterpreted) {
-      if (t != first) refuse("they differ in their packing, and have the attribute \"_Unsigned\"");
-      continue;
-    }
+    if (!differs) continue;
     const bool wide = (t.kind.integer && !t.kind.is_signed && t.kind.size == 8) ||
                       (first.kind.integer && !first.kind.is_signed && first.kind.size == 8);
     if (wide) refuse("they are uint64, and differ in type, packing or missing values");
@@ -290,10 +285,7 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
 
 std::shared_ptr<const value_change> change_of(const cf_terms& from, const agreement& to) {
   if (from.kind.size == 0) return {};
-  cf_terms same = from;
-  same.kind = to.terms.kind;
-  const bool as_it_is = !to.unpacked && same_packing(same, to.terms) &&
-                        is_time_units(from.units) == is_time_units(to.terms.units) && from.units == to.terms.units &&
+  const bool as_it_is = !to.unpacked && same_packing(from, to.terms) && from.units == to.terms.units &&
                         from.fill == to.terms.fill && from.missing == to.terms.missing;
   return as_it_is ? nullptr : std::make_shared<const cf_change>(from, to);
 }

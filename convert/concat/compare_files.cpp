@@ -42,7 +42,7 @@ std::string difference(const source_dataset& a, const source_dataset& b) {
   if (H5Tequal(a.stored_type, b.stored_type) <= 0) return "their datatypes differ";
   if (a.null || product(a.dims) == 0) return "";
   if (holds_references(a.type) && !is_variable_text(a.type))
-    return "values of type " + std::string("reference or sequence") + " are not compared between files";
+    return "values of type reference or sequence are not compared between files";
   const chunk_grid blocks{a.dims, chunk_shape_for(a.dims, std::max<std::size_t>(1, a.element_size), block_bytes)};
   std::vector<hsize_t> at(a.dims.size(), 0);
   do {

@@ -58,6 +58,8 @@ CASES = {
     "packing that differs": dict(lengths=[24, 24, 24], encode=packed((.01, 280., -32768), (.02, 281., -32768))),
     "packing in float32 that differs": dict(lengths=[8, 8], encode=packed((np.float32(.01), np.float32(280), -32768), (np.float32(.02), np.float32(281), -32768))),
     "packing that is shifted": dict(lengths=[24, 24, 24], encode=packed((.5, 280., -32768), (.5, 285., -32767))),
+    "packing that is shifted, and floats": dict(lengths=[8, 8, 8], encode=lambda i: {"t2m": [{"dtype": "i2", "scale_factor": .5, "add_offset": 280., "_FillValue": -32768},
+        {"dtype": "i2", "scale_factor": .5, "add_offset": 285., "_FillValue": -32768}, {"dtype": "f4", "scale_factor": .5, "add_offset": 280., "_FillValue": -32768}][i]}),
     "fill values that differ": dict(lengths=[24, 24], encode=lambda i: {"t2m": {"_FillValue": -999. - i}}),
     "epochs that differ": dict(lengths=[24, 24, 24], encode=lambda i: {"time": {"units": ["hours since 2000-01-01", "hours since 2000-01-02", "minutes since 1999-12-31 12:00"][i]}}),
     "types that differ": dict(lengths=[24, 24], encode=lambda i: {"mask": {}, "t2m": {"dtype": ["f4", "f8"][i], "_FillValue": None if i > 1 else np.nan}}),
