@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import unittest
 
 from command import COMMAND, is_one_sentence, run
 
@@ -19,27 +18,27 @@ OPTIONS = {
 }
 
 
-class Command(unittest.TestCase):
+class TestCommand:
     def test_version_is_the_projects(self):
         r = run("--version")
-        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, f"zarrbits {os.environ['ZARRBITS_VERSION']}\n".encode(), ""))
+        assert (r.returncode, r.stdout, r.stderr) == (0, f"zarrbits {os.environ['ZARRBITS_VERSION']}\n".encode(), "")
 
     def test_help_lists_all_subcommands(self):
         for word in ("--help", "-h"):
             r = run(word)
-            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            assert (r.returncode, r.stderr) == (0, "")
             for name in SUBCOMMANDS:
-                self.assertRegex(r.stdout.decode(), rf"(?m)^  {name} +\w")
+                assert re.search(rf"(?m)^  {name} +\w", r.stdout.decode())
 
     def test_help_of_each_subcommand_names_every_option_and_has_an_example(self):
         for name in SUBCOMMANDS:
             r = run(name, "--help")
             text = r.stdout.decode()
-            self.assertEqual((r.returncode, r.stderr), (0, ""), name)
+            assert (r.returncode, r.stderr) == (0, ""), name
             for option in OPTIONS[name]:
-                self.assertRegex(text, rf"(?<![\w-]){option}(?![\w-])", f"{name} --help does not name {option}")
-            self.assertIn(f"zarrbits {name} ", text)
-            self.assertIn("Exit status", text)
+                assert re.search(rf"(?<![\w-]){option}(?![\w-])", text), f"{name} --help does not name {option}"
+            assert f"zarrbits {name} " in text
+            assert "Exit status" in text
 
     def test_usage_errors_are_one_sentence_and_status_2(self):
         cases = [
@@ -63,33 +62,33 @@ class Command(unittest.TestCase):
             cases.append(["encode", "--data-type", "bool", "--codec", "packbits", "--elements=" + count])
         for arguments in cases:
             r = run(*arguments)
-            self.assertEqual((r.returncode, r.stdout), (2, b""), arguments)
-            self.assertTrue(is_one_sentence(r.stderr), (arguments, r.stderr))
+            assert (r.returncode, r.stdout) == (2, b""), arguments
+            assert is_one_sentence(r.stderr), (arguments, r.stderr)
 
     def test_a_count_is_decimal_digits_only(self):
         # 010 is ten, never octal
         r = run("encode", "--data-type", "bool", "--codec", "packbits", "--elements", "010", data=bytes(10))
-        self.assertEqual((r.returncode, r.stdout), (0, bytes(2)))
+        assert (r.returncode, r.stdout) == (0, bytes(2))
 
     def test_control_characters_of_names_do_not_reach_the_terminal(self):
         r = run("a\nb\x1b[31mc")
-        self.assertEqual(r.returncode, 2)
-        self.assertTrue(is_one_sentence(r.stderr), r.stderr)
-        self.assertIn(r"a\x0ab\x1b[31mc", r.stderr)
+        assert r.returncode == 2
+        assert is_one_sentence(r.stderr), r.stderr
+        assert r"a\x0ab\x1b[31mc" in r.stderr
 
     def test_output_that_cannot_be_written_is_an_error(self):
         codec = ["--data-type", "uint8", "--codec", "bytes"]
         for arguments in (["--version"], ["--help"], ["encode", "--help"], ["encode", *codec], ["decode", *codec]):
             with open("/dev/full", "wb") as full:
                 r = run(*arguments, data=b"x" * 100, stdout=full)
-            self.assertEqual(r.returncode, 1, arguments)
-            self.assertTrue(is_one_sentence(r.stderr), (arguments, r.stderr))
-            self.assertIn("No space left", r.stderr)
+            assert r.returncode == 1, arguments
+            assert is_one_sentence(r.stderr), (arguments, r.stderr)
+            assert "No space left" in r.stderr
 
     def test_output_that_is_closed_is_an_error_and_no_other_file_is_written(self):
         r = subprocess.run(["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes >&-', COMMAND], input=b"abc", capture_output=True)
-        self.assertEqual(r.returncode, 1)
-        self.assertTrue(is_one_sentence(r.stderr.decode()), r.stderr)
+        assert r.returncode == 1
+        assert is_one_sentence(r.stderr.decode()), r.stderr
 
     def end_of_reader(self, ignore):
         """A pipe whose reader leaves after a few bytes, with SIGPIPE as it is or ignored."""
@@ -97,16 +96,12 @@ class Command(unittest.TestCase):
             p = subprocess.Popen([COMMAND, "encode", "--data-type", "uint8", "--codec", "bytes"], stdin=zero, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, preexec_fn=(lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN)) if ignore else None,
                                  restore_signals=not ignore)
-            self.assertEqual(p.stdout.read(100), bytes(100))
+            assert p.stdout.read(100) == bytes(100)
             p.stdout.close()
             error = p.stderr.read()
             p.stderr.close()
             return p.wait(timeout=60), error
 
     def test_a_reader_that_leaves_ends_the_command_without_a_word(self):
-        self.assertEqual(self.end_of_reader(ignore=False), (-signal.SIGPIPE, b""))
-        self.assertEqual(self.end_of_reader(ignore=True), (1, b""))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert self.end_of_reader(ignore=False) == (-signal.SIGPIPE, b"")
+        assert self.end_of_reader(ignore=True) == (1, b"")

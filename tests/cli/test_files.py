@@ -5,9 +5,9 @@ import resource
 import signal
 import stat
 import subprocess
-import tempfile
 import time
-import unittest
+
+import pytest
 
 from command import COMMAND, is_one_sentence, packbits, run
 
@@ -16,13 +16,10 @@ COUNTED = [*BOOL, packbits(padding_encoding="first_byte")]
 CAMERA = ["--data-type", "uint16", "--codec", packbits(last_bit=11)]
 
 
-class Files(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.before = os.getcwd()
-        os.chdir(self.folder.name)
-        self.addCleanup(os.chdir, self.before)
+class TestFiles:
+    @pytest.fixture(autouse=True)
+    def begin(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
 
     def write(self, name, data):
         with open(name, "wb") as f:
@@ -34,113 +31,113 @@ class Files(unittest.TestCase):
             return f.read()
 
     def refused(self, r, status=1):
-        self.assertEqual(r.returncode, status, r.stderr)
-        self.assertTrue(is_one_sentence(r.stderr), r.stderr)
+        assert r.returncode == status, r.stderr
+        assert is_one_sentence(r.stderr), r.stderr
         return r.stderr
 
     # -- the number of elements
 
     def test_first_byte_takes_the_count_from_the_size_of_a_file(self):
         self.write("in", b"\1\0\1")
-        self.assertEqual(run("encode", *COUNTED, "in").stdout, b"\5\5")
+        assert run("encode", *COUNTED, "in").stdout == b"\5\5"
         with open("in", "rb") as f:
-            self.assertEqual(run("encode", *COUNTED, stdin=f).stdout, b"\5\5")
+            assert run("encode", *COUNTED, stdin=f).stdout == b"\5\5"
 
     def test_a_file_that_was_read_in_part_counts_from_there(self):
         self.write("in", b"\0" * 8 + b"\1\0\1")
         with open("in", "rb") as f:
             f.seek(8)
-            self.assertEqual(run("encode", *COUNTED, stdin=f).stdout, b"\5\5")
+            assert run("encode", *COUNTED, stdin=f).stdout == b"\5\5"
 
     def test_first_byte_from_a_pipe_needs_a_count(self):
         error = self.refused(run("encode", *COUNTED, data=b"\1\0\1"), 2)
-        self.assertIn("--elements", error)
-        self.assertEqual(run("encode", *COUNTED, "--elements", 3, data=b"\1\0\1").stdout, b"\5\5")
+        assert "--elements" in error
+        assert run("encode", *COUNTED, "--elements", 3, data=b"\1\0\1").stdout == b"\5\5"
         # last_byte does not
-        self.assertEqual(run("encode", *BOOL, packbits(padding_encoding="last_byte"), data=b"\1\0\1").stdout, b"\5\5")
+        assert run("encode", *BOOL, packbits(padding_encoding="last_byte"), data=b"\1\0\1").stdout == b"\5\5"
 
     def test_a_size_that_is_no_whole_number_of_elements_is_refused_before_anything_is_written(self):
         self.write("in", b"12345")
         r = run("encode", *CAMERA, "in")
-        self.assertIn("5 bytes", self.refused(r))
-        self.assertEqual(r.stdout, b"")
+        assert "5 bytes" in self.refused(r)
+        assert r.stdout == b""
         r = run("decode", "--data-type", "uint16", "--codec", packbits(), "in")
-        self.assertIn("5 bytes", self.refused(r))
-        self.assertEqual(r.stdout, b"")
+        assert "5 bytes" in self.refused(r)
+        assert r.stdout == b""
 
     def test_decode_of_a_file_knows_the_count_where_it_follows(self):
         self.write("in", b"\xbc\x0a\xff")
         r = run("decode", *CAMERA, "in")
-        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"\xbc\x0a\xf0\x0f", ""))
+        assert (r.returncode, r.stdout, r.stderr) == (0, b"\xbc\x0a\xf0\x0f", "")
 
     def test_decode_without_a_count_says_what_may_be_padding(self):
         self.write("in", b"\5")
         for r in (run("decode", *BOOL, "packbits", "in"), run("decode", *BOOL, "packbits", data=b"\5")):
-            self.assertEqual((r.returncode, r.stdout), (0, b"\1\0\1\0\0\0\0\0"))
-            self.assertIn("last 7 elements may be padding", r.stderr)
+            assert (r.returncode, r.stdout) == (0, b"\1\0\1\0\0\0\0\0")
+            assert "last 7 elements may be padding" in r.stderr
         r = run("decode", *BOOL, "packbits", "--elements", 3, "in")
-        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"\1\0\1", ""))
+        assert (r.returncode, r.stdout, r.stderr) == (0, b"\1\0\1", "")
         # a count byte tells
         r = run("decode", *BOOL, packbits(padding_encoding="last_byte"), data=b"\5\5")
-        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"\1\0\1", ""))
+        assert (r.returncode, r.stdout, r.stderr) == (0, b"\1\0\1", "")
 
     def test_files_without_a_size_are_read_to_their_end(self):
         # /proc says 0 bytes of a file that has some
         r = run("encode", "--data-type", "uint8", "--codec", "bytes", "/proc/self/cmdline")
-        self.assertEqual(r.returncode, 0)
-        self.assertIn(b"cmdline", r.stdout)
+        assert r.returncode == 0
+        assert b"cmdline" in r.stdout
 
     # -- input
 
     def test_input_that_cannot_be_read_is_one_sentence_with_its_name(self):
         os.mkdir("folder")
-        self.assertIn('"missing"', self.refused(run("encode", *CAMERA, "missing")))
-        self.assertIn("directory", self.refused(run("encode", *CAMERA, "folder")))
+        assert '"missing"' in self.refused(run("encode", *CAMERA, "missing"))
+        assert "directory" in self.refused(run("encode", *CAMERA, "folder"))
         with open("folder/x", "wb"):
             pass
         fd = os.open("folder", os.O_RDONLY)
-        self.addCleanup(os.close, fd)
-        self.assertIn("directory", self.refused(run("encode", *CAMERA, stdin=fd)))
+        assert "directory" in self.refused(run("encode", *CAMERA, stdin=fd))
+        os.close(fd)
         r = subprocess.run(["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes <&-', COMMAND], capture_output=True, text=True)
-        self.assertEqual((r.returncode, is_one_sentence(r.stderr)), (1, True), r.stderr)
+        assert (r.returncode, is_one_sentence(r.stderr)) == (1, True), r.stderr
 
     def test_a_dash_is_standard_input_and_output(self):
         r = run("encode", *CAMERA, "-o", "-", "-", data=b"\xbc\x0a\xff\x0f")
-        self.assertEqual((r.returncode, r.stdout), (0, b"\xbc\xfa\xff"))
-        self.assertEqual(os.listdir("."), [])
+        assert (r.returncode, r.stdout) == (0, b"\xbc\xfa\xff")
+        assert os.listdir(".") == []
 
     def test_an_empty_name_is_an_error_and_not_a_pipe(self):
         for command in ("encode", "decode"):
             for arguments in ([""], ["-o", ""], ["--output=", "in"]):
                 r = run(command, *CAMERA, *arguments, data=b"\xbc\x0a\xff\x0f")
-                self.assertEqual((r.returncode, r.stdout), (2, b""), arguments)
-                self.assertTrue(is_one_sentence(r.stderr) and ("file is empty" in r.stderr or "no value" in r.stderr), r.stderr)
-        self.assertEqual(os.listdir("."), [])
+                assert (r.returncode, r.stdout) == (2, b""), arguments
+                assert is_one_sentence(r.stderr) and ("file is empty" in r.stderr or "no value" in r.stderr), r.stderr
+        assert os.listdir(".") == []
 
     # -- output
 
     def test_names_as_long_as_a_file_system_takes_are_written(self):
         for name in ("a" * 250, "b" * 255, "\u20ac" * 85):
             r = run("encode", *CAMERA, "-o", name, data=b"\xbc\x0a\xff\x0f")
-            self.assertEqual((r.returncode, r.stderr), (0, ""))
-            self.assertEqual((os.listdir("."), self.read(name)), ([name], b"\xbc\xfa\xff"))
+            assert (r.returncode, r.stderr) == (0, "")
+            assert (os.listdir("."), self.read(name)) == ([name], b"\xbc\xfa\xff")
             os.remove(name)
-        self.assertIn("too long", self.refused(run("encode", *CAMERA, "-o", "c" * 256, data=b"")))
-        self.assertEqual(os.listdir("."), [])
+        assert "too long" in self.refused(run("encode", *CAMERA, "-o", "c" * 256, data=b""))
+        assert os.listdir(".") == []
 
     def test_an_output_file_appears_whole(self):
         self.write("in", b"\xbc\x0a\xff\x0f")
         r = run("encode", *CAMERA, "-o", "out", "in")
-        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"", ""))
-        self.assertEqual(self.read("out"), b"\xbc\xfa\xff")
-        self.assertEqual(sorted(os.listdir(".")), ["in", "out"])
+        assert (r.returncode, r.stdout, r.stderr) == (0, b"", "")
+        assert self.read("out") == b"\xbc\xfa\xff"
+        assert sorted(os.listdir(".")) == ["in", "out"]
         r = run("decode", *CAMERA, "--output", "back", "out")
-        self.assertEqual((r.returncode, self.read("back")), (0, b"\xbc\x0a\xff\x0f"))
+        assert (r.returncode, self.read("back")) == (0, b"\xbc\x0a\xff\x0f")
 
     def test_a_file_may_be_replaced_by_its_own_encoding(self):
         self.write("in", b"\1\0\1\0\0\0\0\0" * 100000)
-        self.assertEqual(run("encode", *BOOL, "packbits", "-o", "in", "in").returncode, 0)
-        self.assertEqual(self.read("in"), b"\5" * 100000)
+        assert run("encode", *BOOL, "packbits", "-o", "in", "in").returncode == 0
+        assert self.read("in") == b"\5" * 100000
 
     def test_after_an_error_the_old_file_stays_and_nothing_else(self):
         self.write("out", b"old")
@@ -148,10 +145,10 @@ class Files(unittest.TestCase):
         for arguments, data in (([*CAMERA, "-o", "out"], bad), ([*CAMERA, "-o", "new"], bad), ([*COUNTED, "-o", "new"], b"\1"),
                                 (["--data-type", "nonsense", "--codec", "bytes", "-o", "new"], b"")):
             r = run("encode", *arguments, data=data)
-            self.assertIn(r.returncode, (1, 2))
-            self.assertTrue(is_one_sentence(r.stderr), r.stderr)
-            self.assertEqual(os.listdir("."), ["out"], arguments)
-            self.assertEqual(self.read("out"), b"old")
+            assert r.returncode in (1, 2)
+            assert is_one_sentence(r.stderr), r.stderr
+            assert os.listdir(".") == ["out"], arguments
+            assert self.read("out") == b"old"
 
     def test_a_signal_leaves_nothing(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -162,45 +159,41 @@ class Files(unittest.TestCase):
                 if os.listdir("."):
                     break
                 time.sleep(0.01)
-            self.assertEqual([n.startswith("out.") for n in os.listdir(".")], [True])
+            assert [n.startswith("out.") for n in os.listdir(".")] == [True]
             p.send_signal(number)
             _, error = p.communicate(timeout=60)
-            self.assertEqual((p.returncode, error), (-number, b""))
-            self.assertEqual(os.listdir("."), [])
+            assert (p.returncode, error) == (-number, b"")
+            assert os.listdir(".") == []
 
     def test_an_output_that_cannot_be_created_is_one_sentence(self):
         os.mkdir("folder")
-        self.assertIn("directory", self.refused(run("encode", *CAMERA, "-o", "folder", data=b"")))
-        self.assertIn('"nowhere/out"', self.refused(run("encode", *CAMERA, "-o", "nowhere/out", data=b"")))
-        self.assertEqual(os.listdir("."), ["folder"])
+        assert "directory" in self.refused(run("encode", *CAMERA, "-o", "folder", data=b""))
+        assert '"nowhere/out"' in self.refused(run("encode", *CAMERA, "-o", "nowhere/out", data=b""))
+        assert os.listdir(".") == ["folder"]
 
     def test_a_file_that_may_not_grow_is_an_error_and_leaves_nothing(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
         r = run("encode", *CAMERA, "-o", "out", data=bytes(4 << 20), preexec_fn=limit)
         self.refused(r)
-        self.assertEqual(os.listdir("."), [])
+        assert os.listdir(".") == []
 
     def test_devices_and_pipes_are_written_directly(self):
-        self.assertEqual(run("encode", *CAMERA, "-o", "/dev/null", data=bytes(4)).returncode, 0)
-        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
-        self.assertIn("No space", self.refused(run("encode", *CAMERA, "-o", "/dev/full", data=bytes(4))))
+        assert run("encode", *CAMERA, "-o", "/dev/null", data=bytes(4)).returncode == 0
+        assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+        assert "No space" in self.refused(run("encode", *CAMERA, "-o", "/dev/full", data=bytes(4)))
         os.mkfifo("pipe")
         reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE)
-        self.assertEqual(run("encode", *CAMERA, "-o", "pipe", data=b"\xbc\x0a\xff\x0f").returncode, 0)
-        self.assertEqual(reader.communicate(timeout=60)[0], b"\xbc\xfa\xff")
+        assert run("encode", *CAMERA, "-o", "pipe", data=b"\xbc\x0a\xff\x0f").returncode == 0
+        assert reader.communicate(timeout=60)[0] == b"\xbc\xfa\xff"
 
     def test_links_and_permissions_of_an_output_file_stay(self):
         self.write("target", b"old")
         os.chmod("target", 0o640)
         os.symlink("target", "out")
-        self.assertEqual(run("encode", *CAMERA, "-o", "out", data=b"\xbc\x0a\xff\x0f").returncode, 0)
-        self.assertTrue(os.path.islink("out"))
-        self.assertEqual((self.read("target"), stat.S_IMODE(os.stat("target").st_mode)), (b"\xbc\xfa\xff", 0o640))
+        assert run("encode", *CAMERA, "-o", "out", data=b"\xbc\x0a\xff\x0f").returncode == 0
+        assert os.path.islink("out")
+        assert (self.read("target"), stat.S_IMODE(os.stat("target").st_mode)) == (b"\xbc\xfa\xff", 0o640)
         before = os.umask(0o027)
-        self.addCleanup(os.umask, before)
-        self.assertEqual(run("encode", *CAMERA, "-o", "new", data=b"").returncode, 0)
-        self.assertEqual(stat.S_IMODE(os.stat("new").st_mode), 0o640)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert run("encode", *CAMERA, "-o", "new", data=b"").returncode == 0
+        os.umask(before)
+        assert stat.S_IMODE(os.stat("new").st_mode) == 0o640

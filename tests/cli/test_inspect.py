@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import unicodedata
 
 import h5py
@@ -134,11 +133,3 @@ def test_what_is_damaged_is_named(folder):
     for arguments in (["no such"], [folder + "/"], [__file__], [source + ":/no"]):
         r = run("inspect", *arguments)
         assert r.returncode == 1 and is_one_sentence(r.stderr), r.stderr
-
-
-if __name__ == "__main__":
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as scratch:
-                test(scratch)
-            print("ok", name)

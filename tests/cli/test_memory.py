@@ -3,7 +3,6 @@
 import random
 import subprocess
 import threading
-import unittest
 
 from command import COMMAND, packbits
 
@@ -20,7 +19,7 @@ def peak_kib(pid):
         return 0
 
 
-class Memory(unittest.TestCase):
+class TestMemory:
     def test_a_pipeline_of_256_mib_runs_in_bounded_memory_and_gives_its_input_back(self):
         for codec in (packbits(last_bit=11), packbits(last_bit=11, padding_encoding="last_byte")):
             rng = random.Random(9)
@@ -45,10 +44,6 @@ class Memory(unittest.TestCase):
             rest = decode.stdout.read()
             decode.stdout.close()
             writer.join()
-            self.assertEqual((encode.wait(60), decode.wait(60), wrong, rest), (0, 0, 0, b""))
+            assert (encode.wait(60), decode.wait(60), wrong, rest) == (0, 0, 0, b"")
             for kib in peak.values():
-                self.assertTrue(0 < kib < LIMIT_KIB, peak)
-
-
-if __name__ == "__main__":
-    unittest.main()
+                assert 0 < kib < LIMIT_KIB, peak

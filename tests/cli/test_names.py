@@ -2,14 +2,12 @@
 """Names in a file are those of strangers: none of them does anything to the terminal, and every line of `suggest` can be pasted."""
 import json
 import os
-import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 
 import h5py
 import numpy as np
+import pytest
 
 from command import COMMAND, run
 from screen import on_terminal
@@ -62,9 +60,20 @@ def nothing_acts(what, text):
     assert not found, f"{what}: {found.group()!r} in {text[max(0, found.start() - 60):found.end() + 60]!r}"
 
 
-def no_command_prints_what_acts(here):
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("names"))
+
+
+@pytest.fixture(scope="module")
+def file(here):
     name = raw(here) + raw("/in\x1b[2J\u202e\udcff 'n.h5")
     hostile_file(name)
+    return name
+
+
+def test_no_command_prints_what_acts(here, file):
+    name = file
     store = raw(here) + raw("/out\x1b]0;x\x07.zarr")
     commands = {
         "inspect": ["inspect", name], "inspect --json": ["inspect", "--json", name], "plan": ["plan", name, store], "plan --json": ["plan", "--json", name, store],
@@ -89,10 +98,20 @@ def no_command_prints_what_acts(here):
     # JSON has the names as they are
     found = {d["path"] for d in json.loads(subprocess.run([raw(COMMAND), b"suggest", b"--json", name], capture_output=True, check=True).stdout)["datasets"]}
     assert {"/esc\x1b[31m", "/over\u202egnp.exe", "/not utf8 %FF%FE", "/nel\u0085x"} <= found, found
-    return name
 
 
-def what_a_store_says_does_not_act(here):
+@pytest.fixture(scope="module")
+def floats(here):
+    path = os.path.join(here, "floats.h5")
+    with h5py.File(path, "w") as f:
+        positive = np.random.default_rng(1).random(10000).astype("f4") + np.float32(1.5)
+        f.create_dataset("positive", data=np.append(positive, np.float32(3e38)), chunks=(1000,))  # no sign: 31 of 32 bits
+        f.create_dataset("rounded", data=np.round(positive * 4), chunks=(1000,))
+        f.create_dataset("integers", data=np.arange(2**31 - 1000, 2**31 - 1, dtype="u4"), chunks=(999,))  # 31 of 32 bits as well
+    return path
+
+
+def test_what_a_store_says_does_not_act(here, floats):
     for i, evil in enumerate(EVIL):
         store = os.path.join(here, f"hostile{i}.zarr")
         node = os.path.join(store, raw(evil).decode("latin1").replace("/", "_"))
@@ -104,13 +123,13 @@ def what_a_store_says_does_not_act(here):
             json.dump({"zarr_format": 3, "node_type": "array", "shape": [1], "data_type": {"name": says, "configuration": {says: says}}, "fill_value": says,
                        "chunk_grid": {"name": says, "configuration": {"chunk_shape": [1]}}, "chunk_key_encoding": {"name": says},
                        "codecs": [{"name": says, "configuration": {says: says}}], "dimension_names": [says], says: says}, f)
-        for arguments in (["inspect", store], ["inspect", "--json", store], ["verify", os.path.join(here, "floats.h5"), store]):
+        for arguments in (["inspect", store], ["inspect", "--json", store], ["verify", floats, store]):
             r = subprocess.run([COMMAND, *arguments], capture_output=True, timeout=120)
             nothing_acts(arguments, r.stdout)
             nothing_acts(arguments, r.stderr)
 
 
-def any_name_in_a_sentence_can_be_pasted():
+def test_any_name_in_a_sentence_can_be_pasted():
     random = np.random.default_rng(17)
     characters = [chr(c) for c in (*range(1, 0xFF), 0x2028, 0x202E, 0x2066, 0xFEFF, 0x20AC, 0x1F600, 0xDC80, 0xDCFF)]
     names = ["".join(random.choice(characters, random.integers(1, 12))) for _ in range(100)]
@@ -128,7 +147,8 @@ def lines_of(name):
     return [line[2:] for line in out.splitlines() if line.startswith("  h5repack ")]
 
 
-def lines_of_suggest_can_be_pasted(here, name, plugins):
+def test_lines_of_suggest_can_be_pasted(here, file):
+    name = file
     lines = lines_of(name)
     *single, every = lines
     assert len(single) == 2 * len(EVIL + PLAIN), len(single)
@@ -143,9 +163,9 @@ def lines_of_suggest_can_be_pasted(here, name, plugins):
     # the others are named, and why
     everything = run("suggest", "--all", os.fsdecode(name)).stdout.decode()
     assert everything.count("cannot be given a name with a colon, a comma or more than 250 bytes") == 2 * len(CANNOT), everything
-    if not plugins:
-        return
-    environment = {**os.environ, "HDF5_PLUGIN_PATH": plugins, "LC_ALL": "C.UTF-8"}
+    if "ZARRBITS_PLUGINS" not in os.environ:
+        pytest.skip("no plugins: h5repack has no sanitizer")
+    environment = {**os.environ, "HDF5_PLUGIN_PATH": os.environ["ZARRBITS_PLUGINS"], "LC_ALL": "C.UTF-8"}
     for line in [every, *single[:4]]:
         r = subprocess.run(["bash", "-c", line], cwd=here, capture_output=True, env=environment)
         assert r.returncode == 0, (line, r.stderr)
@@ -156,27 +176,11 @@ def lines_of_suggest_can_be_pasted(here, name, plugins):
             assert d.get_create_plist().get_nfilters() == 1 and d.get_storage_size() == 4096 * 12 // 8, n
 
 
-def floats_that_save_little_are_left_out(here):
-    path = os.path.join(here, "floats.h5")
-    with h5py.File(path, "w") as f:
-        positive = np.random.default_rng(1).random(10000).astype("f4") + np.float32(1.5)
-        f.create_dataset("positive", data=np.append(positive, np.float32(3e38)), chunks=(1000,))  # no sign: 31 of 32 bits
-        f.create_dataset("rounded", data=np.round(positive * 4), chunks=(1000,))
-        f.create_dataset("integers", data=np.arange(2**31 - 1000, 2**31 - 1, dtype="u4"), chunks=(999,))  # 31 of 32 bits as well
+def test_floats_that_save_little_are_left_out(floats):
+    path = floats
     text = run("suggest", path).stdout.decode()
     assert "/positive" not in text and "/rounded" in text and "/integers" in text, text
     text = run("suggest", "--all", path).stdout.decode()
     assert "saves less than 5 %" in text and "-f /positive:UD=45429,1," in text, text
     found = {d["path"]: d for d in json.loads(run("suggest", "--json", path).stdout)["datasets"]}
     assert not found["/positive"]["worthwhile"] and found["/positive"]["h5repack"] and found["/rounded"]["worthwhile"], found
-
-
-if __name__ == "__main__":
-    plugin_folder = sys.argv[1] if len(sys.argv) > 1 else ""
-    with tempfile.TemporaryDirectory() as folder:
-        file = no_command_prints_what_acts(folder)
-        lines_of_suggest_can_be_pasted(folder, file, plugin_folder)
-        floats_that_save_little_are_left_out(folder)
-        what_a_store_says_does_not_act(folder)
-        any_name_in_a_sentence_can_be_pasted()
-    print(f"names: {len(EVIL + PLAIN + CANNOT)} in every command, and pasted")

@@ -2,7 +2,6 @@
 """What a user sees while a conversion runs and when it is over: on terminals of two widths, and where there is none."""
 import os
 import re
-import tempfile
 
 import h5py
 import numpy as np
@@ -64,11 +63,3 @@ def test_the_summary_adds_up(folder):
     assert rows["not selected"][2] == "1" and rows["of them lossy"][3] == "1"
     files = sum(len(names) for _, _, names in os.walk(target))
     assert f"in {files} files" in r.stderr and re.search(r"\d s, [\d.]+ .?i?B/s", r.stderr)
-
-
-if __name__ == "__main__":
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as scratch:
-                test(scratch)
-            print("ok", name)

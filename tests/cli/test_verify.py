@@ -9,7 +9,6 @@ import random
 import shutil
 import struct
 import tempfile
-import unittest
 
 import h5py
 import numpy as np
@@ -68,9 +67,9 @@ DAMAGE = {
 }
 
 
-class Verify(unittest.TestCase):
+class TestVerify:
     @classmethod
-    def setUpClass(cls):
+    def setup_class(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.source = cls.folder.name + "/s.h5"
         cls.store = cls.folder.name + "/s.zarr"
@@ -78,56 +77,56 @@ class Verify(unittest.TestCase):
         write_store(cls.store)
 
     @classmethod
-    def tearDownClass(cls):
+    def teardown_class(cls):
         cls.folder.cleanup()
 
     def verify(self, source, store, *more):
         r = run("verify", "--json", source, store, *more)
-        self.assertEqual(r.stderr, "")
+        assert r.stderr == ""
         report = json.loads(r.stdout)
-        self.assertEqual(report["exit_status"], r.returncode)
+        assert report["exit_status"] == r.returncode
         return r.returncode, report
 
     def test_a_faithful_store_is_equal_in_every_dataset(self):
         status, report = self.verify(self.source, self.store)
-        self.assertEqual((status, report["findings"]), (0, []))
-        self.assertEqual(report["datasets"], {"equal": DATASETS, "unchecked": 0, "unreadable": 0, "missing": 0, "differs": 0})
-        self.assertEqual((report["groups"]["equal"], report["elements"]["unchecked"]), (2, 0))
-        self.assertEqual([report[kind]["equal"] for kind in ("attributes", "links", "named_types")], [1, 3, 1])
-        self.assertEqual((report["only_in_store"], report["extras"]), ([], []))
+        assert (status, report["findings"]) == (0, [])
+        assert report["datasets"] == {"equal": DATASETS, "unchecked": 0, "unreadable": 0, "missing": 0, "differs": 0}
+        assert (report["groups"]["equal"], report["elements"]["unchecked"]) == (2, 0)
+        assert [report[kind]["equal"] for kind in ("attributes", "links", "named_types")] == [1, 3, 1]
+        assert (report["only_in_store"], report["extras"]) == ([], [])
         r = run("verify", self.source, self.store)
-        self.assertEqual((r.returncode, r.stderr), (0, ""))
-        self.assertIn(f"datasets: {DATASETS} equal, 0 differs", r.stdout.decode())
+        assert (r.returncode, r.stderr) == (0, "")
+        assert f"datasets: {DATASETS} equal, 0 differs" in r.stdout.decode()
 
     def test_what_convert_writes_is_equal(self):
         for options in ([], ["--codec", "packbits"]):
-            with self.subTest(options), tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 r = run("convert", "--quiet", *options, self.source, folder + "/c.zarr")
-                self.assertEqual(r.returncode, 0, r.stderr)
+                assert r.returncode == 0, r.stderr
                 status, report = self.verify(self.source, folder + "/c.zarr")
-                self.assertEqual((status, report["findings"]), (0, []))
-                self.assertEqual(report["datasets"]["equal"], DATASETS)
+                assert (status, report["findings"]) == (0, [])
+                assert report["datasets"]["equal"] == DATASETS
                 # and verify looks: the same store with one bit changed
                 chunk = folder + "/c.zarr/g/scalar/c"
                 flip(folder + "/c.zarr", "g/scalar/c", os.path.getsize(chunk) - 1)
-                self.assertEqual(self.verify(self.source, folder + "/c.zarr")[0], 1)
+                assert self.verify(self.source, folder + "/c.zarr")[0] == 1
 
     def test_each_damage_is_found_where_it_is(self):
         for name, (damage, path, outcome, index) in DAMAGE.items():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 store = folder + "/s.zarr"
                 shutil.copytree(self.store, store)
                 damage(store)
                 status, report = self.verify(self.source, store)
                 found = [(f["path"], f["outcome"]) for f in report["findings"]]
-                self.assertEqual(found, [(path, outcome)] if path else [])
-                self.assertEqual(status, {None: 0, "unchecked": 3}.get(outcome, 1))
+                assert found == ([(path, outcome)] if path else [])
+                assert status == {None: 0, "unchecked": 3}.get(outcome, 1)
                 if index is not None:
-                    self.assertEqual(report["findings"][0]["index"], index)
+                    assert report["findings"][0]["index"] == index
                 if path:
-                    self.assertTrue(report["findings"][0]["reason"])
+                    assert report["findings"][0]["reason"]
                     text = run("verify", self.source, store).stdout.decode()
-                    self.assertIn(outcome + ": ", text)
+                    assert outcome + ": " in text
 
     def test_both_values_are_told(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -136,8 +135,8 @@ class Verify(unittest.TestCase):
             flip(store, "g/camera/c/0", 0)
             flip(store, "g/compound/c/0", 15, 2)
             text = run("verify", self.source, store).stdout.decode()
-            self.assertIn("differs: /g/camera differs at [0]: source 2748, store 2749\n", text)
-            self.assertIn("differs: /g/compound differs at [1] in member n: source -1, store -3\n", text)
+            assert "differs: /g/camera differs at [0]: source 2748, store 2749\n" in text
+            assert "differs: /g/compound differs at [1] in member n: source -1, store -3\n" in text
 
     def test_an_object_may_be_under_any_of_its_links(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -146,17 +145,17 @@ class Verify(unittest.TestCase):
             shutil.move(store + "/g/int16", store + "/hard")
             note(store, "", links=WITHOUT_HARD)
             note(store, "g", links={"int16": {"kind": "hard", "target": "/hard"}})
-            self.assertEqual(self.verify(self.source, store)[0], 0)
+            assert self.verify(self.source, store)[0] == 0
             shutil.copytree(store + "/hard", store + "/g/int16")  # a copy is compared as well
             flip(store, "g/int16/c/0/0", 12)
-            self.assertEqual(self.verify(self.source, store)[0], 1)
+            assert self.verify(self.source, store)[0] == 1
 
     def test_what_only_the_store_has_is_told(self):
         with tempfile.TemporaryDirectory() as folder:
             store = folder + "/s.zarr"
             shutil.copytree(self.store, store)
             group(store + "/g/more")
-            self.assertEqual(self.verify(self.source, store)[1]["only_in_store"], ["/g/more"])
+            assert self.verify(self.source, store)[1]["only_in_store"] == ["/g/more"]
 
     def changed(self, folder, damage):
         store = folder + "/s.zarr"
@@ -175,27 +174,27 @@ class Verify(unittest.TestCase):
             note(store, "", selection=selection)
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, lambda s: excuse(s, exclude=["/**"]))
-            self.assertEqual(self.outcomes(self.source, store), (3, {"/g": "unchecked", "/hard": "unchecked", "/text": "unchecked"}))  # a group stands for what is below
-            self.assertIn("zarrbits.selection", run("verify", self.source, store).stdout.decode())
+            assert self.outcomes(self.source, store) == (3, {"/g": "unchecked", "/hard": "unchecked", "/text": "unchecked"})  # a group stands for what is below
+            assert "zarrbits.selection" in run("verify", self.source, store).stdout.decode()
             note(store, "", selection={"exclude": ["/g"]})
-            self.assertEqual(self.outcomes(self.source, store), (1, {"/g": "unchecked", "/hard": "unchecked", "/text": "missing"}))
+            assert self.outcomes(self.source, store) == (1, {"/g": "unchecked", "/hard": "unchecked", "/text": "missing"})
             # whoever asked for it says so
             more = ["--exclude", "/g", "--exclude", "hard"]
-            self.assertEqual(self.outcomes(self.source, store, *more), (1, {"/text": "missing"}))
-            self.assertEqual(self.outcomes(self.source, store, *more, "--exclude", "te?t"), (0, {}))
-            self.assertEqual(self.outcomes(self.source, store, "--include", "/enum", "--include", "nan"), (1, {"/g/nan": "missing"}))
-            self.assertEqual(self.outcomes(self.source, store, "--include", "/hard")[1], {"/hard": "unchecked"})  # and not under its other name
-            self.assertEqual(run("verify", self.source, store, "--include", "/none").returncode, 1)
-            self.assertEqual(run("verify", self.source, store, "--include", "[").returncode, 2)
+            assert self.outcomes(self.source, store, *more) == (1, {"/text": "missing"})
+            assert self.outcomes(self.source, store, *more, "--exclude", "te?t") == (0, {})
+            assert self.outcomes(self.source, store, "--include", "/enum", "--include", "nan") == (1, {"/g/nan": "missing"})
+            assert self.outcomes(self.source, store, "--include", "/hard")[1] == {"/hard": "unchecked"}  # and not under its other name
+            assert run("verify", self.source, store, "--include", "/none").returncode == 1
+            assert run("verify", self.source, store, "--include", "[").returncode == 2
 
     def test_a_store_of_one_object_is_the_whole_of_it(self):
         with tempfile.TemporaryDirectory() as folder:
             store = folder + "/g.zarr"
             shutil.copytree(self.store + "/g", store)
             note(store, "", selection={"object": "/g"})
-            self.assertEqual(self.outcomes(self.source, store), (3, {"/": "unchecked"}))
-            self.assertEqual(self.outcomes(self.source + ":/g", store), (0, {}))
-            self.assertEqual(self.outcomes(self.source + ":/hard", store)[0], 1)
+            assert self.outcomes(self.source, store) == (3, {"/": "unchecked"})
+            assert self.outcomes(self.source + ":/g", store) == (0, {})
+            assert self.outcomes(self.source + ":/hard", store)[0] == 1
 
     def test_what_a_reader_may_see_instead(self):
         other = lambda s: shutil.copytree(s + "/enum", s + "/%65num") and flip(s, "%65num/c/0", 0)
@@ -224,9 +223,9 @@ class Verify(unittest.TestCase):
             "what is nothing": (lambda s: shutil.copytree(s + "/enum", s + "/null/data"), (3, {})),
         }
         for name, (damage, expected) in cases.items():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 found = self.outcomes(self.source, self.changed(folder, damage))
-                self.assertEqual(found, expected) if expected else self.assertNotEqual(found[0], 0)
+                assert found == expected if expected else found[0] != 0
 
     def test_nothing_odd_in_metadata_is_equal(self):
         """ZARRBITS_MUTATIONS and ZARRBITS_SEED: more of them, and others."""
@@ -247,7 +246,7 @@ class Verify(unittest.TestCase):
                 statuses[status] += 1
                 # the fill value of what holds sequences is nobody's: all of it is stored
                 harmless = key == "attributes" or old == metadata[key] or (key == "fill_value" and "/sequences/" in path)
-                self.assertIn(status, (0, 1, 3) if harmless else (1, 3), (path, key, metadata[key]))
+                assert status in ((0, 1, 3) if harmless else (1, 3)), (path, key, metadata[key])
         print("metadata changed:", dict(statuses))
 
     def test_raw_bytes_are_not_turned_round(self):
@@ -262,7 +261,7 @@ class Verify(unittest.TestCase):
                       {"c/0": struct.pack(a + "2h", 1, 2) + struct.pack(b + "2h", 3, 4)},
                       hdf5_type={"class": "compound", "fields": [{"name": name, "type": {"class": "array", "shape": [2], "base": base}}
                                                                  for name, base in (("a", "int16"), ("b", {"class": "int16", "endian": "big"}))]})
-                self.assertEqual(self.verify(folder + "/r.h5", folder + "/r.zarr")[0], status, (a, b))
+                assert self.verify(folder + "/r.h5", folder + "/r.zarr")[0] == status, (a, b)
 
     def test_sequences_of_all_kinds_and_long_names(self):
         inner = h5py.h5t.vlen_create(h5py.h5t.vlen_create(h5py.h5t.STD_I16LE))
@@ -285,15 +284,15 @@ class Verify(unittest.TestCase):
                 write_sequences(f, "pairs", pairs, [struct.pack(">4i", 1, 2, 3, 4), b"", struct.pack(">2i", 5, 6)], 8)
                 write_sequences(f, "rows", h5py.h5t.vlen_create(member), [rows, rows[:12]], 12)
             r = run("convert", "--quiet", source, store)
-            self.assertEqual(r.returncode, 0, r.stderr)
+            assert r.returncode == 0, r.stderr
             status, report = self.verify(source, store)
-            self.assertEqual((status, report["findings"], report["only_in_store"]), (0, [], []))
-            self.assertEqual(report["datasets"]["equal"], len(long) + 5)
+            assert (status, report["findings"], report["only_in_store"]) == (0, [], [])
+            assert report["datasets"]["equal"] == len(long) + 5
             for key in ("inner/values/c/0", "inner/offsets_1/c/0", "inner/offsets/c/0", "pairs/values/c/0/0", "texts/values/c/0", "rows/values/s/c/0",
                         "g/" + next(n for n in os.listdir(store + "/g") if "~" in n) + "/c/0"):
                 at = os.path.getsize(store + "/" + key) - 1
                 flip(store, key, at)
-                self.assertEqual(self.outcomes(source, store)[0], 1, key)
+                assert self.outcomes(source, store)[0] == 1, key
                 flip(store, key, at)
 
     def test_undefined_elements_are_never_called_equal_nor_different(self):
@@ -306,10 +305,10 @@ class Verify(unittest.TestCase):
                 h5py.Dataset(d)[2:4] = [5, 6]
             group(folder + "/n.zarr")
             array(folder + "/n.zarr/d", [6], [2], "int32", [LITTLE], 0, {"c/1": struct.pack("<2i", 5, 6)})
-            self.assertEqual(self.verify(folder + "/n.h5", folder + "/n.zarr")[0], 0)
+            assert self.verify(folder + "/n.h5", folder + "/n.zarr")[0] == 0
             flip(folder + "/n.zarr", "d/c/1", 4)
             status, report = self.verify(folder + "/n.h5", folder + "/n.zarr")
-            self.assertEqual((status, report["findings"][0]["index"]), (1, [3]))
+            assert (status, report["findings"][0]["index"]) == (1, [3])
 
     def test_a_damaged_source_chunk_is_unreadable_and_the_rest_is_compared(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -320,10 +319,10 @@ class Verify(unittest.TestCase):
             group(folder + "/d.zarr")
             array(folder + "/d.zarr/d", [4], [2], "int32", [LITTLE], 0, {"c/1": struct.pack("<2i", 1, 1)})
             status, report = self.verify(folder + "/d.h5", folder + "/d.zarr")
-            self.assertEqual((status, report["findings"][0]["outcome"]), (1, "unreadable"))
-            self.assertEqual(report["elements"], {"equal": 2, "unchecked": 2})
+            assert (status, report["findings"][0]["outcome"]) == (1, "unreadable")
+            assert report["elements"] == {"equal": 2, "unchecked": 2}
             flip(folder + "/d.zarr", "d/c/1", 0)
-            self.assertEqual(self.verify(folder + "/d.h5", folder + "/d.zarr")[1]["findings"][0]["outcome"], "differs")
+            assert self.verify(folder + "/d.h5", folder + "/d.zarr")[1]["findings"][0]["outcome"] == "differs"
 
     def test_a_huge_sparse_dataset_takes_no_time(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -335,14 +334,14 @@ class Verify(unittest.TestCase):
             chunk = np.full((256, 256), 2, "<f4")
             array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {})
             status, report = self.verify(folder + "/h.h5", folder + "/h.zarr")
-            self.assertEqual((status, report["findings"][0]["index"]), (1, [1000000, 5]))
+            assert (status, report["findings"][0]["index"]) == (1, [1000000, 5])
             chunk[1000000 % 256, 5] = 1
             array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {f"c/{1000000 // 256}/0": chunk.tobytes()})
             status, report = self.verify(folder + "/h.h5", folder + "/h.zarr")
-            self.assertEqual((status, report["elements"]["equal"]), (0, 1 << 40))
+            assert (status, report["elements"]["equal"]) == (0, 1 << 40)
             chunk[7, 7] = 3
             array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {"c/9/11": chunk.tobytes()})
-            self.assertEqual(self.verify(folder + "/h.h5", folder + "/h.zarr")[1]["findings"][0]["index"][0], 9 * 256 + 7)
+            assert self.verify(folder + "/h.h5", folder + "/h.zarr")[1]["findings"][0]["index"][0] == 9 * 256 + 7
 
     def test_a_chunk_that_decompresses_without_end_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -351,8 +350,8 @@ class Verify(unittest.TestCase):
             group(folder + "/b.zarr")
             array(folder + "/b.zarr/d", [10], [10], "uint8", [BYTES, GZIP], 0, {"c/0": gzip.compress(bytes(50 << 20))})
             status, report = self.verify(folder + "/b.h5", folder + "/b.zarr")
-            self.assertEqual(status, 1)
-            self.assertIn("more than it can hold", report["findings"][0]["reason"])
+            assert status == 1
+            assert "more than it can hold" in report["findings"][0]["reason"]
 
     def test_what_cannot_be_opened_is_one_sentence(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -361,9 +360,5 @@ class Verify(unittest.TestCase):
             for source, store in ((folder + "/missing.h5", self.store), (folder + "/no.h5", self.store), (self.source, folder + "/missing.zarr"),
                                   (self.source, folder), (self.source, self.source), (folder, self.store)):
                 r = run("verify", source, store)
-                self.assertEqual((r.returncode, r.stdout), (1, b""), (source, store))
-                self.assertTrue(is_one_sentence(r.stderr), r.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+                assert (r.returncode, r.stdout) == (1, b""), (source, store)
+                assert is_one_sentence(r.stderr), r.stderr

@@ -8,7 +8,6 @@ import os
 import shutil
 import struct
 import tempfile
-import unittest
 
 import h5py
 import numpy as np
@@ -202,19 +201,22 @@ MORE = {
 }
 
 
-class Metadata(unittest.TestCase):
+class TestMetadata:
     @classmethod
-    def setUpClass(cls):
+    def setup_class(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
         cls.source = cls.folder.name + "/s.h5"
         cls.store = cls.folder.name + "/s.zarr"
         write_source(cls.source)
         write_store(cls.store)
 
+    @classmethod
+    def teardown_class(cls):
+        cls.folder.cleanup()
+
     def verify(self, store):
         r = run("verify", "--json", self.source, store)
-        self.assertEqual(r.stderr, b"" if isinstance(r.stderr, bytes) else "")
+        assert r.stderr == (b"" if isinstance(r.stderr, bytes) else "")
         return r.returncode, json.loads(r.stdout)
 
     def changed(self, folder, change):
@@ -224,37 +226,37 @@ class Metadata(unittest.TestCase):
 
     def test_a_faithful_store_is_equal(self):
         status, report = self.verify(self.store)
-        self.assertEqual((status, report["findings"], report["extras"], report["only_in_store"]), (0, [], [], []))
-        self.assertEqual([report[kind]["equal"] for kind in ("attributes", "dimension_names", "links", "named_types")], [len(ATTRIBUTES) - 1 + 1, 5, 3, 1])
+        assert (status, report["findings"], report["extras"], report["only_in_store"]) == (0, [], [], [])
+        assert [report[kind]["equal"] for kind in ("attributes", "dimension_names", "links", "named_types")] == [len(ATTRIBUTES) - 1 + 1, 5, 3, 1]
 
     def test_what_convert_writes_is_equal(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(run("convert", "--quiet", "--links", "keep", self.source, folder + "/c.zarr").returncode, 0)
+            assert run("convert", "--quiet", "--links", "keep", self.source, folder + "/c.zarr").returncode == 0
             status, report = self.verify(folder + "/c.zarr")
-            self.assertEqual((status, report["findings"], report["extras"]), (0, [], []))
+            assert (status, report["findings"], report["extras"]) == (0, [], [])
 
     def test_each_change_is_told_in_its_own_sentence(self):
         for name, (change, kind, path, outcome, sentence) in CHANGES.items():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 status, report = self.verify(self.changed(folder, change))
-                self.assertEqual([(f["kind"], f["path"], f["outcome"]) for f in report["findings"]], [(kind, path, outcome)])
-                self.assertIn(sentence, report["findings"][0]["reason"])
-                self.assertEqual((status, report["extras"]), (1, []))
-                self.assertEqual(report[{"link": "links", "named type": "named_types", "note": "notes", "attribute": "attributes"}.get(kind, "dimension_names")][outcome], 1)
+                assert [(f["kind"], f["path"], f["outcome"]) for f in report["findings"]] == [(kind, path, outcome)]
+                assert sentence in report["findings"][0]["reason"]
+                assert (status, report["extras"]) == (1, [])
+                assert report[{"link": "links", "named type": "named_types", "note": "notes", "attribute": "attributes"}.get(kind, "dimension_names")][outcome] == 1
 
     def test_what_the_store_alone_has_is_named(self):
         for name, (change, extra) in MORE.items():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 status, report = self.verify(self.changed(folder, change))
-                self.assertEqual((status, report["findings"], [tuple(e.values()) for e in report["extras"]]), (3, [], [extra]))
+                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (3, [], [extra])
 
     def test_the_text_names_attributes_and_counts_them(self):
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, attribute(count=6, more=1))
             text = run("verify", self.source, store).stdout.decode()
-            self.assertIn('differs: /d has another attribute "count": source 5, store 6\n', text)
-            self.assertIn('note: /d has in the store alone the attribute "more"\n', text)
-            self.assertIn(f"attributes: {len(ATTRIBUTES) - 1} equal, 1 differs", text)
+            assert 'differs: /d has another attribute "count": source 5, store 6\n' in text
+            assert 'note: /d has in the store alone the attribute "more"\n' in text
+            assert f"attributes: {len(ATTRIBUTES) - 1} equal, 1 differs" in text
 
     def test_consolidated_metadata_that_say_other_are_told(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -267,8 +269,4 @@ class Metadata(unittest.TestCase):
             nodes["d"]["attributes"]["count"] = 6
             edit(store, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes})
             status, report = self.verify(store)
-            self.assertEqual((status, [f["path"] for f in report["findings"]]), (3, ["/"]))
-
-
-if __name__ == "__main__":
-    unittest.main()
+            assert (status, [f["path"] for f in report["findings"]]) == (3, ["/"])

@@ -6,7 +6,6 @@ import os
 import struct
 import subprocess
 import tempfile
-import unittest
 
 import h5py
 import numpy as np
@@ -42,23 +41,23 @@ CHUNKS = {"lzf": "lzf/c/3", "text": "text/c/0", "long double": "long double/c/0"
           "bits": "bits/c/0", "big bits": "big bits/c/0"}
 
 
-class Sources(unittest.TestCase):
+class TestSources:
     def test_what_convert_reads_is_compared_in_full(self):
         with tempfile.TemporaryDirectory() as folder:
             source, store = folder + "/s.h5", folder + "/s.zarr"
             with h5py.File(source, "w") as f:
                 write(f)
             r = run("convert", "--quiet", source, store, env=ENVIRONMENT)
-            self.assertEqual(r.returncode, 0, r.stderr)
+            assert r.returncode == 0, r.stderr
             r = run("verify", "--json", source, store, env=ENVIRONMENT)
             report = json.loads(r.stdout)
-            self.assertEqual((r.returncode, report["findings"], report["elements"]["unchecked"]), (0, [], 0))
-            self.assertEqual(report["datasets"]["equal"], len(CHUNKS))
+            assert (r.returncode, report["findings"], report["elements"]["unchecked"]) == (0, [], 0)
+            assert report["datasets"]["equal"] == len(CHUNKS)
             for name, key in CHUNKS.items():
                 at = os.path.getsize(f"{store}/{key}") - 1
                 flip(store, key, at)
                 r = run("verify", "--json", source, store, env=ENVIRONMENT)
-                self.assertEqual((r.returncode, [f["path"] for f in json.loads(r.stdout)["findings"]]), (1, ["/" + name]))
+                assert (r.returncode, [f["path"] for f in json.loads(r.stdout)["findings"]]) == (1, ["/" + name])
                 flip(store, key, at)
 
     def test_strings_of_more_than_the_bound_are_not_read(self):
@@ -89,11 +88,7 @@ class Sources(unittest.TestCase):
             process.stdout.close()
             _, process.returncode, used = os.wait4(process.pid, 0)
             found = {(f["kind"], f["path"]): f for f in report["findings"]}
-            self.assertIn("more than 512 MiB", found["dataset", "/many"]["reason"])
-            self.assertIn("take more than 256", found["attribute", "/"]["reason"])
+            assert "more than 512 MiB" in found["dataset", "/many"]["reason"]
+            assert "take more than 256" in found["attribute", "/"]["reason"]
             if not os.environ.get("ZARRBITS_SANITIZED"):  # a sanitizer's own memory is not ours to bound
-                self.assertLess(used.ru_maxrss, 700 << 10)  # KiB
-
-
-if __name__ == "__main__":
-    unittest.main()
+                assert used.ru_maxrss < 700 << 10  # KiB

@@ -9,7 +9,6 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import unittest
 import zipfile
 import zlib
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from command import COMMAND, is_one_sentence, run
 from stores_by_hand import BYTES, CRC32C, DATASETS, GZIP, LITTLE, array, crc32c, flip, group, strings, write_json, write_source, write_store
+import pytest
 
 GOLDEN = os.path.join(os.path.dirname(os.environ["ZARRBITS_GOLDEN"]), "shards.json")
 
@@ -61,38 +61,41 @@ def zip64(members, path, **wrong):
         f.write(struct.pack("<4s4HIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, full, full, 0))
 
 
-class Zip(unittest.TestCase):
+class TestZip:
     @classmethod
-    def setUpClass(cls):
+    def setup_class(cls):
         cls.temporary = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = cls.temporary.name
         cls.source, cls.store, cls.zip = (cls.folder + "/" + name for name in ("s.h5", "s.zarr", "s.zip"))
         write_source(cls.source)
         write_store(cls.store)
         zip_store(cls.store, cls.zip, comment=b"a comment of some length")
 
+    @classmethod
+    def teardown_class(cls):
+        cls.temporary.cleanup()
+
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def test_all_is_compared_as_in_a_directory(self):
         status, report = verify(self.source, self.zip)
-        self.assertEqual((status, report["findings"], report["datasets"]["equal"]), (0, [], DATASETS))
-        self.assertEqual(report["elements"], verify(self.source, self.store)[1]["elements"])
+        assert (status, report["findings"], report["datasets"]["equal"]) == (0, [], DATASETS)
+        assert report["elements"] == verify(self.source, self.store)[1]["elements"]
 
     def test_inspect_tells_the_same_of_both(self):
         trees = [json.loads(run("inspect", "--json", store).stdout)["trees"][0] for store in (self.store, self.zip)]
-        self.assertEqual(trees[0]["nodes"], trees[1]["nodes"])
-        self.assertEqual((trees[0]["bytes"], trees[0]["files"]), (trees[1]["bytes"], trees[1]["files"]))
-        self.assertGreater(len(trees[0]["nodes"]), DATASETS)
+        assert trees[0]["nodes"] == trees[1]["nodes"]
+        assert (trees[0]["bytes"], trees[0]["files"]) == (trees[1]["bytes"], trees[1]["files"])
+        assert len(trees[0]["nodes"]) > DATASETS
 
     def test_what_convert_writes_is_equal(self):
         target = self.path("c.zip")
-        self.assertEqual(run("convert", "--quiet", self.source, target).returncode, 0)
+        assert run("convert", "--quiet", self.source, target).returncode == 0
         status, report = verify(self.source, target)
-        self.assertEqual((status, report["findings"], report["datasets"]["equal"]), (0, [], DATASETS))
+        assert (status, report["findings"], report["datasets"]["equal"]) == (0, [], DATASETS)
         tree = json.loads(run("inspect", "--json", target).stdout)["trees"][0]
-        self.assertEqual(tree["nodes"][0], {"path": "/", "kind": "group"} | tree["nodes"][0])
+        assert tree["nodes"][0] == {"path": "/", "kind": "group"} | tree["nodes"][0]
 
     def test_a_changed_byte_is_found_where_it_is(self):
         target = self.path("f.zip")
@@ -101,41 +104,41 @@ class Zip(unittest.TestCase):
             where = z.getinfo("g/nan/c/0")
         flip(self.folder, "f.zip", where.header_offset + 30 + len(where.filename))
         status, report = verify(self.source, target)
-        self.assertEqual((status, [f["path"] for f in report["findings"]]), (1, ["/g/nan"]))
-        self.assertIn("checksum of the member g/nan/c/0", report["findings"][0]["reason"])
+        assert (status, [f["path"] for f in report["findings"]]) == (1, ["/g/nan"])
+        assert "checksum of the member g/nan/c/0" in report["findings"][0]["reason"]
 
     def test_compressed_members_are_told_and_not_compared(self):
         target = self.path("d.zip")
         zip_store(self.store, target, zipfile.ZIP_DEFLATED, only="g/nan/c/0")
         status, report = verify(self.source, target)
-        self.assertEqual((status, [(f["path"], f["outcome"]) for f in report["findings"]]), (3, [("/g/nan", "unchecked")]))
-        self.assertIn("compressed", report["findings"][0]["reason"])
+        assert (status, [(f["path"], f["outcome"]) for f in report["findings"]]) == (3, [("/g/nan", "unchecked")])
+        assert "compressed" in report["findings"][0]["reason"]
         zip_store(self.store, target, zipfile.ZIP_DEFLATED)
         for command in (["verify", self.source, target], ["inspect", target]):
             r = run(*command)
-            self.assertEqual((r.returncode, r.stdout), (1, b""), command)
-            self.assertTrue(is_one_sentence(r.stderr) and "compressed" in r.stderr, r.stderr)
+            assert (r.returncode, r.stdout) == (1, b""), command
+            assert is_one_sentence(r.stderr) and "compressed" in r.stderr, r.stderr
 
     def test_the_last_of_two_members_with_one_name_counts(self):
         target = self.path("t.zip")
         shutil.copy(self.zip, target)
         with zipfile.ZipFile(target, "a") as z:
-            with self.assertWarns(UserWarning):   # the same name again
+            with pytest.warns(UserWarning):   # the same name again
                 z.writestr("g/scalar/c", struct.pack("<f", 3))
-        self.assertEqual(verify(self.source, target)[1]["findings"][0]["store_value"], "3")
+        assert verify(self.source, target)[1]["findings"][0]["store_value"] == "3"
 
     def test_sizes_and_offsets_of_zip64(self):
         with zipfile.ZipFile(self.zip) as z:
             members = {name: z.read(name) for name in z.namelist()}
         target = self.path("64.zip")
         zip64(members, target)
-        self.assertEqual(verify(self.source, target)[1]["datasets"]["equal"], DATASETS)
+        assert verify(self.source, target)[1]["datasets"]["equal"] == DATASETS
         for wrong in ({"size": 1 << 40}, {"size": 2 ** 64 - 1}, {"header": 1 << 40}, {"header": 2 ** 64 - 1}, {"extra": 12}, {"extra": 0}, {"count": 1 << 60},
                       {"count": 10 ** 6}, {"list_size": 1 << 62}, {"list": 2 ** 64 - 8}, {"list": 0, "list_size": 2 ** 64 - 1}, {"end": 2 ** 64 - 60}, {"disk": 2}):
             zip64(members, target, **wrong)
             r = run("verify", self.source, target)
-            self.assertEqual((r.returncode, r.stdout), (1, b""), wrong)
-            self.assertTrue(is_one_sentence(r.stderr), r.stderr)
+            assert (r.returncode, r.stdout) == (1, b""), wrong
+            assert is_one_sentence(r.stderr), r.stderr
 
     def test_what_was_cut_off_is_one_sentence(self):
         with open(self.zip, "rb") as f:
@@ -144,8 +147,8 @@ class Zip(unittest.TestCase):
             with open(self.path("cut.zip"), "wb") as f:
                 f.write(whole[:size])
             r = run("verify", self.source, self.path("cut.zip"))
-            self.assertEqual((r.returncode, r.stdout), (1, b""), size)
-            self.assertTrue(is_one_sentence(r.stderr), r.stderr)
+            assert (r.returncode, r.stdout) == (1, b""), size
+            assert is_one_sentence(r.stderr), r.stderr
 
     def test_no_changed_byte_of_the_list_is_a_crash(self):
         with open(self.zip, "rb") as f:
@@ -161,8 +164,8 @@ class Zip(unittest.TestCase):
                 f.write(changed)
             statuses.add(run("verify", self.source, self.path("bad.zip")).returncode)
             statuses.add(run("inspect", self.path("bad.zip")).returncode)
-        self.assertLessEqual(statuses, {0, 1, 3})
-        self.assertIn(1, statuses)
+        assert statuses <= {0, 1, 3}
+        assert 1 in statuses
 
 
 def sharding(chunk, codecs=None, index=None, where="end"):
@@ -173,11 +176,10 @@ def sharding(chunk, codecs=None, index=None, where="end"):
 NONE = 2 ** 64 - 1
 
 
-class Shards(unittest.TestCase):
-    def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(self.temporary.cleanup)
-        self.folder = self.temporary.name
+class TestShards:
+    @pytest.fixture(autouse=True)
+    def begin(self, tmp_path):
+        self.folder = str(tmp_path)
         self.source, self.store = self.folder + "/s.h5", self.folder + "/s.zarr"
         group(self.store)
 
@@ -187,7 +189,7 @@ class Shards(unittest.TestCase):
         with h5py.File(self.source, "w") as f:
             for name, stored in golden["arrays"].items():
                 d = f.create_dataset(name, data=np.array(golden["values"], "<i2"), chunks=(2, 2), fillvalue=-5)
-                self.assertEqual(d.shape, (6, 8))
+                assert d.shape == (6, 8)
                 write_json(f"{self.store}/{name}", stored["zarr.json"])
                 for key, data in stored["objects"].items():
                     os.makedirs(os.path.dirname(f"{self.store}/{name}/{key}"), exist_ok=True)
@@ -197,13 +199,13 @@ class Shards(unittest.TestCase):
 
     def only_finding(self):
         status, report = verify(self.source, self.store)
-        self.assertEqual(len(report["findings"]), 1, report)
+        assert len(report["findings"]) == 1, report
         return status, report["findings"][0]
 
     def test_golden_shards_with_the_index_at_either_end(self):
         self.golden()
         status, report = verify(self.source, self.store)
-        self.assertEqual((status, report["findings"], report["datasets"]["equal"], report["elements"]), (0, [], 2, {"equal": 96, "unchecked": 0}))
+        assert (status, report["findings"], report["datasets"]["equal"], report["elements"]) == (0, [], 2, {"equal": 96, "unchecked": 0})
 
     def test_each_damage_of_a_shard_is_found(self):
         golden = self.golden()
@@ -211,7 +213,7 @@ class Shards(unittest.TestCase):
             original = bytes.fromhex(golden["arrays"][where]["objects"]["c/0/0"])
             start = len(original) - 68 if where == "end" else 0   # 4 chunks of 16 bytes, and the checksum
             index = struct.unpack("<8Q", original[start:start + 64])
-            self.assertEqual(index[2:4], (NONE, NONE))              # the missing one
+            assert index[2:4] == (NONE, NONE)              # the missing one
 
             def with_index(changes):
                 changed = list(index)
@@ -240,12 +242,11 @@ class Shards(unittest.TestCase):
                 "everything": (b"", "shorter than its index"),
             }
             for name, (data, sentence) in cases.items():
-                with self.subTest(name, where=where):
-                    with open(f"{self.store}/{where}/c/0/0", "wb") as f:
-                        f.write(data)
-                    status, finding = self.only_finding()
-                    self.assertEqual((status, finding["path"], finding["outcome"]), (1, "/" + where, "differs"))
-                    self.assertIn(sentence, finding["reason"])
+                with open(f"{self.store}/{where}/c/0/0", "wb") as f:
+                    f.write(data)
+                status, finding = self.only_finding()
+                assert (status, finding["path"], finding["outcome"]) == (1, "/" + where, "differs")
+                assert sentence in finding["reason"]
             with open(f"{self.store}/{where}/c/0/0", "wb") as f:
                 f.write(original)
 
@@ -260,15 +261,15 @@ class Shards(unittest.TestCase):
             metadata["codecs"] = codecs
             write_json(self.store + "/end", metadata)
             status, finding = self.only_finding()
-            self.assertEqual((status, finding["outcome"]), (3, "unchecked"))
-            self.assertIn(sentence, finding["reason"])
+            assert (status, finding["outcome"]) == (3, "unchecked")
+            assert sentence in finding["reason"]
         for codecs, sentence in (([sharding([3, 2])], "do not divide"), ([sharding([2])], "number of dimensions"), ([sharding([0, 2])], "do not divide"),
                                  ([sharding([2, 2], where="middle")], "neither start nor end"), ([sharding([2, 2], codecs=[CRC32C])], "before an array to bytes")):
             metadata["codecs"] = codecs
             write_json(self.store + "/end", metadata)
             status, finding = self.only_finding()
-            self.assertEqual((status, finding["outcome"]), (1, "differs"))
-            self.assertIn(sentence, finding["reason"])
+            assert (status, finding["outcome"]) == (1, "differs")
+            assert sentence in finding["reason"]
 
     def test_other_forms_of_shards(self):
         x = np.arange(8, dtype="<i4")
@@ -296,7 +297,7 @@ class Shards(unittest.TestCase):
             place = struct.pack("<2Q", 0, 1)
             array(f"{self.store}/scalar", [], [], "int8", [sharding([], [BYTES])], 0, {"c": b"\7" + place + crc32c(place)})
         status, report = verify(self.source, self.store)
-        self.assertEqual((status, report["findings"], report["datasets"]["equal"]), (0, [], len(shards) + 2))
+        assert (status, report["findings"], report["datasets"]["equal"]) == (0, [], len(shards) + 2)
 
     def test_a_shard_larger_than_the_memory_is_read_in_pieces(self):
         row, rows, far = 1 << 20, 4096, 3 << 30
@@ -312,12 +313,12 @@ class Shards(unittest.TestCase):
             f.seek(far)
             f.write(b"\2" * row + index.tobytes() + crc32c(index.tobytes()))
         status, report = verify(self.source, self.store)
-        self.assertEqual((status, report["findings"], report["elements"]), (0, [], {"equal": rows * row, "unchecked": 0}))
+        assert (status, report["findings"], report["elements"]) == (0, [], {"equal": rows * row, "unchecked": 0})
         process = subprocess.Popen([COMMAND, "verify", self.source, self.store], stdout=subprocess.DEVNULL)
         _, process.returncode, used = os.wait4(process.pid, 0)
-        self.assertLess(used.ru_maxrss, 600 << 10)  # KiB
+        assert used.ru_maxrss < 600 << 10  # KiB
         flip(self.store, "d/c/0/0", far + 5)
-        self.assertEqual(self.only_finding()[1]["index"], [4095, 5])
+        assert self.only_finding()[1]["index"] == [4095, 5]
 
     def test_a_huge_sparse_array_of_shards_takes_no_time(self):
         shape = (1 << 20, 1 << 20)
@@ -330,10 +331,6 @@ class Shards(unittest.TestCase):
         data = chunk.tobytes() + index.tobytes() + crc32c(index.tobytes())
         array(self.store + "/d", list(shape), [256, 256], "int16", [sharding([64, 64])], 0, {"c/2/0": data})
         status, report = verify(self.source, self.store)
-        self.assertEqual((status, report["elements"]["equal"]), (0, 1 << 40))
+        assert (status, report["elements"]["equal"]) == (0, 1 << 40)
         os.rename(self.store + "/d/c/2", self.store + "/d/c/3")
-        self.assertEqual(self.only_finding()[1]["outcome"], "differs")
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert self.only_finding()[1]["outcome"] == "differs"

@@ -2,19 +2,15 @@
 """A hostile S3 server: at a request that the seed chooses it begins to lie, to cut off, to flood, or to be silent. Each run has to end within its
 time, and either with 0 and the very store that a good server has, or with another status and no store that looks whole.
 
-    attack_s3.py [CASES [SEED]]    ZARRBITS_COMMAND has the command
+ZARRBITS_CASES: how many, by default one of each kind; ZARRBITS_SEED: others.
 
 A server that stores other bytes of the right size and says the right ETag is not found out; only reading everything again would."""
 import collections
 import concurrent.futures
 import contextlib
 import os
-import pathlib
 import random
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 
 import h5py
@@ -211,7 +207,6 @@ def one_case(sources, name, seed):
         if "--overwrite" in options:
             for key, body in OLD.items():
                 server.objects["out.zarr/" + key] = Stored(body, modified=time.time() - 3600)
-        begun = time.time()
         try:
             done = subprocess.run(command(server, source, options), env=environment(), capture_output=True, timeout=LONGEST)
         except subprocess.TimeoutExpired:
@@ -267,25 +262,16 @@ def environment():
     return clean | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"}
 
 
-def main(cases=len(FAULTS), seed=1):
-    folder = pathlib.Path(tempfile.mkdtemp())
-    try:
-        sources = make_sources(folder)
-        names = [list(FAULTS)[i % len(FAULTS)] for i in range(cases)]
-        counts, wrong = collections.Counter(), []
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            for (name, number), result in zip(enumerate(names), pool.map(lambda n: one_case(sources, n[1], f"{seed} {n[0]}"), enumerate(names))):
-                name, number = number, name
-                counts[result if result in RIGHT else "WRONG"] += 1
-                if result not in RIGHT:
-                    wrong.append(f"{name}, case {number}: {result}")
-        for line in wrong:
-            print(line)
-        print(f"hostile S3 server: seed {seed}, {cases} cases of {len(FAULTS)} kinds: {counts['done']} done with the right store in spite of it, {counts['refused']} refused with none, {counts['untouched']} never asked what it would have lied about, {counts['read']} of verify and inspect, {counts['WRONG']} wrong")
-        return 1 if wrong else 0
-    finally:
-        shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+def test_a_hostile_server(tmp_path):
+    cases, seed = int(os.environ.get("ZARRBITS_CASES", len(FAULTS))), int(os.environ.get("ZARRBITS_SEED", "1"))
+    sources = make_sources(tmp_path)
+    names = [list(FAULTS)[i % len(FAULTS)] for i in range(cases)]
+    counts, wrong = collections.Counter(), []
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for (name, number), result in zip(enumerate(names), pool.map(lambda n: one_case(sources, n[1], f"{seed} {n[0]}"), enumerate(names))):
+            name, number = number, name
+            counts[result if result in RIGHT else "WRONG"] += 1
+            if result not in RIGHT:
+                wrong.append(f"{name}, case {number}: {result}")
+    print(f"hostile S3 server: seed {seed}, {cases} cases of {len(FAULTS)} kinds: {counts['done']} done with the right store in spite of it, {counts['refused']} refused with none, {counts['untouched']} never asked what it would have lied about, {counts['read']} of verify and inspect, {counts['WRONG']} wrong")
+    assert not wrong, "\n".join(wrong)

@@ -6,7 +6,6 @@
         s.content("x.zarr")
 """
 import base64
-import email.utils
 import hashlib
 import hmac
 import http.server

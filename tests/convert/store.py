@@ -5,7 +5,6 @@ import json
 import math
 import os
 import subprocess
-import tempfile
 import zlib
 
 import numpy as np
@@ -107,22 +106,3 @@ def struct_dtype(data_type, big):
             kind = {"raw_bytes": "V", "null_terminated_bytes": "S"}[t["name"]]
             fields.append((f["name"], f"{kind}{t['configuration']['length_bytes']}"))
     return np.dtype(fields)
-
-
-class Folder:
-    def __enter__(self):
-        self._folder = tempfile.TemporaryDirectory()
-        return self._folder.name
-
-    def __exit__(self, *_):
-        self._folder.cleanup()
-
-
-def run_tests(namespace):
-    """Calls every function named test_*; prints each."""
-    tests = {n: f for n, f in namespace.items() if n.startswith("test_") and callable(f)}
-    assert tests
-    for name, test in tests.items():
-        with Folder() as folder:
-            test(folder)
-        print("ok", name)

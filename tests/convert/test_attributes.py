@@ -8,7 +8,7 @@ import struct
 import h5py
 import numpy as np
 
-from store import Store, convert, run_tests
+from store import Store, convert
 
 
 def made(folder, fill, status=0):
@@ -188,7 +188,3 @@ def test_attributes_of_named_types_are_kept(folder):
     store, report = made(folder, fill)
     assert store.attributes("t")["unit"] == "m" and store.attributes()["zarrbits"]["named_types"]["t"] == "int32"
     assert report["/t", None]["kind"] == "datatype"
-
-
-if __name__ == "__main__":
-    run_tests(globals())

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from processes import SANITIZED, run
-from store import Store, run_tests
+from store import Store
 
 MIB = 1 << 20
 
@@ -189,7 +189,3 @@ def test_virtual_datasets_of_nothing(folder):
     chunk = Store(case.store).meta("mapped")["chunk_grid"]["configuration"]["chunk_shape"][0]
     assert os.listdir(os.path.join(case.store, "mapped", "c")) == [str((size - 1) // chunk)]
     assert objects["/missing", None]["lossy"] and not objects["/mapped", None].get("lossy") and not objects["/empty", None].get("lossy")
-
-
-if __name__ == "__main__":
-    run_tests(globals())

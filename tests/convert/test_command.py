@@ -10,7 +10,7 @@ import time
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert, run_tests, strict
+from store import COMMAND, Store, convert, strict
 
 
 def example(folder, lossy=False):
@@ -293,7 +293,3 @@ def test_a_plan_tells_what_convert_then_does(folder):
     assert planned["/plain"]["store_bytes"] == 8000
     table = subprocess.run([COMMAND, "plan", source], capture_output=True, text=True)
     assert table.returncode == 0 and "/shuffled" in table.stdout and "recoded" in table.stdout
-
-
-if __name__ == "__main__":
-    run_tests(globals())

@@ -1,21 +1,22 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Several files as one store: --concat. Values are compared with what numpy makes of the files; tests/interop/test_concat.py has xarray."""
 import json
 import os
 import shutil
 import subprocess
-import tempfile
 
 import h5py
 import numpy as np
+import pytest
 
 import same_store
 import store
 from store import COMMAND, convert
 
-folder = tempfile.mkdtemp(prefix="zarrbits-concat-")
-os.chdir(folder)
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 def opened(name):
@@ -67,56 +68,21 @@ def check(files, rows, *options, **how):
     return {o["path"]: o for o in report["objects"] if o["kind"] == "dataset"}, report
 
 
-# parts that begin at chunk borders are copied; those that do not are put together
-even = [write(f"even{i}.h5", 12 * i, 12) for i in range(5)]
-objects, report = check(even, ROWS, compress=(), *["--profile", "native"])
-assert objects["/g/rows"]["chunks"] == {"raw": 30} and [s["count"] for s in report["sources"]] == [12] * 5, objects
-check(even, ROWS)
-check(even, ROWS, "--shard", "8,6,10")
-check(even, ROWS, "--chunk", "7,6,10")
-uneven = [write("u0.h5", 0, 10), write("u1.h5", 10, 13), write("u2.h5", 23, 1), write("u3.h5", 24, 36)]
-objects, _ = check(uneven, ROWS, compress=(), *["--profile", "native"])
-assert objects["/g/rows"]["chunks"] == {"raw": 2 * 2 + 9 * 2, "recoded": 4 * 2}, objects
-check(uneven, ROWS)
-check([write("c0.h5", 0, 30, chunk=None), write("c1.h5", 30, 30, chunk=None)], ROWS)
-objects, _ = check([write("m0.h5", 0, 20), write("m1.h5", 20, 20, chunk=5), write("m2.h5", 40, 20)], ROWS, compress=(), *["--profile", "native"])
-assert objects["/g/rows"]["chunks"] == {"raw": 20, "recoded": 10}, objects
-check([write("f0.h5", 0, 20, compression="gzip"), write("f1.h5", 20, 40, compression="lzf")], ROWS)
+@pytest.fixture
+def even():
+    return [write(f"even{i}.h5", 12 * i, 12) for i in range(5)]
 
-# a file of which verify says that the store is not its
-damaged = write("wrong.h5", 24, 12)
-with h5py.File(damaged, "r+") as f:
-    f["g/rows"][5, 3, 3] += 1
-joined(even)
-found = verify(even[0], even[1], damaged, even[3], even[4], "out.zarr", status=1)["findings"]
-assert len(found) == 1 and found[0]["index"] == [29, 3, 3] and "wrong.h5" in found[0]["reason"], found
-found = verify(*even[:4], "out.zarr", status=1)["findings"]
-assert {f["path"] for f in found} == {"/g/rows", "/t"} and "all files together" in found[0]["reason"], found
 
-# order, names
+@pytest.fixture
+def uneven():
+    return [write("u0.h5", 0, 10), write("u1.h5", 10, 13), write("u2.h5", 23, 1), write("u3.h5", 24, 36)]
+
+
 def refused(files, *options, words):
     text = joined(files, *options, status=1)
     assert all(w in text for w in words) and not os.path.exists("out.zarr"), text
 
 
-shuffled = [even[2], even[0], even[1], even[4], even[3]]
-refused(shuffled, words=["does not go on", "change direction", "--order", "--allow-overlap"])
-refused([even[0], even[0]], words=["does not go on"])
-check(shuffled, ROWS, "--order", "name")
-joined(shuffled, "--order", "value")
-assert (opened("out.zarr").read("g/rows") == ROWS).all()
-joined([even[0], even[0]], "--allow-overlap")
-assert (opened("out.zarr").read("g/rows") == np.concatenate([ROWS[:12]] * 2)).all()
-for i in range(11):
-    write(f"n{i}.h5", i, 1)
-joined(["n*.h5"])
-assert (opened("out.zarr").read("g/rows") == ROWS[:11]).all()
-with open("list.txt", "w") as f:
-    f.write("even0.h5\neven1.h5\n")
-joined(["@list.txt"])
-assert (opened("out.zarr").read("t") == np.arange(24)).all()
-
-# what differs
 def other_mask(f):
     f["mask"][0, 0] = 9
 
@@ -125,58 +91,108 @@ def other_units(units, attribute="units"):
     return lambda f: f["g/rows"].attrs.__setitem__(attribute, units)
 
 
-differs = write("d1.h5", 12, 12, change=other_mask)
-refused([even[0], differs], words=["mask", "their values differ", "even0.h5", "d1.h5", "--different"])
-report = joined([even[0], differs], "--different", "first")
-assert "mask" in report["sources"][1]["notes"][0], report["sources"]
-joined([even[0], differs], "--different", "skip")
-assert not opened("out.zarr").has("mask")
-refused([even[0], write("d2.h5", 12, 12, change=lambda f: f.__setitem__("more", 1))], words=["/more", "d2.h5"])
-refused([write("k0.h5", 0, 12, change=other_units("K")), write("k1.h5", 12, 12, change=other_units("degC"))], words=["units", "degC"])
-report = joined([even[0], write("d3.h5", 12, 12, change=lambda f: f.attrs.__setitem__("title", "other"))])
-assert '"title"' in report["sources"][1]["notes"][0], report["sources"]
-refused([even[0], write("d4.h5", 12, 12, change=lambda f: f["g/rows"].resize((12, 5, 10)))], words=["5 elements"])
-report = joined([even[0], write("d5.h5", 12, 12, change=lambda f: f.__delitem__("g/rows")), even[2]])
-assert "fill value" in report["sources"][1]["notes"][0]
-got = opened("out.zarr").read("g/rows")
-assert (got[:12] == ROWS[:12]).all() and (got[12:24] == 0).all() and (got[24:] == ROWS[24:36]).all()
+def test_parts_at_chunk_borders_are_copied_and_others_put_together(even, uneven):
+    """Parts that begin at chunk borders are copied; those that do not are put together."""
+    objects, report = check(even, ROWS, compress=(), *["--profile", "native"])
+    assert objects["/g/rows"]["chunks"] == {"raw": 30} and [s["count"] for s in report["sources"]] == [12] * 5, objects
+    check(even, ROWS)
+    check(even, ROWS, "--shard", "8,6,10")
+    check(even, ROWS, "--chunk", "7,6,10")
+    objects, _ = check(uneven, ROWS, compress=(), *["--profile", "native"])
+    assert objects["/g/rows"]["chunks"] == {"raw": 2 * 2 + 9 * 2, "recoded": 4 * 2}, objects
+    check(uneven, ROWS)
+    check([write("c0.h5", 0, 30, chunk=None), write("c1.h5", 30, 30, chunk=None)], ROWS)
+    objects, _ = check([write("m0.h5", 0, 20), write("m1.h5", 20, 20, chunk=5), write("m2.h5", 40, 20)], ROWS, compress=(), *["--profile", "native"])
+    assert objects["/g/rows"]["chunks"] == {"raw": 20, "recoded": 10}, objects
+    check([write("f0.h5", 0, 20, compression="gzip"), write("f1.h5", 20, 40, compression="lzf")], ROWS)
 
-# files that cannot be read are all named; without them the rest is joined
-for name in ("bad1.h5", "bad2.h5"):
-    with open(name, "wb") as f:
-        f.write(b"no HDF5")
-refused([even[0], "bad1.h5", even[1], "bad2.h5"], words=["bad1.h5", "bad2.h5", "2 files of 4", "--keep-going"])
-report = joined([even[0], "bad1.h5", even[1]], "--keep-going", status=3)
-assert report["sources"][1]["left_out"] and (opened("out.zarr").read("g/rows") == ROWS[:24]).all()
 
-# an axis by its number, for files without dimension scales
-for i in range(3):
-    with h5py.File(f"run{i}.h5", "w") as f:
-        f["images"] = ROWS[i * 5:i * 5 + 5]
-        f["dark"] = ROWS[0]
-shutil.rmtree("axis.zarr", ignore_errors=True)
-convert("--concat", "/images:0", *[f"run{i}.h5" for i in range(3)], "axis.zarr")
-assert (opened("axis.zarr").read("images") == ROWS[:15]).all() and (opened("axis.zarr").read("dark") == ROWS[0]).all()
-convert("--concat", "/images:7", "run0.h5", "run1.h5", "no.zarr", status=1)
-convert("--concat", "x", "run0.h5", "run1.h5", "no.zarr", status=1)
-convert("run0.h5", "no.zarr", "run1.h5", status=2)
-convert("run0.h5", "no.zarr", "--order", "name", status=2)
+def test_verify_names_what_is_not_of_the_store(even):
+    damaged = write("wrong.h5", 24, 12)
+    with h5py.File(damaged, "r+") as f:
+        f["g/rows"][5, 3, 3] += 1
+    joined(even)
+    found = verify(even[0], even[1], damaged, even[3], even[4], "out.zarr", status=1)["findings"]
+    assert len(found) == 1 and found[0]["index"] == [29, 3, 3] and "wrong.h5" in found[0]["reason"], found
+    found = verify(*even[:4], "out.zarr", status=1)["findings"]
+    assert {f["path"] for f in found} == {"/g/rows", "/t"} and "all files together" in found[0]["reason"], found
 
-# shares, threads and runs that are resumed make the same store, byte for byte
-convert("--concat", "t", *uneven, "one.zarr", "--threads", "1")
-convert("--concat", "t", *uneven, "four.zarr", "--threads", "4")
-same_store.same("one.zarr", "four.zarr")
-for i in range(3):
-    convert("--concat", "t", *uneven, "shares.zarr", "--partition", f"{i}/3")
-same_store.run(COMMAND, "finalize", "--concat", "t", *uneven, "shares.zarr")
-same_store.same("one.zarr", "shares.zarr")
-convert("--concat", "t", *uneven, "resumed.zarr", "--partition", "1/3")
-convert("--concat", "t", *uneven[:3], "resumed.zarr", "--resume", status=1)
-convert("--concat", "t", *uneven, "resumed.zarr", "--resume")
-same_store.same("one.zarr", "resumed.zarr")
 
-# a plan says the same before
-plan = json.loads(subprocess.run([COMMAND, "plan", "--json", "--concat", "t", *uneven], capture_output=True, text=True, check=True).stdout)
-assert len(plan["sources"]) == 4 and plan["sources"][3]["first"] == 24, plan
-shutil.rmtree(folder)
-print("all right")
+def test_order_and_names(even):
+    shuffled = [even[2], even[0], even[1], even[4], even[3]]
+    refused(shuffled, words=["does not go on", "change direction", "--order", "--allow-overlap"])
+    refused([even[0], even[0]], words=["does not go on"])
+    check(shuffled, ROWS, "--order", "name")
+    joined(shuffled, "--order", "value")
+    assert (opened("out.zarr").read("g/rows") == ROWS).all()
+    joined([even[0], even[0]], "--allow-overlap")
+    assert (opened("out.zarr").read("g/rows") == np.concatenate([ROWS[:12]] * 2)).all()
+    for i in range(11):
+        write(f"n{i}.h5", i, 1)
+    joined(["n*.h5"])
+    assert (opened("out.zarr").read("g/rows") == ROWS[:11]).all()
+    with open("list.txt", "w") as f:
+        f.write("even0.h5\neven1.h5\n")
+    joined(["@list.txt"])
+    assert (opened("out.zarr").read("t") == np.arange(24)).all()
+
+
+def test_what_differs_is_refused_or_named(even):
+    differs = write("d1.h5", 12, 12, change=other_mask)
+    refused([even[0], differs], words=["mask", "their values differ", "even0.h5", "d1.h5", "--different"])
+    report = joined([even[0], differs], "--different", "first")
+    assert "mask" in report["sources"][1]["notes"][0], report["sources"]
+    joined([even[0], differs], "--different", "skip")
+    assert not opened("out.zarr").has("mask")
+    refused([even[0], write("d2.h5", 12, 12, change=lambda f: f.__setitem__("more", 1))], words=["/more", "d2.h5"])
+    refused([write("k0.h5", 0, 12, change=other_units("K")), write("k1.h5", 12, 12, change=other_units("degC"))], words=["units", "degC"])
+    report = joined([even[0], write("d3.h5", 12, 12, change=lambda f: f.attrs.__setitem__("title", "other"))])
+    assert '"title"' in report["sources"][1]["notes"][0], report["sources"]
+    refused([even[0], write("d4.h5", 12, 12, change=lambda f: f["g/rows"].resize((12, 5, 10)))], words=["5 elements"])
+    report = joined([even[0], write("d5.h5", 12, 12, change=lambda f: f.__delitem__("g/rows")), even[2]])
+    assert "fill value" in report["sources"][1]["notes"][0]
+    got = opened("out.zarr").read("g/rows")
+    assert (got[:12] == ROWS[:12]).all() and (got[12:24] == 0).all() and (got[24:] == ROWS[24:36]).all()
+
+
+def test_files_that_cannot_be_read_are_all_named(even):
+    for name in ("bad1.h5", "bad2.h5"):
+        with open(name, "wb") as f:
+            f.write(b"no HDF5")
+    refused([even[0], "bad1.h5", even[1], "bad2.h5"], words=["bad1.h5", "bad2.h5", "2 files of 4", "--keep-going"])
+    report = joined([even[0], "bad1.h5", even[1]], "--keep-going", status=3)
+    assert report["sources"][1]["left_out"] and (opened("out.zarr").read("g/rows") == ROWS[:24]).all()
+
+
+def test_an_axis_by_its_number():
+    for i in range(3):
+        with h5py.File(f"run{i}.h5", "w") as f:
+            f["images"] = ROWS[i * 5:i * 5 + 5]
+            f["dark"] = ROWS[0]
+    shutil.rmtree("axis.zarr", ignore_errors=True)
+    convert("--concat", "/images:0", *[f"run{i}.h5" for i in range(3)], "axis.zarr")
+    assert (opened("axis.zarr").read("images") == ROWS[:15]).all() and (opened("axis.zarr").read("dark") == ROWS[0]).all()
+    convert("--concat", "/images:7", "run0.h5", "run1.h5", "no.zarr", status=1)
+    convert("--concat", "x", "run0.h5", "run1.h5", "no.zarr", status=1)
+    convert("run0.h5", "no.zarr", "run1.h5", status=2)
+    convert("run0.h5", "no.zarr", "--order", "name", status=2)
+
+
+def test_shares_threads_and_resumed_runs_make_the_same_store(uneven):
+    """Shares, threads and runs that are resumed make the same store, byte for byte."""
+    convert("--concat", "t", *uneven, "one.zarr", "--threads", "1")
+    convert("--concat", "t", *uneven, "four.zarr", "--threads", "4")
+    same_store.same("one.zarr", "four.zarr")
+    for i in range(3):
+        convert("--concat", "t", *uneven, "shares.zarr", "--partition", f"{i}/3")
+    same_store.run(COMMAND, "finalize", "--concat", "t", *uneven, "shares.zarr")
+    same_store.same("one.zarr", "shares.zarr")
+    convert("--concat", "t", *uneven, "resumed.zarr", "--partition", "1/3")
+    convert("--concat", "t", *uneven[:3], "resumed.zarr", "--resume", status=1)
+    convert("--concat", "t", *uneven, "resumed.zarr", "--resume")
+    same_store.same("one.zarr", "resumed.zarr")
+
+
+def test_a_plan_says_the_same_before(uneven):
+    plan = json.loads(subprocess.run([COMMAND, "plan", "--json", "--concat", "t", *uneven], capture_output=True, text=True, check=True).stdout)
+    assert len(plan["sources"]) == 4 and plan["sources"][3]["first"] == 24, plan

@@ -8,7 +8,7 @@ import zlib
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert, run_tests
+from store import COMMAND, Store, convert
 
 HIDDEN = "_nc_zarrbits"
 REFERENCE = h5py.special_dtype(ref=h5py.Reference)
@@ -248,7 +248,3 @@ def test_a_damaged_list_of_dimensions_costs_their_names_alone(folder):
     store, _ = to_store(folder, source)
     assert store.read("v").tolist() == [[0, 1, 2], [3, 4, 5]] and names(store, "v") == ["phony_dim_0", "phony_dim_1"]
     assert store.read("scale") == 0  # without an extent it is no dimension
-
-
-if __name__ == "__main__":
-    run_tests(globals())

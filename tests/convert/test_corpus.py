@@ -2,14 +2,15 @@
 """Real files that hold the traps of raw copying; they are found through ZARRBITS_CORPUS."""
 import os
 import subprocess
-import sys
 
 import h5py
 import numpy as np
+import pytest
 
-from store import COMMAND, Store, run_tests
+from store import COMMAND, Store
 
 CORPUS = os.environ.get("ZARRBITS_CORPUS")
+pytestmark = pytest.mark.skipif(not CORPUS, reason="ZARRBITS_CORPUS is not set")
 TRAPS = [  # unlimited dimension that is not the first; filter masks; unfiltered edge chunks; user block; checksums; big endian
     "brtnfld+hdf5/test/testfiles/h5fc_ext1_i.h5",
     "brtnfld+hdf5/test/testfiles/h5fc_ext2_if.h5",
@@ -75,10 +76,3 @@ def test_verify_says_of_each_what_convert_says(folder):
         equal += 1
     print(equal, "files verified")
     assert equal >= len(TRAPS), equal
-
-
-if __name__ == "__main__":
-    if not CORPUS:
-        print("SKIPPED: ZARRBITS_CORPUS is not set")
-        sys.exit(77)  # ctest calls it skipped
-    run_tests(globals())

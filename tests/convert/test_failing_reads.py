@@ -2,7 +2,7 @@
 """Sources that cannot be read everywhere: values beyond the end of the file, calls that fail once, a file that is truncated or written to meanwhile. A run ends
 with 1 and no store, or with the store that an undisturbed one makes; never with zeros in it.
 
-    test_failing_reads.py [--every]      each of the reading calls in turn fails; without --every, a sample of them
+ZARRBITS_EVERY=1: each of the reading calls in turn fails; otherwise a sample of them.
 """
 import os
 import pathlib
@@ -10,14 +10,13 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
-import unittest
 
 import h5py
 import numpy as np
+import pytest
 
 COMMAND, HERE = os.environ["ZARRBITS_COMMAND"], pathlib.Path(__file__).parent
-EVERY = "--every" in sys.argv and not sys.argv.remove("--every")
+EVERY = bool(os.environ.get("ZARRBITS_EVERY"))
 SAMPLE = 12
 VALUES = np.arange(1, 20001, dtype="<i4")
 
@@ -26,11 +25,10 @@ def contents(store):
     return {str(p.relative_to(store)): p.read_bytes() for p in store.rglob("*") if p.is_file()}
 
 
-class FailingReads(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class TestFailingReads:
+    @pytest.fixture(autouse=True)
+    def begin(self, tmp_path):
+        self.folder = tmp_path
         self.source, self.store = self.folder / "in.h5", self.folder / "out.zarr"
 
     def convert(self, *options, environment={}):
@@ -60,7 +58,7 @@ class FailingReads(unittest.TestCase):
                 address = d.id.get_chunk_info(2).byte_offset if chunks else d.id.get_offset()
             whole = self.source.read_bytes()
             size = len(whole)
-            self.assertEqual(whole[40:48], struct.pack("<Q", size))  # the end of the file, as the superblock has it
+            assert whole[40:48] == struct.pack("<Q", size)  # the end of the file, as the superblock has it
             for name, at in ("half", size - 10000), ("behind", size), ("far", 1 << 40):
                 data = bytearray(whole)
                 place = data.index(struct.pack("<Q", address), 96)
@@ -69,13 +67,12 @@ class FailingReads(unittest.TestCase):
                     data[40:48] = struct.pack("<Q", end)
                     self.source.write_bytes(data)
                     for options in [], ["--profile", "recode"], ["--chunk", "3000,"], ["--shard", "1M"], ["--keep-going"]:
-                        with self.subTest((chunks, name, end, options)):
-                            done = self.convert(*options)
-                            self.assertIn(done.returncode, (1, 3), done.stderr)
-                            if self.store.exists():  # what is there are values
-                                for path in self.store.rglob("c/*"):
-                                    if path.is_file():
-                                        self.assertNotIn(b"\0" * 64, path.read_bytes())
+                        done = self.convert(*options)
+                        assert done.returncode in (1, 3), done.stderr
+                        if self.store.exists():  # what is there are values
+                            for path in self.store.rglob("c/*"):
+                                if path.is_file():
+                                    assert b"\0" * 64 not in path.read_bytes()
 
     def disturbed(self, how, call, *options):
         return self.convert(*options, environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_CALL": str(call), "FAILING_HOW": how})
@@ -84,7 +81,7 @@ class FailingReads(unittest.TestCase):
         self.library = self.folder / "failing_reads.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.library, HERE / "failing_reads.c", "-ldl"], check=True)
 
-    @unittest.skipUnless(sys.platform == "linux" and shutil.which("cc"), "no compiler, or no LD_PRELOAD")
+    @pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="no compiler, or no LD_PRELOAD")
     def test_each_call_fails_once(self):
         self.preload()
         self.write()
@@ -92,34 +89,29 @@ class FailingReads(unittest.TestCase):
         for options in [], ["--chunk", "3000,"], ["--shard", "1M"], ["--profile", "recode", "--keep-going"]:
             count = self.folder / "count"
             done = self.convert(*options, environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_COUNT": str(count)})
-            self.assertEqual(done.returncode, 0, done.stderr)
+            assert done.returncode == 0, done.stderr
             good, calls = contents(self.store), int(count.read_text())
-            self.assertGreater(calls, 20)
+            assert calls > 20
             for how in "EIO", "short", "truncate":
                 every = range(1, calls + 1) if EVERY else sorted({1 + i * (calls - 1) // (SAMPLE // 4) + (len(how) + i) % 3 for i in range(SAMPLE // 4)})
                 for call in every:
                     if how == "truncate":
                         whole = self.source.read_bytes()
                         times = self.source.stat()
-                    with self.subTest((options, how, call)):
-                        done = self.disturbed(how, call, *options)
-                        ended[how, done.returncode] = ended.get((how, done.returncode), 0) + 1
-                        if done.returncode == 3 and "--keep-going" in options:  # the chunk that was lost is named
-                            for key, data in contents(self.store).items():
-                                if not key.endswith("zarr.json"):
-                                    self.assertEqual(data, good[key], key)
-                        elif done.returncode == 0:
-                            self.assertEqual(contents(self.store), good)
-                        else:
-                            self.assertEqual(done.returncode, 1, done.stderr)
-                            self.assertFalse(self.store.exists())
-                            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                    done = self.disturbed(how, call, *options)
+                    ended[how, done.returncode] = ended.get((how, done.returncode), 0) + 1
+                    if done.returncode == 3 and "--keep-going" in options:  # the chunk that was lost is named
+                        for key, data in contents(self.store).items():
+                            if not key.endswith("zarr.json"):
+                                assert data == good[key], key
+                    elif done.returncode == 0:
+                        assert contents(self.store) == good
+                    else:
+                        assert done.returncode == 1, done.stderr
+                        assert not self.store.exists()
+                        assert len(done.stderr.splitlines()) == 1, done.stderr
                     if how == "truncate":
                         self.source.write_bytes(whole)
                         os.utime(self.source, ns=(times.st_atime_ns, times.st_mtime_ns))
         print(", ".join(f"{how}: {n} ended with {status}" for (how, status), n in sorted(ended.items())), file=sys.stderr)
-        self.assertTrue(any(status == 1 for _, status in ended))
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)
+        assert any(status == 1 for _, status in ended)

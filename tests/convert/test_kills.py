@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Signals at any moment, to the process that was started, to its child or to both, in every way to convert: nothing is left that looks whole and is not, no process,
 no rest where there is none to be kept, and what is resumed becomes the same store, byte for byte.
 
-    ZARRBITS_KILLS=600 ZARRBITS_SEED=7 tests/convert/test_kills.py
+ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
 import collections
 import filecmp
@@ -13,8 +12,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
 import h5py
@@ -177,29 +174,24 @@ def attack(way, old, dice, count):
         raise
 
 
-def main():
+def test_kills_at_any_moment(folder):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     dice = random.Random(SEED)
     count = collections.Counter()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        plain, sharded, old = (os.path.join(folder, n) for n in ("plain", "sharded", "old"))
-        os.mkdir(plain), os.mkdir(sharded), os.mkdir(old)
-        cases = Case(plain, lambda path: example(path, chunks=60)), Case(sharded, lambda path: example(path, chunks=60), "--shard", "20k")
-        run(COMMAND, "convert", cases[0].source, os.path.join(plain, "whole.zip"))
-        with h5py.File(os.path.join(old, "old.h5"), "w") as f:
-            f.create_dataset("deflate", data=np.zeros((50, 64), "i4"), chunks=(10, 64))
-            f.create_dataset("older/x", data=np.arange(500), chunks=(5,))
-        run(COMMAND, "convert", os.path.join(old, "old.h5"), os.path.join(old, "old.zarr"))
-        ways = [Way(folder, "directory", cases[0]), Way(folder, "zip", cases[0], target="out.zip"), Way(folder, "shard", cases[1]),
-                Way(folder, "resume", cases[0], "--resume", keeps=True), Way(folder, "overwrite", cases[0], "--overwrite"),
-                Way(folder, "partition", cases[0], "--partition", "0/2", keeps=True, before=[("--partition", "1/2")]),
-                Way(folder, "finalize", cases[1], "finalize", keeps=True, before=[("--partition", "0/2"), ("--partition", "1/2")])]
-        for i in range(KILLS):
-            attack(ways[i % len(ways)], os.path.join(old, "old.zarr"), dice, count)
+    plain, sharded, old = (os.path.join(folder, n) for n in ("plain", "sharded", "old"))
+    os.mkdir(plain), os.mkdir(sharded), os.mkdir(old)
+    cases = Case(plain, lambda path: example(path, chunks=60)), Case(sharded, lambda path: example(path, chunks=60), "--shard", "20k")
+    run(COMMAND, "convert", cases[0].source, os.path.join(plain, "whole.zip"))
+    with h5py.File(os.path.join(old, "old.h5"), "w") as f:
+        f.create_dataset("deflate", data=np.zeros((50, 64), "i4"), chunks=(10, 64))
+        f.create_dataset("older/x", data=np.arange(500), chunks=(5,))
+    run(COMMAND, "convert", os.path.join(old, "old.h5"), os.path.join(old, "old.zarr"))
+    ways = [Way(folder, "directory", cases[0]), Way(folder, "zip", cases[0], target="out.zip"), Way(folder, "shard", cases[1]),
+            Way(folder, "resume", cases[0], "--resume", keeps=True), Way(folder, "overwrite", cases[0], "--overwrite"),
+            Way(folder, "partition", cases[0], "--partition", "0/2", keeps=True, before=[("--partition", "1/2")]),
+            Way(folder, "finalize", cases[1], "finalize", keeps=True, before=[("--partition", "0/2"), ("--partition", "1/2")])]
+    for i in range(KILLS):
+        attack(ways[i % len(ways)], os.path.join(old, "old.zarr"), dice, count)
     print(f"{KILLS} kills (seed {SEED}) in {time.monotonic() - started:.1f} s:", ", ".join(f"{k} {n}" for k, n in sorted(count.items())))
     assert KILLS < 50 or count["unfinished"] + count["nothing"] >= KILLS // 2, "the runs end before they can be killed"
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, run_tests
+from store import COMMAND, Store
 
 FRAMES = np.arange(600, dtype="i4").reshape(20, 30)
 
@@ -259,7 +259,3 @@ def test_readers_that_see_links(folder):
     store, report = to_store(f"{folder}/in.nwb")
     assert store.has("other") and not store.has("soft") and report["links"] == {"copied": 1, "kept": 1, "lost": 0}
     assert [link["name"] for link in store.attributes()["_LINKS"]] == ["soft"]
-
-
-if __name__ == "__main__":
-    run_tests(globals())

@@ -7,9 +7,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import unittest
 
 import h5py
+import pytest
 from h5py import h5d, h5p, h5s, h5t
 
 from processes import COMMAND, LARGE, run
@@ -35,7 +35,11 @@ def make(path, chunks, libver, unlimited=(), deflate=False):
         h5d.create(f.id, b"d", h5t.STD_I32LE, h5s.create_simple(shape, most), properties)
 
 
-class ManyChunks(unittest.TestCase):
+class TestManyChunks:
+    @pytest.fixture(autouse=True)
+    def begin(self, request):
+        self.name = request.node.name
+
     def linear(self, **how):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
@@ -51,14 +55,14 @@ class ManyChunks(unittest.TestCase):
                     for n, source in sources.items():
                         more = ["--overwrite"] if command[0] == "convert" else []
                         taken = run(*(source if c == "{in}" else c for c in command), *more)
-                        self.assertEqual((taken.status, taken.errors), (0, ""))
+                        assert (taken.status, taken.errors) == (0, "")
                         shortest[n] = min(shortest[n], taken.cpu)
                     few, many = shortest.values()
                     if many <= MOST_TIMES * few:
                         break
-                print(f"{self.id().split('.')[-1]}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times", file=sys.stderr)
-                self.assertLessEqual(many, MOST_TIMES * few)
-                self.assertLessEqual(many, MOST_SECONDS)
+                print(f"{self.name}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times", file=sys.stderr)
+                assert many <= MOST_TIMES * few
+                assert many <= MOST_SECONDS
 
     def test_b_tree(self):
         self.linear(libver="earliest")
@@ -77,7 +81,3 @@ class ManyChunks(unittest.TestCase):
 
     def test_b_tree_of_the_second_version(self):
         self.linear(libver="latest", unlimited=(0, 1))
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -2,14 +2,12 @@
 """--memory bounds the process: the peak of its resident memory, printed for each case. Chunks for which it is not enough are told before.
 
 ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound, which take a minute and the room."""
-import pathlib
 import sys
-import tempfile
-import unittest
 import zlib
 
 import h5py
 import numpy as np
+import pytest
 from h5py import h5d, h5p, h5s, h5t
 
 from processes import LARGE, run
@@ -36,11 +34,11 @@ def compressed(f, name, size, chunk, shuffle=False):
         d.id.write_direct_chunk((i // 4,), stored)
 
 
-class Memory(unittest.TestCase):
-    def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(self.temporary.cleanup)
-        self.source = pathlib.Path(self.temporary.name) / "in.h5"
+class TestMemory:
+    @pytest.fixture(autouse=True)
+    def begin(self, tmp_path, request):
+        self.name = request.node.name
+        self.source = tmp_path / "in.h5"
 
     def convert(self, make, *options, threads=2):
         with h5py.File(self.source, "w") as f:
@@ -50,9 +48,9 @@ class Memory(unittest.TestCase):
     def within(self, bound, make, *options, default=False, **how):
         """Converted without a word, in so many MiB."""
         taken = self.convert(make, *([] if default else ["--memory", f"{bound}M"]), *options, **how)
-        print(f"{self.id().split('.')[-1]}: peak {taken.peak / MIB:.0f} of {bound} MiB, {taken.cpu:.1f} s of CPU", file=sys.stderr)
-        self.assertEqual((taken.status, taken.errors), (0, ""))
-        self.assertLessEqual(taken.peak, bound * MIB)
+        print(f"{self.name}: peak {taken.peak / MIB:.0f} of {bound} MiB, {taken.cpu:.1f} s of CPU", file=sys.stderr)
+        assert (taken.status, taken.errors) == (0, "")
+        assert taken.peak <= bound * MIB
 
     def test_contiguous(self):
         self.within(64, lambda f: allocated(f, "d", 300 * MIB))
@@ -86,8 +84,8 @@ class Memory(unittest.TestCase):
         with h5py.File(self.source, "w") as f:
             allocated(f, "d", 100 * MIB, 8 * MIB)
         taken = run("convert", "-q", self.source, self.source.with_suffix(".zip"), "--memory", "64M")
-        self.assertEqual(taken.status, 0, taken.errors)
-        self.assertLessEqual(taken.peak, 64 * MIB)
+        assert taken.status == 0, taken.errors
+        assert taken.peak <= 64 * MIB
 
     def test_read_by_libhdf5(self):
         def make(f):
@@ -99,35 +97,31 @@ class Memory(unittest.TestCase):
             f.create_dataset("large", data=np.tile(np.arange(250, dtype="u1"), 100000), chunks=(25000000,), scaleoffset=8)
             f.create_dataset("small", data=np.arange(1000), chunks=(100,))
         taken = self.convert(make, "--memory", "40M")
-        self.assertEqual(taken.status, 0)
+        assert taken.status == 0
         lines = taken.errors.splitlines()
-        self.assertEqual(len(lines), 1, taken.errors)
-        self.assertTrue(lines[0].startswith('zarrbits: warning: dataset "/large" of '), lines[0])
+        assert len(lines) == 1, taken.errors
+        assert lines[0].startswith('zarrbits: warning: dataset "/large" of '), lines[0]
         for words in ("chunks of 23.8 MiB", "may take 71.5 MiB", "40.0 MiB that are allowed"):
-            self.assertIn(words, lines[0])
-        self.assertLess(taken.peak, 100 * MIB)
-        self.assertEqual(self.convert(make, "--memory", "80M").errors, "")
+            assert words in lines[0]
+        assert taken.peak < 100 * MIB
+        assert self.convert(make, "--memory", "80M").errors == ""
 
-    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_contiguous(self):
         self.within(512, lambda f: allocated(f, "d", 4096 * MIB), default=True)
 
-    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_chunks_that_are_copied(self):
         self.within(512, lambda f: allocated(f, "d", 4096 * MIB, 4 * MIB), default=True)
 
-    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_deflate(self):
         self.within(512, lambda f: compressed(f, "d", 4096 * MIB, 4 * MIB), default=True)
 
-    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_encoded_anew(self):
         self.within(512, lambda f: compressed(f, "d", 4096 * MIB, 64 * MIB, shuffle=True), default=True)
 
-    @unittest.skipUnless(LARGE, "ZARRBITS_LARGE is not set")
+    @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_single_chunk_that_is_copied(self):
         self.within(512, lambda f: allocated(f, "d", 400 * MIB, 400 * MIB), default=True)
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Damaged files: real ones, and some made here, with bytes changed, converted under limits of time and memory.
 
-    test_mutations.py [--count N] [--seed S] [--only K] [--keep FOLDER]      60 by default; --only: mutation number K alone; --keep: files that fail
+ZARRBITS_MUTATIONS: how many, 60 by default; ZARRBITS_SEED: others; ZARRBITS_ONLY: the mutation of this number alone; ZARRBITS_KEEP: a folder for files that fail.
 
 Of two in three the checksums are right again (superblocks, object headers and the other structures of HDF5 1.8 and later; chunks with fletcher32), so that what
 was changed is believed. What malloc returns and what is freed is filled with marks; none of them may be in the store.
@@ -10,17 +10,15 @@ Whatever is in a file, `zarrbits convert` must end with 0 (or 3, something was s
 and no store. It must never be killed by a signal, hang, or take more than the memory that it is given. A file that kills libhdf5 is one of those that end with 1.
 The real files are found through ZARRBITS_CORPUS; without it there are only those made here. The same seed makes the same files.
 """
-import argparse
 import collections
 import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
-import sys
 import struct
-import tempfile
 import time
 
 import h5py
@@ -244,58 +242,48 @@ def complaint(status, errors, target):
     return ""
 
 
-def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--count", type=int, default=60)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--only", type=int)
-    options.add_argument("--keep")
-    options = options.parse_args()
+def test_damaged_files_end_with_a_sentence_or_a_store(folder):
+    count, seed = int(os.environ.get("ZARRBITS_MUTATIONS", "60")), int(os.environ.get("ZARRBITS_SEED", "1"))
+    only, keep = os.environ.get("ZARRBITS_ONLY"), os.environ.get("ZARRBITS_KEEP")
     real = small_files() if CORPUS else []
     assert not CORPUS or len(real) > 100, f"only {len(real)} small files in {CORPUS}"
-    ended, failures, slowest = collections.Counter(), 0, (0.0, "")
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
-        made = made_files(folder)
-        files = [(path, []) for path in real] + made * (max(1, len(real) // 4))
-        spans = {}
-        for k in range(options.count) if options.only is None else [options.only]:
-            r = random.Random(options.seed * 1000003 + k)
-            original, chunks = r.choice(files)
-            with open(original, "rb") as f:
-                data = f.read()
-            if r.random() < 0.67:
-                if original not in spans:
-                    spans[original] = checked_spans(data)
-                    assert CORPUS or spans[original] or "earliest" in original
-                data = repaired(mutated(data, r, chunks), data, spans[original], chunks)
-                ended["repaired"] += 1
-            else:
-                data = mutated(data, r, chunks)
-            more = r.choice([[], [], ["--keep-going"], ["--profile", "recode", "--compress", "none", "--keep-going"]])
-            with open(source, "wb") as f:
-                f.write(data)
-            started = time.monotonic()
-            status, errors = convert(source, target, *more)
-            slowest = max(slowest, (time.monotonic() - started, f"{k}, {os.path.relpath(original, CORPUS or folder)}"))
-            ended["libhdf5 died" if status == 1 and ("crashed" in errors or "come to an end" in errors) else status] += 1
-            wrong = complaint(status, errors, target)
-            if wrong:
-                failures += 1
-                print(f"FAILED: mutation {k} (seed {options.seed}) of {os.path.relpath(original, CORPUS or folder)}: {wrong}", flush=True)
-                if options.keep:
-                    os.makedirs(options.keep, exist_ok=True)
-                    os.replace(source, os.path.join(options.keep, f"{options.seed}_{k}.h5"))
-            elif options.only is not None:
-                print(errors)
-            subprocess.run(["rm", "-rf", target], check=True)
+    ended, failures, slowest = collections.Counter(), [], (0.0, "")
+    source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    made = made_files(folder)
+    files = [(path, []) for path in real] + made * (max(1, len(real) // 4))
+    spans = {}
+    for k in range(count) if only is None else [int(only)]:
+        r = random.Random(seed * 1000003 + k)
+        original, chunks = r.choice(files)
+        with open(original, "rb") as f:
+            data = f.read()
+        if r.random() < 0.67:
+            if original not in spans:
+                spans[original] = checked_spans(data)
+                assert CORPUS or spans[original] or "earliest" in original
+            data = repaired(mutated(data, r, chunks), data, spans[original], chunks)
+            ended["repaired"] += 1
+        else:
+            data = mutated(data, r, chunks)
+        more = r.choice([[], [], ["--keep-going"], ["--profile", "recode", "--compress", "none", "--keep-going"]])
+        with open(source, "wb") as f:
+            f.write(data)
+        started = time.monotonic()
+        status, errors = convert(source, target, *more)
+        slowest = max(slowest, (time.monotonic() - started, f"{k}, {os.path.relpath(original, CORPUS or folder)}"))
+        ended["libhdf5 died" if status == 1 and ("crashed" in errors or "come to an end" in errors) else status] += 1
+        wrong = complaint(status, errors, target)
+        if wrong:
+            failures.append(f"mutation {k} (seed {seed}) of {os.path.relpath(original, CORPUS or folder)}: {wrong}")
+            if keep:
+                os.makedirs(keep, exist_ok=True)
+                shutil.move(source, os.path.join(keep, f"{seed}_{k}.h5"))
+        elif only is not None:
+            print(errors)
+        subprocess.run(["rm", "-rf", target], check=True)
     checks = ended.pop("repaired", 0)
-    count = sum(ended.values())
-    print(f"{count} mutations of {len(real) + len(made)} files, {checks} with right checksums: " + ", ".join(f"{n} ended with {s}" for s, n in sorted(ended.items(), key=str)) +
-          f"; slowest {slowest[0]:.1f} s ({slowest[1]}); {failures} failed")
+    print(f"{sum(ended.values())} mutations of {len(real) + len(made)} files, {checks} with right checksums: " + ", ".join(f"{n} ended with {s}" for s, n in sorted(ended.items(), key=str)) +
+          f"; slowest {slowest[0]:.1f} s ({slowest[1]})")
+    assert not failures, "\n".join(failures)
     # damage that nothing notices would prove nothing
-    assert options.only is not None or ended[1] + ended["libhdf5 died"] > count / 20, ended
-    return 1 if failures else 0
-
-
-sys.exit(main())
+    assert only is not None or ended[1] + ended["libhdf5 died"] > count / 20, ended

@@ -8,7 +8,7 @@ import zlib
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert, run_tests
+from store import COMMAND, Store, convert
 
 ID, PLUGINS = int(os.environ["ZARRBITS_PACKBITS_ID"]), os.environ["HDF5_PLUGIN_PATH"]
 
@@ -94,7 +94,3 @@ def fletcher32(data):
         a = (a + (data[i] << 8 | data[i + 1])) % 65535
         b = (b + a) % 65535
     return (b << 16 | a).to_bytes(4, "little")
-
-
-if __name__ == "__main__":
-    run_tests(globals())

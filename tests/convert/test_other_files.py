@@ -7,7 +7,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, run_tests
+from store import COMMAND, Store
 
 SECRET = b"SECRET-0123456789"
 
@@ -296,7 +296,3 @@ def test_resumed_and_shared_runs_list_the_same(folder):
     zarrbits("finalize", "-q", case.source, case.store, "--external", "all", "--report", report)
     with open(report, encoding="utf-8") as f:
         assert json.load(f)["other_files"] == [case.h5]
-
-
-if __name__ == "__main__":
-    run_tests(globals())

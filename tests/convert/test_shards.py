@@ -8,11 +8,10 @@ import math
 import os
 import struct
 import subprocess
-import tempfile
-import unittest
 
 import h5py
 import numpy as np
+import pytest
 
 from store import COMMAND, Store, convert
 
@@ -37,11 +36,10 @@ def entries(shard, chunks):
     return [None if a == MISSING else (a, b) for a, b in pairs]
 
 
-class Shards(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = temporary.name
+class TestShards:
+    @pytest.fixture(autouse=True)
+    def begin(self, tmp_path):
+        self.folder = str(tmp_path)
         self.source = self.path("in.h5")
 
     def path(self, name):
@@ -75,15 +73,15 @@ class Shards(unittest.TestCase):
         for name in names:
             a, b = plain.meta(name), sharded.meta(name)
             [codec] = b["codecs"]
-            self.assertEqual(codec["name"], "sharding_indexed")
+            assert codec["name"] == "sharding_indexed"
             inner = codec["configuration"]
             chunk, shard = inner["chunk_shape"], b["chunk_grid"]["configuration"]["chunk_shape"]
-            self.assertEqual(chunk, a["chunk_grid"]["configuration"]["chunk_shape"])
-            self.assertEqual(inner["codecs"], a["codecs"])
-            self.assertEqual([c["name"] for c in inner["index_codecs"]], ["bytes", "crc32c"])
-            self.assertEqual({k: v for k, v in a.items() if k not in ("codecs", "chunk_grid")}, {k: v for k, v in b.items() if k not in ("codecs", "chunk_grid")})
+            assert chunk == a["chunk_grid"]["configuration"]["chunk_shape"]
+            assert inner["codecs"] == a["codecs"]
+            assert [c["name"] for c in inner["index_codecs"]] == ["bytes", "crc32c"]
+            assert {k: v for k, v in a.items() if k not in ("codecs", "chunk_grid")} == {k: v for k, v in b.items() if k not in ("codecs", "chunk_grid")}
             per = [s // c for s, c in zip(shard, chunk)]
-            self.assertEqual([p * c for p, c in zip(per, chunk)], shard)
+            assert [p * c for p, c in zip(per, chunk)] == shard
             grid = [-(-n // s) for n, s in zip(a["shape"], shard)]
             found = 0
             for at in itertools.product(*map(range, grid)):
@@ -95,72 +93,71 @@ class Shards(unittest.TestCase):
                 for number, inside in enumerate(itertools.product(*map(range, per))):
                     chunk_key = "/".join([name, "c", *(str(s * p + i) for s, p, i in zip(at, per, inside))])
                     if os.path.exists(os.path.join(plain.path, chunk_key)):
-                        self.assertIsNotNone(index[number], chunk_key)
+                        assert index[number] is not None, chunk_key
                         offset, size = index[number]
-                        self.assertEqual(offset, end, "C order, without gaps")
+                        assert offset == end, "C order, without gaps"
                         end += size
-                        self.assertEqual(data[offset:offset + size], plain.chunk(chunk_key), chunk_key)
+                        assert data[offset:offset + size] == plain.chunk(chunk_key), chunk_key
                         found += 1
                     else:
-                        self.assertIsNone(index[number], chunk_key)
+                        assert index[number] is None, chunk_key
                 if there:
-                    self.assertEqual(end + 16 * math.prod(per) + 4, len(data))
-                    self.assertGreater(end, 0, "a shard without a chunk is no file")
+                    assert end + 16 * math.prod(per) + 4 == len(data)
+                    assert end > 0, "a shard without a chunk is no file"
             chunks = sum("zarr.json" not in files for _, _, files in os.walk(os.path.join(plain.path, name)) for f in files)
-            self.assertEqual(found, chunks, name)
+            assert found == chunks, name
 
     def test_shards_hold_the_chunks_of_a_store_without(self):
         self.data()
         for options in (["--shard", "30,40"], ["--shard", "6k"], ["--shard", "1000,1000"], ["--shard", "6k", "--codec", "packbits", "--bits", "24"],
                         ["--shard", "30,40", "--compress", "zstd:3"]):
-            with self.subTest(options):
-                plain, sharded = self.both(*options, "--overwrite")
-                names = ["deflate", "shuffled", "plain", "sparse", "bool"] + ([] if options[1] == "6k" else ["text"])
-                if options[1] != "6k":
-                    names.append("pairs")
-                self.compare(plain, sharded, names)
-                self.assertNotIn("sharding_indexed", json.dumps(sharded.meta("scalar")))
-                self.assertFalse(os.path.exists(os.path.join(sharded.path, "nothing", "c")))
-                run = subprocess.run([COMMAND, "verify", self.source, sharded.path], capture_output=True, text=True)
-                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            plain, sharded = self.both(*options, "--overwrite")
+            names = ["deflate", "shuffled", "plain", "sparse", "bool"] + ([] if options[1] == "6k" else ["text"])
+            if options[1] != "6k":
+                names.append("pairs")
+            self.compare(plain, sharded, names)
+            assert "sharding_indexed" not in json.dumps(sharded.meta("scalar"))
+            assert not os.path.exists(os.path.join(sharded.path, "nothing", "c"))
+            run = subprocess.run([COMMAND, "verify", self.source, sharded.path], capture_output=True, text=True)
+            assert run.returncode == 0, run.stdout + run.stderr
 
     def test_bytes_are_an_upper_bound_and_shapes_are_filled_up(self):
         self.data()
         _, sharded = self.both("--shard", "6k")
         shard = sharded.meta("plain")["chunk_grid"]["configuration"]["chunk_shape"]
-        self.assertEqual(shard, [10, 80])  # 5 chunks of 640 bytes are a row of them; two rows are more than 6144
+        assert shard == [10, 80]  # 5 chunks of 640 bytes are a row of them; two rows are more than 6144
         _, sharded = self.both("--shard", "25,17", "--overwrite")
-        self.assertEqual(sharded.meta("plain")["chunk_grid"]["configuration"]["chunk_shape"], [30, 32])
-        self.assertEqual(sharded.meta("line")["chunk_grid"]["configuration"]["chunk_shape"], [9])  # of another number of dimensions
-        self.assertEqual(sharded.meta("line")["codecs"][0]["name"], "bytes")
+        assert sharded.meta("plain")["chunk_grid"]["configuration"]["chunk_shape"] == [30, 32]
+        assert sharded.meta("line")["chunk_grid"]["configuration"]["chunk_shape"] == [9]  # of another number of dimensions
+        assert sharded.meta("line")["codecs"][0]["name"] == "bytes"
         _, sharded = self.both("--shard", "20,", "--overwrite")
-        self.assertEqual(sharded.meta("line")["chunk_grid"]["configuration"]["chunk_shape"], [27])
-        self.assertEqual(sharded.meta("plain")["codecs"][0]["name"], "bytes")
+        assert sharded.meta("line")["chunk_grid"]["configuration"]["chunk_shape"] == [27]
+        assert sharded.meta("plain")["codecs"][0]["name"] == "bytes"
 
     def test_the_report_counts_chunks(self):
         self.data()
         report = json.loads(convert(self.source, self.path("out.zarr"), "-q", "--json", "--shard", "30,40").stdout)
         entry = {o["path"]: o for o in report["objects"] if o["kind"] == "dataset"}
-        self.assertEqual(entry["/plain"]["outcome"], "raw")
-        self.assertEqual(entry["/plain"]["chunks"]["raw"], 50)
-        self.assertEqual(entry["/sparse"]["chunks"]["absent"], 49)
+        assert entry["/plain"]["outcome"] == "raw"
+        assert entry["/plain"]["chunks"]["raw"] == 50
+        assert entry["/sparse"]["chunks"]["absent"] == 49
         # the table at the end has the bytes of all objects
         said = convert(self.source, self.path("again.zarr"), "--shard", "30,40").stderr
         sizes = sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(self.path("again.zarr")) for f in files if f != "zarr.json")
-        self.assertIn(f"{sizes / 2**10:.1f} KiB", [line for line in said.splitlines() if line.startswith("all ")][0])
+        assert f"{sizes / 2**10:.1f} KiB" in [line for line in said.splitlines() if line.startswith("all ")][0]
 
     def test_a_lost_chunk_is_missing_in_its_shard(self):
         self.data()
         with h5py.File(self.source, "r+") as f:
             f["deflate"].id.write_direct_chunk((10, 16), b"no zlib")
         run = convert(self.source, self.path("out.zarr"), "--shard", "30,40", status=1)
-        self.assertIn("chunk [1, 1] of dataset \"/deflate\" cannot be read", run.stderr)
-        self.assertFalse(os.path.exists(self.path("out.zarr")))
+        assert "chunk [1, 1] of dataset \"/deflate\" cannot be read" in run.stderr
+        assert not os.path.exists(self.path("out.zarr"))
         plain, sharded = self.path("plain.zarr"), self.path("sharded.zarr")
         convert(self.source, plain, "-q", "--keep-going", status=3)
         report = json.loads(convert(self.source, sharded, "-q", "--keep-going", "--json", "--shard", "30,40", status=3).stdout)
         [entry] = [o for o in report["objects"] if o["path"] == "/deflate"]
-        self.assertEqual(entry["lost_chunks"], [[1, 1]])
+        assert entry["lost_chunks"] == [[1, 1]]
         self.compare(Store(plain), Store(sharded), ["deflate"])
 
     def test_what_is_found_late_changes_all_shards(self):
@@ -175,26 +172,25 @@ class Shards(unittest.TestCase):
     def test_chunks_of_another_shape(self):
         self.data()
         for shape in ("20,70", "7,11", "95,70", "1000,1"):
-            with self.subTest(shape):
-                out = self.path("out.zarr")
-                convert(self.source, out, "-q", "--overwrite", "--chunk", shape)
-                store = Store(out)
-                wanted = [min(int(n), m) for n, m in zip(shape.split(","), (95, 70))]
-                self.assertEqual(store.meta("plain")["chunk_grid"]["configuration"]["chunk_shape"], wanted)
-                with h5py.File(self.source) as f:
-                    for name in ("plain", "deflate", "sparse", "nothing", "contiguous", "bool"):
-                        self.assertTrue(np.array_equal(store.read(name), f[name][...]), name)
-                self.assertEqual(subprocess.run([COMMAND, "verify", self.source, out], capture_output=True).returncode, 0)
-                self.assertFalse(os.path.exists(os.path.join(out, "nothing", "c")))
-                files = sum(len(files) for _, _, files in os.walk(os.path.join(out, "sparse", "c")))
-                self.assertEqual(files, 1, "chunks that hold nothing but the fill value are left out")
+            out = self.path("out.zarr")
+            convert(self.source, out, "-q", "--overwrite", "--chunk", shape)
+            store = Store(out)
+            wanted = [min(int(n), m) for n, m in zip(shape.split(","), (95, 70))]
+            assert store.meta("plain")["chunk_grid"]["configuration"]["chunk_shape"] == wanted
+            with h5py.File(self.source) as f:
+                for name in ("plain", "deflate", "sparse", "nothing", "contiguous", "bool"):
+                    assert np.array_equal(store.read(name), f[name][...]), name
+            assert subprocess.run([COMMAND, "verify", self.source, out], capture_output=True).returncode == 0
+            assert not os.path.exists(os.path.join(out, "nothing", "c"))
+            files = sum(len(files) for _, _, files in os.walk(os.path.join(out, "sparse", "c")))
+            assert files == 1, "chunks that hold nothing but the fill value are left out"
 
     def test_the_shape_that_the_source_has_is_copied(self):
         self.data()
         report = json.loads(convert(self.source, self.path("out.zarr"), "-q", "--json", "--chunk", "10,16").stdout)
         outcomes = {o["path"]: o["outcome"] for o in report["objects"] if o["kind"] == "dataset"}
-        self.assertEqual(outcomes["/plain"], "raw")
-        self.assertEqual(outcomes["/deflate"], "recoded")  # what --chunk implies
+        assert outcomes["/plain"] == "raw"
+        assert outcomes["/deflate"] == "recoded"  # what --chunk implies
 
     def test_what_cannot_be(self):
         self.data()
@@ -204,15 +200,11 @@ class Shards(unittest.TestCase):
                                (["--chunk", "5,5", "--profile", "native"], "recode"), (["--shard", ","], "no number"),
                                (["--shard", "99999999999999999999M"], "more than there can be"), (["--shard", ",".join("1" * 40)], "dimensions")):
             run = convert(self.source, out, *options, status=2)
-            self.assertIn(words, run.stderr, options)
-            self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+            assert words in run.stderr, options
+            assert run.stderr.count("\n") == 1, run.stderr
         run = convert(self.source, out, "--shard", "1000000000,1000000000", status=1)
-        self.assertIn("smaller shape", run.stderr)
-        self.assertFalse(os.path.exists(out))
+        assert "smaller shape" in run.stderr
+        assert not os.path.exists(out)
         convert(self.source, out, "-q", "--partition", "0/2", "--shard", "6k")
         run = convert(self.source, out, "-q", "--resume", "--shard", "7k", status=1)
-        self.assertIn("other options", run.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert "other options" in run.stderr

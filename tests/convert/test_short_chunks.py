@@ -11,11 +11,11 @@ import pathlib
 import struct
 import subprocess
 import tempfile
-import unittest
 import zlib
 
 import h5py
 import numpy as np
+import pytest
 from h5py import h5d, h5p, h5s, h5t
 
 from processes import SANITIZED, run
@@ -114,17 +114,15 @@ def encoded(order, data):
     return data
 
 
-class ShortChunks(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.source = pathlib.Path(folder.name) / "in.h5"
-        self.store = pathlib.Path(folder.name) / "out.zarr"
+class TestShortChunks:
+    @pytest.fixture(autouse=True)
+    def begin(self, tmp_path):
+        self.source, self.store = tmp_path / "in.h5", tmp_path / "out.zarr"
 
     def convert(self, *options, status):
         done = subprocess.run([COMMAND, "convert", self.source, self.store, "-q", "--overwrite", "--json", *options], capture_output=True, text=True,
                               env=os.environ | {"MALLOC_PERTURB_": str(MARKS[0][0])})
-        self.assertEqual(done.returncode, status, done.stderr[-2000:])
+        assert done.returncode == status, done.stderr[-2000:]
         return {o["path"]: o for o in json.loads(done.stdout)["objects"]} if status != 1 else done.stderr
 
     def assert_no_marks(self):
@@ -132,13 +130,12 @@ class ShortChunks(unittest.TestCase):
             if path.is_file():
                 data = path.read_bytes()
                 for mark in MARKS:
-                    self.assertNotIn(mark, data, path)
+                    assert mark not in data, path
 
     def assert_named(self, objects, names):
         for name in names:
-            with self.subTest(name):
-                o = objects["/" + name]
-                self.assertTrue(o["outcome"] == "skipped" or o.get("lost_chunks") == [[0]], o)
+            o = objects["/" + name]
+            assert o["outcome"] == "skipped" or o.get("lost_chunks") == [[0]], o
 
     def damaged(self, lengths, orders=ORDERS):
         names = []
@@ -156,38 +153,36 @@ class ShortChunks(unittest.TestCase):
                 create(f, "_".join(order) or "plain", order).write_direct_chunk((0,), encoded(order, VALUES.tobytes()))
         self.convert("--profile", "recode", "--compress", "none", status=0)
         for order in ORDERS:
-            self.assertEqual((self.store / ("_".join(order) or "plain") / "c/0").read_bytes(), VALUES.tobytes(), order)
+            assert (self.store / ("_".join(order) or "plain") / "c/0").read_bytes() == VALUES.tobytes(), order
 
     def test_another_length_is_named(self):
         names = self.damaged([32, PLAIN - 4, PLAIN + 4])
         for options in [], ["--profile", "recode", "--compress", "none"], ["--profile", "recode", "--chunk", "3000,", "--compress", "none"]:
-            with self.subTest(options):
-                objects = self.convert("--keep-going", *options, status=3)
-                if "--chunk" in options:  # each chunk of the source is wanted by several
-                    for name in names:
-                        self.assertEqual(len(objects["/" + name].get("lost_chunks", [])), 4, name)
-                else:
-                    self.assert_named(objects, names)
-                self.assert_no_marks()
+            objects = self.convert("--keep-going", *options, status=3)
+            if "--chunk" in options:  # each chunk of the source is wanted by several
+                for name in names:
+                    assert len(objects["/" + name].get("lost_chunks", [])) == 4, name
+            else:
+                self.assert_named(objects, names)
+            self.assert_no_marks()
 
     def test_another_length_ends_the_run(self):
         for order in ["lzf"], ["shuffle", "deflate"]:
             self.damaged([32], [order])
-            self.assertIn("--keep-going", self.convert(status=1))
-            self.assertFalse(self.store.exists())
+            assert "--keep-going" in self.convert(status=1)
+            assert not self.store.exists()
 
     def test_a_chunk_without_filters(self):
         """libhdf5 writes none of another length: the index says so afterwards."""
         with h5py.File(self.source, "w") as f:
             create(f, "x", []).write_direct_chunk((0,), VALUES.tobytes())
         data, key = self.source.read_bytes(), struct.pack("<IIQ", PLAIN, 0, 0)  # size, mask, place
-        self.assertEqual(data.count(key), 1)
+        assert data.count(key) == 1
         for length in 32, PLAIN - 4, PLAIN + 4:
             self.source.write_bytes(data.replace(key, struct.pack("<IIQ", length, 0, 0)))
             for options in [], ["--profile", "recode", "--compress", "none"], ["--profile", "recode", "--chunk", "3000,"], ["--shard", "64M"]:
-                with self.subTest((length, options)):
-                    objects = self.convert("--keep-going", *options, status=3)
-                    self.assertEqual(objects["/x"]["lost_chunks"], [[i] for i in range(4 if "--chunk" in options else 1)])
+                objects = self.convert("--keep-going", *options, status=3)
+                assert objects["/x"]["lost_chunks"] == [[i] for i in range(4 if "--chunk" in options else 1)]
 
     def test_values_that_lie_outside_of_their_chunks(self):
         """Strings, sequences and references are read by libhdf5, which goes by what it finds in the chunk."""
@@ -240,7 +235,7 @@ class ShortChunks(unittest.TestCase):
                 f.create_dataset("szip", data=VALUES, chunks=(777,), compression="szip")
                 f.create_dataset("szip_whole", data=VALUES, chunks=(N,), compression="szip")
         self.convert("--profile", "recode", "--compress", "none", status=0)
-        self.assertEqual(self.verify(), 0)
+        assert self.verify() == 0
 
         names = []
         with h5py.File(self.source, "r+") as f:
@@ -278,10 +273,10 @@ class ShortChunks(unittest.TestCase):
             p.set_filter(ZSTD, h5py.h5z.FLAG_OPTIONAL, (3,))
             h5d.create(f.id, b"large", h5t.STD_U8LE, h5s.create_simple((size,)), p).write_direct_chunk((0,), bomb(size))
         done = run("convert", self.source, self.store, "-q", "--memory", "32M", "--profile", "recode")
-        self.assertEqual(done.status, 1)
-        self.assertIn("--allow-expansion", done.errors)
-        self.assertTrue(SANITIZED or done.peak < 64 << 20, done.peak)
-        self.assertEqual(self.convert("--keep-going", "--memory", "32M", status=3)["/large"]["lost_chunks"], [[0]])
+        assert done.status == 1
+        assert "--allow-expansion" in done.errors
+        assert SANITIZED or done.peak < 64 << 20, done.peak
+        assert self.convert("--keep-going", "--memory", "32M", status=3)["/large"]["lost_chunks"] == [[0]]
         self.convert("--memory", "32M", "--allow-expansion", status=0)
         self.convert("--memory", "512M", status=0)
         with h5py.File(self.source, "w") as f:
@@ -290,12 +285,8 @@ class ShortChunks(unittest.TestCase):
                 create(f, name + "_strings", ["zstd"], h5t.py_create(h5py.string_dtype(), logical=True)).write_direct_chunk((0,), bomb(announced))
             create(f, "bzip2", ["bzip2"]).write_direct_chunk((0,), bz2.compress(bytes(size // 2)))
         done = run("convert", self.source, self.store, "-q", "--overwrite", "--keep-going", "--memory", "32M")
-        self.assertEqual(done.status, 3, done.errors)
-        self.assertTrue(SANITIZED or done.peak < 64 << 20, done.peak)
+        assert done.status == 3, done.errors
+        assert SANITIZED or done.peak < 64 << 20, done.peak
 
     def verify(self):
         return subprocess.run([COMMAND, "verify", self.source, self.store], capture_output=True).returncode
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -7,13 +7,12 @@ import shutil
 import signal
 import subprocess
 import time
-import zipfile
 
 import h5py
 import numpy as np
 
 import same_store
-from store import COMMAND, Store, convert, run_tests
+from store import COMMAND, Store, convert
 
 PAIRS = int(os.environ.get("ZARRBITS_PAIRS", "2"))
 
@@ -438,8 +437,3 @@ def test_a_lock_of_a_killed_run_holds_nobody_up(folder):
         assert again.returncode == 0, again.stderr
         run("verify", source, target, status=0)
         shutil.rmtree(target) if name == "out.zarr" else os.remove(target)
-
-
-if __name__ == "__main__":
-    import sys
-    run_tests({n: f for n, f in globals().items() if len(sys.argv) < 2 or n in sys.argv[1:]})

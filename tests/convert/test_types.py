@@ -10,7 +10,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert, run_tests
+from store import COMMAND, Store, convert
 
 
 def verified(folder):
@@ -392,7 +392,3 @@ def test_what_is_not_0_or_1_is_no_bool(folder):
     assert store.meta("filled")["data_type"] == "int8" and store.read("filled").tolist() == [-2, -2, -2]
     assert store.attributes("")["a"] == [False, True, -2]
     assert report["/b", None]["reason"]
-
-
-if __name__ == "__main__":
-    run_tests(globals())

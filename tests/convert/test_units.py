@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Any number of threads, shares, and runs that were cut off make the same store and report, byte for byte; what is unfinished is never
 taken for a whole array."""
@@ -8,18 +7,25 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
 import h5py
 import numpy as np
+import pytest
 
 import same_store
 from same_store import COMMAND, report, same
 
 KILLS = int(os.environ.get("ZARRBITS_KILLS", "10"))
 OPTIONS = []  # of all conversions of a test
+
+
+@pytest.fixture(params=[[], ["--shard", "20k"]], ids=["files", "shards"])
+def shards_too(request):
+    """The test is run with shards once more."""
+    OPTIONS[:] = request.param
+    yield
+    OPTIONS.clear()
 
 
 def run(command, *args, **how):
@@ -85,6 +91,7 @@ def chunks_in(store):
     return n
 
 
+@pytest.mark.usefixtures("shards_too")
 def test_threads_change_no_byte(folder):
     case = case_of(folder)
     for threads in (2, 4):
@@ -98,6 +105,7 @@ def all_chunks(store):
     return sum("zarr.json" != f for _, _, files in os.walk(store) for f in files)
 
 
+@pytest.mark.usefixtures("shards_too")
 def test_killed_at_any_moment_then_resumed(folder):
     case = case_of(folder)
     total = all_chunks(case.whole)
@@ -146,6 +154,7 @@ def test_killed_at_any_moment_then_resumed(folder):
     assert between >= kills // (10 if OPTIONS else 4), f"only {between} of {kills} kills fell between the first chunk and the last"
 
 
+@pytest.mark.usefixtures("shards_too")
 def test_kill_of_the_parent_alone(folder):
     case = case_of(folder)
     p = begin(case.source, case.out)
@@ -161,6 +170,7 @@ def test_kill_of_the_parent_alone(folder):
     case.matches()
 
 
+@pytest.mark.usefixtures("shards_too")
 def test_what_is_resumed_must_be_the_same(folder):
     case = case_of(folder)
     run("convert", case.source, case.out, "--partition", "0/2")
@@ -174,6 +184,7 @@ def test_what_is_resumed_must_be_the_same(folder):
     case.matches()
 
 
+@pytest.mark.usefixtures("shards_too")
 def test_shares_in_any_order_one_of_them_killed(folder):
     case = case_of(folder)
     shares = 2 if OPTIONS else 4  # there are fewer units, and each share is to have some
@@ -317,16 +328,3 @@ def test_shares_and_options_that_make_no_sense(folder):
     run("convert", "x.h5", "y.zarr", "--resume", "--overwrite", status=2)
     run("convert", "x.h5", "y.zarr", "--threads", "0", status=2)
     run("convert", "x.h5", "y.zarr", "--memory", "many", status=2)
-
-
-SHARDED = {test_threads_change_no_byte, test_killed_at_any_moment_then_resumed, test_kill_of_the_parent_alone, test_what_is_resumed_must_be_the_same,
-           test_shares_in_any_order_one_of_them_killed}
-
-if __name__ == "__main__":
-    for name, test in list(globals().items()):
-        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
-            for OPTIONS in ([], ["--shard", "20k"]) if test in SHARDED else ([],):
-                started = time.monotonic()
-                with tempfile.TemporaryDirectory() as folder:
-                    test(folder)
-                print(f"{name} {' '.join(OPTIONS)}: passed ({time.monotonic() - started:.1f} s)", flush=True)

@@ -8,7 +8,7 @@ import sys
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, run_tests
+from store import COMMAND, Store
 
 WRITER = """
 import os, sys, time, h5py
@@ -263,7 +263,3 @@ def test_other_files_that_are_written_to(folder):
         done = run("convert", source, store)
         assert done.returncode == 3 and "other.h5\" is marked as open for writing" in done.stderr, done.stderr
         assert not os.path.exists(os.path.join(store, "v"))
-
-
-if __name__ == "__main__":
-    run_tests(globals())

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What all tests in Python share. ctest runs each file by itself, and tells where things are by environment variables (tests/CMakeLists.txt)."""
+import shutil
+
+import pytest
+
+pytest.register_assert_rewrite("command", "golden_vectors", "same_store", "screen", "store", "stores_by_hand")  # what they assert is shown with its values
+ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """pytest's, removed after the test: some tests write gigabytes, and pytest would keep the folders of three runs."""
+    yield tmp_path
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The temporary folder as text."""
+    return str(tmp_path)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """A file whose tests were all skipped is skipped for ctest, too, and not passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == 0 and reporter and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
+        session.exitstatus = ALL_SKIPPED
