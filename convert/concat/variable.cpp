@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/variable.hpp"
 
-#include "convert/text/json_text.hpp"
+#include "convert/hdf5/chunk_form.hpp"
 #include "convert/text/names.hpp"
 
 #include <algorithm>
@@ -17,22 +17,6 @@ namespace {
 const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
                                                      "valid_min",    "valid_max",  "valid_range"};
 
-// Filters but for the level of deflate, which no decoder asks for; and the fill value.
-std::string layout_of(const source_dataset& data) {
-  json text = json::array({static_cast<int>(data.layout), data.filters.partial_unfiltered});
-  for (const filter& f : data.filters.filters)
-    text.push_back(f.id == H5Z_FILTER_DEFLATE ? json::array({f.id}) : json::array({f.id, f.values}));
-  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-  H5Pfill_value_defined(data.dcpl, &status);
-  if (status == H5D_FILL_VALUE_USER_DEFINED && !holds_references(data.type)) {
-    buffer fill(data.element_size);
-    if (H5Pget_fill_value(data.dcpl, data.stored_type, fill.data()) >= 0)
-      text.push_back(base64({reinterpret_cast<const char*>(fill.data()), fill.size()}));
-  }
-  H5Eclear2(H5E_DEFAULT);
-  return json_text(text);
-}
-
 bool both_are_text(const variant& a, const variant& b) {
   return H5Tis_variable_str(a.type) > 0 && H5Tis_variable_str(b.type) > 0;
 }
@@ -40,7 +24,11 @@ bool both_are_text(const variant& a, const variant& b) {
 }  // namespace
 
 std::size_t variable::variant_of(const source_dataset& data, const std::string& name) {
-  variant mine{terms_of(data.dataset), h5::handle(H5Tcopy(data.stored_type), "copy a type"), {}, layout_of(data), name};
+  variant mine{terms_of(data.dataset),
+               h5::handle(H5Tcopy(data.stored_type), "copy a type"),
+               {},
+               chunk_form(data.dcpl, data.stored_type),
+               name};
   if (data.layout == H5D_CHUNKED) {
     mine.chunk.resize(data.dims.size());
     H5Pget_chunk(data.dcpl, static_cast<int>(mine.chunk.size()), mine.chunk.data());

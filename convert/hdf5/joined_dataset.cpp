@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What source_dataset does differently where it stands for the datasets of several files.
+// What source_dataset does differently where it stands for several datasets: of files that are joined, or the sources of a
+// virtual dataset.
 //
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/source_dataset.hpp"
+#include "convert/hdf5/virtual_parts.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -28,39 +30,64 @@ void source_dataset::stand_for_all() {
   h5::check(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &missing), "set a fill value");
 }
 
-std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> source_dataset::chunk_of_part(
+bool source_dataset::chunks_of_sources() const { return mapped && !mapped->chunk().empty(); }
+
+const joined_files& source_dataset::other_files() const { return joined() ? *joined()->files : mapped->files(); }
+
+std::shared_ptr<const raw_file> source_dataset::raw(std::size_t number) const { return other_files().raw(number); }
+
+void source_dataset::require_unchanged() const {
+  if (chunks_of_sources()) mapped->files().require_unchanged();
+}
+
+std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> source_dataset::chunk_elsewhere(
     const std::vector<hsize_t>& at) const {
-  const joined_parts& parts = *joined();
   std::vector<hsize_t> first = grid.start(at);
-  const hsize_t begin = first[parts.axis], end = begin + grid.inside(at)[parts.axis];
-  const std::size_t i = parts.first_over(begin);
-  if (i == parts.list.size()) return {};
-  const joined_part& part = parts.list[i];
+  if (!joined()) return mapped->find(first, grid.inside(at));
+  const joined_parts& all = *joined();
+  const hsize_t begin = first[all.axis], end = begin + grid.inside(at)[all.axis];
+  const std::size_t i = all.first_over(begin);
+  if (i == all.list.size()) return {};
+  const joined_part& part = all.list[i];
   if (!part.stored_alike || begin < part.first || end > part.first + part.count) return {};
-  if ((begin - part.first) % grid.chunk[parts.axis] != 0) return {};
-  first[parts.axis] = begin - part.first;
+  if ((begin - part.first) % grid.chunk[all.axis] != 0) return {};
+  first[all.axis] = begin - part.first;
   return std::pair{&part, std::move(first)};
+}
+
+bool source_dataset::is_stored(const std::vector<hsize_t>& at) const {
+  const std::vector<hsize_t> first = grid.start(at), count = grid.inside(at);
+  if (!joined()) return mapped->meets(first, count);
+  const joined_parts& all = *joined();
+  const std::size_t i = all.first_over(first[all.axis]);
+  return i < all.list.size() && all.list[i].first < first[all.axis] + count[all.axis];
 }
 
 void source_dataset::for_each_chunk_here(
     std::uint64_t first, std::uint64_t count,
     const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const {
-  if (!joined()) {
+  if (!in_parts()) {
     for_each_stored_chunk(dataset, grid, shards, first, count,
                           [&](const std::vector<hsize_t>& at, hsize_t size) { return visit(at, size); });
     return;
   }
-  const joined_parts& parts = *joined();
-  for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& at) {
-    if (const auto one = chunk_of_part(at)) {
-      const hsize_t size = stored_size(parts.files->dataset(*one->first)->dataset, one->second);
+  const auto visit_one = [&](const std::vector<hsize_t>& at) {
+    if (const auto one = chunk_elsewhere(at)) {
+      const hsize_t size = stored_size(other_files().dataset(*one->first)->dataset, one->second);
       return size == 0 || visit(at, size);
     }
-    const hsize_t begin = at[parts.axis] * grid.chunk[parts.axis], end = begin + grid.inside(at)[parts.axis];
-    const std::size_t i = parts.first_over(begin);
-    const bool gap = i == parts.list.size() || parts.list[i].first >= end;
-    return gap || visit(at, {});
-  });
+    return !is_stored(at) || visit(at, {});
+  };
+  if (joined()) for_each_chunk(shards, first, count, visit_one);
+  else for_each_wanted_chunk(shards, first, count, boxes_with_values(), visit_one);
+}
+
+box_test source_dataset::boxes_with_values() const {
+  return [this](const std::vector<hsize_t>& first, std::vector<hsize_t> chunks) {
+    const std::vector<hsize_t> element = grid.start(first);
+    for (std::size_t d = 0; d < chunks.size(); ++d) chunks[d] = std::min(chunks[d] * grid.chunk[d], grid.shape[d] - element[d]);
+    return mapped->meets(element, chunks);
+  };
 }
 
 namespace {

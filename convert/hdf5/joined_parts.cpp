@@ -14,8 +14,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Open at a time: more are of no use to a conversion that goes through them in order, and a process may have 1,024.
-constexpr std::size_t most_open = 8, most_datasets = 16, most_raw = 32;
+constexpr std::size_t most_raw = 64;  // open at a time: a process may have 1,024
 
 // What `recent` holds under the key, or what `make` makes of it.
 template <class List, class Key, class Make>
@@ -45,7 +44,7 @@ std::shared_ptr<source_file> joined_files::open(const std::string& name) const {
 }
 
 std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
-  return find_or(open_, file, most_open, [&] {
+  return find_or(open_, file, most_open_, [&] {
     auto one = open(files_[file].name);
     if (state_of(one->bytes()->descriptor()) != files_[file].state) changed(files_[file].name);
     return one;
@@ -58,7 +57,7 @@ std::shared_ptr<const source_dataset> joined_files::dataset(const joined_part& p
     source_object object;
     std::unique_ptr<const source_dataset> data;
   };
-  return find_or(datasets_, std::pair{part.file, part.address}, most_datasets, [&]() -> std::shared_ptr<const source_dataset> {
+  return find_or(datasets_, std::pair{part.file, part.address}, 2 * most_open_, [&]() -> std::shared_ptr<const source_dataset> {
     auto all = std::make_shared<with_file>();
     all->file = opened(part.file);
     all->object.kind = source_object::kind_type::dataset;

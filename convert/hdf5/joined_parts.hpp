@@ -63,8 +63,9 @@ class joined_files {
     std::string name;
     file_state state;  // when its metadata were read; not regular: it could not be, and no part is of it
   };
-  joined_files(source_options options, std::uint64_t largest_expansion)
-      : options_(std::move(options)), largest_expansion_(largest_expansion) {}
+  // `most_open` at a time: few where they come in their order, for libhdf5 keeps decoded chunks of each.
+  joined_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
+      : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
 
   // Opens a file anew. Throws convert_error.
   std::shared_ptr<source_file> open(const std::string& name) const;
@@ -86,6 +87,7 @@ class joined_files {
 
   source_options options_;
   std::uint64_t largest_expansion_;
+  std::size_t most_open_;
   std::vector<entry> files_;
   mutable recent<std::size_t, source_file> open_;
   mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;

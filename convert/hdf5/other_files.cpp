@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/other_files.hpp"
 
+#include "convert/hdf5/chunk_form.hpp"
 #include "convert/hdf5/open_source.hpp"
 #include "convert/text/names.hpp"
 
@@ -172,14 +173,11 @@ class looker {
     const h5::handle dcpl(H5Dget_create_plist(dataset), "tell the properties");
     const int raw = H5Pget_external_count(dcpl);
     for (int i = 0; i < raw && out_.obstacle.empty(); ++i) look_at_raw(dataset, dcpl, static_cast<unsigned>(i), depth);
-    if (depth > 0 && out_.source_chunk.empty()) note_chunks(dcpl);
+    if (depth > 0 && raw == 0 && H5Pget_layout(dcpl) == H5D_CHUNKED) note_chunks(dataset, dcpl);
     if (H5Pget_layout(dcpl) != H5D_VIRTUAL) return;
-    H5O_info_t info;
-    std::memset(&info, 0, sizeof info);
-    h5::check(H5Oget_info2(dataset, &info, H5O_INFO_BASIC), "look at an object");
     struct stat where {};
     ::stat(name_of_file(dataset).c_str(), &where);
-    const place here{where.st_dev, where.st_ino, info.addr};
+    const place here{where.st_dev, where.st_ino, address_of(dataset)};
     if (std::find(path_.begin(), path_.end(), here) != path_.end()) return endless("it is a virtual dataset of itself");
     if (!seen_.insert(here).second) return;
     if (depth > deepest_virtual)
@@ -188,7 +186,7 @@ class looker {
     path_.push_back(here);
     std::size_t n = 0;
     h5::check(H5Pget_virtual_count(dcpl, &n), "count the sources of a virtual dataset");
-    if (depth == 0) out_.found.assign(n, false);
+    if (depth == 0) out_.sources.assign(n, {});
     for (std::size_t i = 0; i < n && out_.obstacle.empty(); ++i) {
       gate_.forget_refusal();
       const numbered_name file(text_of_source(H5Pget_virtual_filename, dcpl, i)),
@@ -202,7 +200,9 @@ class looker {
                  !name.numbered()) {  // of numbered ones there are as many as there are: the extent follows
         ++out_.missing;
       }
-      if (depth == 0) out_.found[i] = found;
+      if (depth > 0) continue;
+      if (found && !file.numbered() && !name.numbered()) out_.sources[i] = source_;
+      out_.sources[i].found = found;
     }
     path_.pop_back();
   }
@@ -210,13 +210,30 @@ class looker {
  private:
   using place = std::tuple<dev_t, ino_t, haddr_t>;
 
-  void note_chunks(hid_t dcpl) {
-    if (H5Pget_layout(dcpl) != H5D_CHUNKED) return;
+  static haddr_t address_of(hid_t object) {
+    H5O_info_t info;
+    std::memset(&info, 0, sizeof info);
+    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
+    return info.addr;
+  }
+
+  void note_chunks(hid_t dataset, hid_t dcpl) {
     hsize_t chunk[H5S_MAX_RANK] = {};
     const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
     if (rank <= 0 || std::find(chunk, chunk + rank, 0) != chunk + rank) return;
-    out_.source_chunk.assign(chunk, chunk + rank);
-    out_.source_properties = std::make_shared<const h5::handle>(H5Pcopy(dcpl), "copy a property list");
+    const std::vector<hsize_t> shape(chunk, chunk + rank);
+    h5::handle type(H5Dget_type(dataset), "tell the datatype");
+    std::string form = chunk_form(dcpl, type);
+    if (!out_.chunked) {
+      h5::handle properties(H5Pcopy(dcpl), "copy a property list");
+      out_.chunked = std::make_shared<const beside::chunked_source>(
+          beside::chunked_source{shape, std::move(type), std::move(properties), std::move(form)});
+    } else if (shape != out_.chunked->chunk || form != out_.chunked->form || H5Tequal(type, out_.chunked->type) <= 0) {
+      return;
+    }
+    source_.chunked = true;
+    source_.address = address_of(dataset);
+    source_.extent = h5::extent(h5::handle(H5Dget_space(dataset), "tell the dataspace"));
   }
 
   void endless(std::string why) {
@@ -289,10 +306,11 @@ class looker {
       return false;
     }
     const h5::handle own(H5Iget_file_id(dataset), "tell the file of a dataset");
-    if (file == ".") return look_at_dataset(own, name, depth);
+    if (file == ".") return look_at_dataset(own, name_of_file(own), name, depth);
     const h5::handle access(H5Fget_access_plist(own), "tell how the file is opened");
     std::set<std::string> tried;
     std::optional<bool> found;
+    virtual_source first;
     for (const std::string& candidate : candidates(dataset, file)) {
       const auto real = real_path(candidate);
       if (!real || !tried.insert(*real).second || gate_.ask(candidate) != file_gate::answer::allowed) continue;
@@ -303,18 +321,26 @@ class looker {
           out_.obstacle = "its source \"" + shown(candidate) + "\" is marked as open for writing";
         continue;
       }
-      const bool there = look_at_dataset(opened, name, depth);
-      if (!found) found = there;
+      const bool there = look_at_dataset(opened, *real, name, depth);
+      if (!found) {
+        found = there;
+        first = source_;
+      }
       if (!out_.obstacle.empty()) break;
     }
+    source_ = std::move(first);
     return found.value_or(false);
   }
 
-  bool look_at_dataset(hid_t file, const std::string& name, unsigned depth) {
+  // After it, source_ tells of it.
+  bool look_at_dataset(hid_t file, const std::string& file_name, const std::string& name, unsigned depth) {
+    source_ = {};
     const h5::handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
     H5Eclear2(H5E_DEFAULT);
     if (!dataset) return false;
     look(dataset, depth + 1);
+    if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) source_ = {};
+    source_.file = file_name;
     return true;
   }
 
@@ -322,6 +348,7 @@ class looker {
   beside& out_;
   std::vector<place> path_;
   std::set<place> seen_;
+  virtual_source source_;  // that was looked into last
   std::uint64_t sources_ = 0;
 };
 

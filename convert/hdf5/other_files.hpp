@@ -68,17 +68,30 @@ class file_gate {
   std::map<identity, std::vector<std::string>> folders_;
 };
 
+// A dataset that a virtual one has values of.
+struct virtual_source {
+  bool found = false;     // it is there, and may be read
+  bool chunked = false;   // in chunks of the shape, the form and the datatype that beside::chunked tells; then also:
+  std::string file = {};  // its real path
+  haddr_t address = HADDR_UNDEF;
+  std::vector<hsize_t> extent = {};
+};
+
 // What the values of a dataset need beside the file that it is in.
 struct beside {
-  std::vector<bool> found;                 // of each source of a virtual dataset: it is there, and may be read
+  std::vector<virtual_source> sources;     // of a virtual dataset
   std::uint64_t missing = 0, refused = 0;  // of those that are not
   std::string why_refused;                 // the first of them
   std::string obstacle;                    // why no value may be read at all; else empty
   bool endless = false;                    // not even the extent: a virtual dataset of itself
   std::uint64_t raw_bytes = 0;             // in external files
-  // Of the first source of a virtual dataset that is chunked; empty where none is.
-  std::vector<hsize_t> source_chunk = {};
-  std::shared_ptr<const h5::handle> source_properties = {};
+  // The first source of a virtual dataset that is chunked; null where none is.
+  struct chunked_source {
+    std::vector<hsize_t> chunk;
+    h5::handle type, properties;
+    std::string form;  // chunk_form()
+  };
+  std::shared_ptr<const chunked_source> chunked = {};
 };
 beside look_beside(hid_t dataset, file_gate& gate);
 

@@ -6,6 +6,7 @@
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/lent_decoders.hpp"
+#include "convert/hdf5/virtual_parts.hpp"
 #include "convert/io/files.hpp"
 #include "convert/text/names.hpp"
 
@@ -94,7 +95,7 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
     take_for_complex(type, object.arranged.complex_parts.first, object.arranged.complex_parts.second);
   layout = H5Pget_layout(dcpl);
   filters = read_pipeline(dcpl);
-  if (layout == H5D_VIRTUAL && beside->source_properties) source_filters = read_pipeline(*beside->source_properties);
+  if (layout == H5D_VIRTUAL && beside->chunked) source_filters = read_pipeline(beside->chunked->properties);
   register_decoders(dcpl);
   external = H5Pget_external_count(dcpl) > 0;
   stored_bytes = H5Dget_storage_size(dataset);
@@ -118,6 +119,8 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
     throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
   }
   if (joined()) stand_for_all();
+  mapped = parts_of_virtual(*this);
+  if (chunks_of_sources()) filters = source_filters;
 }
 
 void source_dataset::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked) {
@@ -168,10 +171,10 @@ void source_dataset::count_variable(std::uint64_t read) const {
 
 source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
-  if (joined()) {
-    const auto found = chunk_of_part(grid.chunk_of(first));
-    if (!found) throw h5::failure("a chunk of several files is stored in none");
-    chunk = joined()->files->dataset(*found->first)->find_chunk(found->second, size);
+  if (in_parts()) {
+    const auto found = chunk_elsewhere(grid.chunk_of(first));
+    if (!found) throw h5::failure("a chunk of several datasets is stored in none");
+    chunk = other_files().dataset(*found->first)->find_chunk(found->second, size);
     chunk.file = found->first->file;
     return chunk;
   }
@@ -313,69 +316,9 @@ bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
 
 bool source_dataset::nothing_stored() const {
   if (joined()) return stored_bytes == 0;
-  if (layout == H5D_VIRTUAL) return std::none_of(beside->found.begin(), beside->found.end(), [](bool found) { return found; });
+  if (layout == H5D_VIRTUAL)
+    return std::none_of(beside->sources.begin(), beside->sources.end(), [](const virtual_source& s) { return s.found; });
   return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
-}
-
-namespace {
-
-// Regular elements along one dimension: `count` times `block` of them, `stride` apart.
-struct comb {
-  hsize_t start, stride, count, block;
-  bool meets(hsize_t first, hsize_t n) const {
-    if (first + n <= start) return false;
-    if (stride == 0 || count <= 1) return first < start + block;
-    const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last tooth that begins before, or the first of all
-    return (k < count && first < start + k * stride + block) || (k + 1 < count && start + (k + 1) * stride < first + n);
-  }
-};
-
-std::optional<std::vector<comb>> combs_of(hid_t selection, const std::vector<hsize_t>& dims) {
-  const std::size_t rank = dims.size();
-  if (!(selection >= 0) || H5Sget_simple_extent_ndims(selection) != static_cast<int>(rank)) return {};
-  std::vector<comb> all(rank);
-  if (H5Sis_regular_hyperslab(selection) > 0) {
-    std::vector<hsize_t> start(rank), stride(rank), count(rank), block(rank);
-    if (H5Sget_regular_hyperslab(selection, start.data(), stride.data(), count.data(), block.data()) < 0) return {};
-    for (std::size_t d = 0; d < rank; ++d) {
-      // without an end: up to that of the dataset
-      all[d] = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d],
-                block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
-    }
-    return all;
-  }
-  std::vector<hsize_t> low(rank), high(rank);
-  if (H5Sget_select_bounds(selection, low.data(), high.data()) < 0) return {};
-  for (std::size_t d = 0; d < rank; ++d) all[d] = {low[d], 1, 1, high[d] - low[d] + 1};
-  return all;
-}
-
-}  // namespace
-
-const source_dataset::mapping& source_dataset::virtual_mapping() const {
-  const h5::lock one_thread;
-  if (!mapping_) mapping_ = find_mapping();
-  return *mapping_;
-}
-
-source_dataset::mapping source_dataset::find_mapping() const {
-  if (layout != H5D_VIRTUAL || dims.empty()) return {};
-  std::vector<std::vector<comb>> mapped;
-  for (std::size_t i = 0; i < beside->found.size(); ++i) {
-    if (!beside->found[i]) continue;
-    auto combs = combs_of(h5::handle(H5Pget_virtual_vspace(dcpl, i)), dims);
-    H5Eclear2(H5E_DEFAULT);
-    if (!combs) return {};
-    mapped.push_back(std::move(*combs));
-  }
-  return [mapped = std::move(mapped)](const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
-    return std::any_of(mapped.begin(), mapped.end(), [&](const std::vector<comb>& combs) {
-      for (std::size_t d = 0; d < first.size(); ++d) {
-        if (!combs[d].meets(first[d], count[d])) return false;
-      }
-      return true;
-    });
-  };
 }
 
 }  // namespace zarrbits::conversion

@@ -24,7 +24,10 @@
 
 namespace zarrbits::conversion {
 
+class joined_files;
 struct joined_part;
+class raw_file;
+class virtual_parts;
 
 // What stands in the way of one dataset; the rest of the file goes on. what() is the reason.
 struct skip_dataset : std::runtime_error {
@@ -53,6 +56,7 @@ struct source_dataset {
   pipeline source_filters;  // of a virtual dataset: of its sources
   bool external = false;
   std::shared_ptr<const conversion::beside> beside;  // what it needs of other files
+  std::shared_ptr<const virtual_parts> mapped;       // of a virtual dataset; null where its mapping is not known
   std::uint64_t stored_bytes = 0;
   std::size_t element_size = 0;  // of the stored type
   // After use_grid(): of the array that is made of it, and its shards.
@@ -62,10 +66,18 @@ struct source_dataset {
   const type_tree& leaf() const;
   // `rechunked`: the source's chunks are others, or it has none.
   void use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked);
-  // The chunks of the source are those of the array.
-  bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked_; }
+  // The chunks of the source are those of the array. Of a virtual dataset: some chunks of its sources are, and the filters are
+  // theirs.
+  bool keeps_chunks() const { return (layout == H5D_CHUNKED || chunks_of_sources()) && !rechunked_; }
+  bool chunks_of_sources() const;
   // The datasets of several files that this one stands for; null: it is one dataset.
   const joined_parts* joined() const { return object.joined.get(); }
+  // Its chunks lie in other datasets, or have to be put together.
+  bool in_parts() const { return joined() || chunks_of_sources(); }
+  // A file that chunks of other datasets lie in: see stored_chunk. By any thread. Throws convert_error.
+  std::shared_ptr<const raw_file> raw(std::size_t number) const;
+  // Throws convert_error where a file that the chunks of a virtual dataset are copied from is not as it was.
+  void require_unchanged() const;
   bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;
 
@@ -81,13 +93,15 @@ struct source_dataset {
   // nothing. The caller holds h5::lock, or is alone. Throws h5::failure.
   void for_each_chunk_here(std::uint64_t first, std::uint64_t count,
                            const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const;
+  // Of a virtual dataset of which parts are known: the boxes of chunks that may have values of sources.
+  box_test boxes_with_values() const;
   // The stored bytes of a chunk, `size` of them, or where they are in the file of bytes->descriptor(); and its filter mask.
   // Throws h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
   struct stored_chunk {
     std::optional<std::uint64_t> offset = {};
     buffer bytes = {};
     unsigned mask = 0;
-    std::size_t file = no_file;  // of joined()->files: that the offset is in
+    std::size_t file = no_file;  // for raw(): that the offset is in
   };
   static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const;
@@ -100,25 +114,21 @@ struct source_dataset {
   // True where values of this chunk do not come back from the type that they have in memory.
   bool chunk_loses(const std::vector<hsize_t>& at) const;
 
-  // For virtual datasets: whether a block can hold mapped values at all. Of a virtual dataset of terabytes with few sources, only
-  // mapped blocks are read. Without a test any block may be mapped.
-  using mapping = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
-  const mapping& virtual_mapping() const;
-
  private:
-  // Where a chunk is one chunk of a part: the part, and the chunk's first element in it.
-  std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> chunk_of_part(const std::vector<hsize_t>& at) const;
+  // Where a chunk is one chunk of another dataset: that one, and the chunk's first element in it.
+  std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> chunk_elsewhere(const std::vector<hsize_t>& at) const;
+  // Whether any value of a chunk that is none of another dataset is stored.
+  bool is_stored(const std::vector<hsize_t>& at) const;
+  const joined_files& other_files() const;
   void stand_for_all();
   void read_parts(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const;
-  mapping find_mapping() const;
   // Decodes the stored chunks of a block, each once, for H5Dread does not look at how long they become. Throws damaged_chunk,
   // unreadable_range.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
 
   bool rechunked_ = false;
-  mutable std::optional<mapping> mapping_;
   mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
   std::vector<hsize_t> stored_chunk_;  // extent of the source's chunks
   std::uint64_t element_in_file_ = 1;  // bytes

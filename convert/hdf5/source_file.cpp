@@ -54,7 +54,7 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 
 }  // namespace
 
-source_file::source_file(const std::string& path, const source_options& options) : path_(path) {
+source_file::source_file(const std::string& path, const source_options& options) : path_(path), options_(options) {
   if (!is_s3(path)) {
     if (const std::string why = why_no_file(path); !why.empty()) throw convert_error(why);
   }

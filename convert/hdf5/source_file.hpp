@@ -120,6 +120,7 @@ class source_file final {
   const file_gate& others() const { return *gate_; }
   hid_t file() const { return opened_->file(); }
   const std::string& path() const { return path_; }
+  const source_options& options() const { return options_; }
   // Bytes before the HDF5 file proper; 0: there are none.
   std::uint64_t user_block_size() const;
   // What S3 has to tell this content from another; empty for local files.
@@ -166,6 +167,7 @@ class source_file final {
   void keep_only(const std::vector<bool>& keep);
 
   std::string path_;
+  source_options options_;
   std::string etag_;
   std::string top_ = "/";  // the root of the store, as in the file
   std::shared_ptr<file_gate> gate_;

@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/joined_parts.hpp"
+#include "convert/hdf5/virtual_parts.hpp"
 #include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -62,8 +63,8 @@ namespace {
 // its own. Empty where they have none, or it is too large to be made here.
 std::vector<hsize_t> chunk_as_sources(const beside& other, const std::vector<hsize_t>& dims, std::size_t element) {
   constexpr std::uint64_t most = 64U << 20;  // bytes
-  const std::vector<hsize_t>& source = other.source_chunk;
-  if (source.empty() || dims.empty()) return {};
+  if (!other.chunked || dims.empty()) return {};
+  const std::vector<hsize_t>& source = other.chunked->chunk;
   std::vector<hsize_t> chunk(dims.size(), 1);
   const std::size_t shared = std::min(source.size(), dims.size());
   for (std::size_t i = 1; i <= shared; ++i)
@@ -88,6 +89,8 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
     for (const hsize_t c : grid.chunk) {
       if (c == 0) throw skip_dataset("a chunk length is 0");
     }
+  } else if (data.chunks_of_sources()) {
+    grid.chunk = data.mapped->chunk();
   } else {
     const std::size_t element =
         holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);

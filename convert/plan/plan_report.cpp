@@ -44,7 +44,7 @@ way way_of(const array_plan& a) {
 std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
   const std::uint64_t all = data.grid.chunks();
   if (materialize) return all;
-  if (data.keeps_chunks() && !data.joined()) {
+  if (data.keeps_chunks() && !data.in_parts()) {
     hsize_t stored = 0;
     const h5::handle space(H5Dget_space(data.dataset), "tell the dataspace");
     return H5Dget_num_chunks(data.dataset, space, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);

@@ -142,7 +142,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     made_chunk made = c.maker.from_values(std::move(values), c.chunk.at);
     strings.memory.reset();
     strings = {};  // before the shard is waited for
-    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed && !c.data.joined())
+    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed && !c.data.in_parts())
       made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
     c.put(std::move(made));
     return true;

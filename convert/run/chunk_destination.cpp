@@ -17,7 +17,7 @@ namespace {
 class source_bytes {
  public:
   source_bytes(const source_dataset& data, std::size_t file)
-      : main_(*data.bytes), other_(file == source_dataset::no_file ? nullptr : data.joined()->files->raw(file)) {}
+      : main_(*data.bytes), other_(file == source_dataset::no_file ? nullptr : data.raw(file)) {}
   int descriptor() const { return other_ ? other_->descriptor() : main_.descriptor(); }
   void require(const stored_range& range) const {
     if (!other_) return main_.require_range(range.offset, range.size);

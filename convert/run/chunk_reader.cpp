@@ -147,7 +147,6 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
   const std::uint64_t chunks = chunks_in(data.shards, range.first, range.count);
   std::uint64_t absent = 0;
   std::optional<std::uint64_t> address;
-  source_dataset::mapping mapping;
   {
     const h5::lock one_thread;
     if (data.nothing_stored() && !plan.materialize) {
@@ -157,8 +156,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
           !missing.empty() && !data.nothing_stored()) {
         throw missing_filter(missing);
       }
-      mapping = data.virtual_mapping();
-      if (!mapping && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
+      if (!data.mapped && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
       if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
     }
   }
@@ -189,13 +187,8 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     if (next.is_full()) submit_(next);
     return true;
   };
-  if (absent < chunks && mapping) {
-    const auto is_mapped = [&](const std::vector<hsize_t>& first, std::vector<hsize_t> count) {
-      const std::vector<hsize_t> element = grid.start(first);
-      for (std::size_t d = 0; d < count.size(); ++d) count[d] = std::min(count[d] * grid.chunk[d], grid.shape[d] - element[d]);
-      return mapping(element, count);
-    };
-    for_each_wanted_chunk(data.shards, range.first, range.count, is_mapped, visit);
+  if (absent < chunks && data.mapped) {
+    for_each_wanted_chunk(data.shards, range.first, range.count, data.boxes_with_values(), visit);
     absent = chunks - visited;
   } else if (absent < chunks) {
     for_each_chunk(data.shards, range.first, range.count, visit);

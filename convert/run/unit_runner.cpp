@@ -98,6 +98,7 @@ void unit_runner::submit(chunk_batch& next) {
 
 void unit_runner::release(const std::shared_ptr<unit_state>& unit) {
   if (!unit->close()) return;
+  unit->dataset->data.require_unchanged();
   const std::lock_guard one_at_a_time(mutex_);
   if (unit->begin_again()) repeat_.push_back(unit);
   else calls_.done(unit->id, unit->take());

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What decides whether stored chunks of one dataset may be chunks of another one, besides datatype and chunk shape.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_CHUNK_FORM_HPP
+#define ZARRBITS_CONVERT_HDF5_CHUNK_FORM_HPP
+
+#include "convert/hdf5/h5.hpp"
+
+#include <string>
+
+namespace zarrbits::conversion {
+
+// The fill value as a value of `type`; empty where there is none, or it is no plain value.
+std::string fill_bytes(hid_t creation_properties, hid_t type);
+
+// Layout, filters but for the level of deflate, which no decoder asks for, and fill value: equal texts for equal ones.
+std::string chunk_form(hid_t creation_properties, hid_t type);
+
+}  // namespace zarrbits::conversion
+
+#endif
