@@ -8,7 +8,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, run_tests
+from store import COMMAND, Store
 
 rng = np.random.default_rng(11)
 
@@ -204,7 +204,3 @@ def test_source_that_ends_before_its_place(folder):
     os.replace(f"{folder}/b.h5", f"{folder}/a.h5")
     store, report = convert(folder, "--profile", "native")
     assert raw(report) == (3, 0), report
-
-
-if __name__ == "__main__":
-    run_tests(globals())
