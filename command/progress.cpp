@@ -4,10 +4,17 @@
 #include "command/command_line.hpp"
 #include "text/words.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -57,6 +64,16 @@ std::string duration_text(double seconds) {
 }
 
 progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
+  if (const char* wanted = std::getenv("ZARRBITS_PROGRESS_FD")) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(wanted, wanted + std::strlen(wanted), number);
+    if (error == std::errc() && *end == '\0' && number > STDERR_FILENO && ::fcntl(number, F_GETFD) >= 0) {
+      descriptor_ = number;
+      interval_ = std::chrono::milliseconds(100);
+      last_ -= interval_;
+      return;
+    }
+  }
   if (quiet) return;
   if (screen_.present) {
     interval_ = std::chrono::milliseconds(100);
@@ -68,14 +85,30 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
   if (seconds > 0) interval_ = std::chrono::milliseconds(std::max(1LL, std::llround(1000 * std::min(seconds, 1e6))));
 }
 
+void progress::write_line() const {
+  const progress_state& s = state_;
+  const nlohmann::ordered_json line{
+      {"done", s.done}, {"total", s.total}, {"objects_done", s.objects_done}, {"objects", s.objects}, {"path", s.at}};
+  const std::string text = text::json_text(line) + "\n";
+  std::size_t at = 0;
+  while (at < text.size()) {  // a reader that is gone is told by SIGPIPE, as everywhere
+    const ssize_t n = ::write(descriptor_, text.data() + at, text.size() - at);
+    if (n > 0) at += static_cast<std::size_t>(n);
+    else if (n == 0 || errno != EINTR) return;
+  }
+}
+
 progress::~progress() {
+  if (descriptor_ >= 0) write_line();
   if (drawn_) std::fputs("\r\x1b[K", stderr);
 }
 
 void progress::update(const progress_state& s) {
   const auto now = clock::now();
+  if (descriptor_ >= 0) state_ = s;
   if (!shown() || now - last_ < interval_) return;
   last_ = now;
+  if (descriptor_ >= 0) return write_line();
   const double seconds = std::chrono::duration<double>(now - started_).count();
   const double part = part_done(s);
   const std::string percent = std::to_string(static_cast<int>(part * 100)) + " %";

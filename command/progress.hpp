@@ -27,7 +27,9 @@ struct progress_state {
 class progress {
  public:
   // Draws nothing where `quiet`. The environment's ZARRBITS_PROGRESS_SECONDS sets the time between two lines where there is no
-  // terminal; 0: none.
+  // terminal; 0: none. ZARRBITS_PROGRESS_FD, a descriptor of this process, gets lines of JSON instead, for programs, `quiet` or
+  // not: {"done": n, "total": n, "objects_done": n, "objects": n, "path": "/a"}. The last one has what there is at the
+  // end.
   explicit progress(bool quiet = false);
   ~progress();  // the line on the terminal is gone
   progress(const progress&) = delete;
@@ -42,6 +44,9 @@ class progress {
   std::chrono::milliseconds interval_{0};  // 0: nothing is shown
   clock::time_point started_ = clock::now(), last_ = started_;
   bool drawn_ = false;
+  int descriptor_ = -1;  // of ZARRBITS_PROGRESS_FD
+  progress_state state_;
+  void write_line() const;
 };
 
 // "12 s", "3 min 05 s", "2 h 10 min"

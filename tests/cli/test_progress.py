@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What a user sees while a conversion runs and when it is over: on terminals of two widths, and where there is none."""
+import json
 import os
 import re
 
@@ -53,6 +54,24 @@ def test_elsewhere_a_line_now_and_then(folder):
     assert all(re.fullmatch(r'zarrbits: \d+ %, \d+ of 10 objects, .+ of .+B.*, at "/.*"', line) for line in lines), lines[:3]
     for off in ({"ZARRBITS_PROGRESS_SECONDS": "0"}, {}):                       # none, or none that early
         assert " %" not in run("convert", source, target, "--overwrite", env={**os.environ, **off}).stderr
+
+
+def test_programs_get_lines_of_json(folder):
+    source, target = example(folder)
+    for options in ([], ["--quiet"]):
+        with open(os.path.join(folder, "lines"), "w+b") as lines:
+            number = lines.fileno()
+            r = run("convert", source, target, "--overwrite", *options, env={**os.environ, "ZARRBITS_PROGRESS_FD": str(number)}, pass_fds=[number])
+            lines.seek(0)
+            states = [json.loads(line) for line in lines]
+        assert r.returncode == 3 and " %" not in r.stderr, r.stderr
+        assert all(list(s) == ["done", "total", "objects_done", "objects", "path"] for s in states)
+        last = states[-1]
+        assert last["done"] == last["total"] > 12_000_000 and last["objects_done"] == last["objects"] == 10, last
+        assert [s["done"] for s in states] == sorted(s["done"] for s in states)
+    for wrong in ("", "2", "x", "-1", "999", "3 ", "99999999999999999999"):  # none that is open, or not ours
+        r = run("convert", source, target, "--overwrite", env={**os.environ, "ZARRBITS_PROGRESS_FD": wrong})
+        assert r.returncode == 3 and "objects_done" not in r.stderr, (wrong, r.stderr)
 
 
 def test_the_summary_adds_up(folder):
