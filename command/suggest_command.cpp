@@ -88,7 +88,11 @@ void print_text(const suggested_bits& r, const std::string& path, bool all) {
       say("  left out: " + l.reason);
     }
   }
-  if (useful > 1) std::cout << "\nAll at once: " << gain(before, after) << "\n  h5repack " << options << files;
+  if (useful > 1) {
+    std::cout << '\n';
+    say("All at once: " + gain(before, after));
+    std::cout << "  h5repack " << options << files;
+  }
   if (useful > 0 && !r.unfound.empty()) {
     std::cout << '\n';
     say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " +

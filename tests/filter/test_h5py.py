@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The filters as an h5py user meets them: test_h5py.py PLUGIN_DIR PACKBITS_ID BYTES_ID
+"""The filters as an h5py user meets them.
 
 Expected chunks come from a model of one line, or from numpy's packbits; the plugins are found by HDF5_PLUGIN_PATH alone.
 """
@@ -9,30 +9,26 @@ import subprocess
 import sys
 import tempfile
 
-if os.environ.get("HDF5_PLUGIN_PATH") != sys.argv[1]:
-    os.environ["HDF5_PLUGIN_PATH"] = sys.argv[1]
-    os.execv(sys.executable, [sys.executable] + sys.argv)
-
 import h5py
 import numpy as np
+import pytest
 
-PACKBITS, BYTES = int(sys.argv[2]), int(sys.argv[3])
+PACKBITS, BYTES = int(os.environ["ZARRBITS_PACKBITS_ID"]), int(os.environ["ZARRBITS_BYTES_ID"])
 OPTIONAL, MANDATORY = h5py.h5z.FLAG_OPTIONAL, 0
 FIRST, LAST, TRUNCATE, REPORT, MSB = 1, 2, 4, 8, 16
 rng = np.random.default_rng(7)
 folder = tempfile.TemporaryDirectory()
 path = os.path.join(folder.name, "t.h5")
-ran = []
 
 
-def test(f):
-    ran.append(f.__name__)
+@pytest.fixture
+def file():
     with h5py.File(path, "w") as file:
-        f(file)
+        yield file
 
 
 def last_error():
-    plugin = ctypes.CDLL(os.path.join(sys.argv[1], "libzarrbits_packbits.so"))
+    plugin = ctypes.CDLL(os.path.join(os.environ["ZARRBITS_PLUGINS"], "libzarrbits_packbits.so"))
     plugin.zarrbits_hdf5_last_error.restype = ctypes.c_char_p
     return plugin.zarrbits_hdf5_last_error().decode()
 
@@ -97,8 +93,7 @@ def copy_with(tid, precision, offset=0):
     return t
 
 
-@test
-def booleans(file):
+def test_booleans(file):
     v = rng.integers(0, 2, (40, 30)).astype(bool)
     d = file.create_dataset("x", data=v, chunks=(16, 30), compression=PACKBITS)
     file.flush()
@@ -107,8 +102,7 @@ def booleans(file):
     assert np.array_equal(reread(file, h5py.h5t.py_create(v.dtype, logical=True), v), v)
 
 
-@test
-def numcodecs_order_of_booleans(file):
+def test_numcodecs_order_of_booleans(file):
     v = rng.integers(0, 2, 61).astype(bool)
     d = file.create_dataset("x", data=v, chunks=(61,), compression=PACKBITS, compression_opts=(1, FIRST | MSB))
     file.flush()
@@ -116,8 +110,7 @@ def numcodecs_order_of_booleans(file):
     assert np.array_equal(reread(file, h5py.h5t.py_create(v.dtype, logical=True), v), v)
 
 
-@test
-def enumerations(file):
+def test_enumerations(file):
     for members, base, bits in (({"A": 0, "F": 5}, "u1", 3), ({"A": 0, "F": 5}, "i1", 3), ({"N": -2, "P": 1}, "<i4", 2), ({"P": 300}, ">u2", 9)):
         v = np.array(list(members.values()) * 20, base)
         packs(file, h5py.h5t.py_create(h5py.enum_dtype(members, base), logical=True), v, payload(v, bits))
@@ -125,8 +118,7 @@ def enumerations(file):
     packs(file, h5py.h5t.py_create(h5py.enum_dtype({"A": 0, "F": 5}, "u1"), logical=True), v, payload(v, 4), cd=(4,))
 
 
-@test
-def bitfields(file):
+def test_bitfields(file):
     v = rng.integers(0, 8, 99).astype("u1")
     packs(file, copy_with(h5py.h5t.STD_B8LE, 3), v, payload(v, 3))
     w = rng.integers(0, 1 << 11, 99).astype(">u2")
@@ -134,8 +126,7 @@ def bitfields(file):
     packs(file, h5py.h5t.STD_B16BE, w, payload(w, 12), cd=(12,))
 
 
-@test
-def integers_of_reduced_precision(file):
+def test_integers_of_reduced_precision(file):
     for tid, dtype in ((h5py.h5t.STD_I16LE, "<u2"), (h5py.h5t.STD_I16BE, ">u2"), (h5py.h5t.STD_U16LE, "<u2"), (h5py.h5t.STD_U32BE, ">u4")):
         bits = 20 if dtype == ">u4" else 12
         for offset in (0, 3):
@@ -153,8 +144,7 @@ def integers_of_reduced_precision(file):
     assert np.array_equal(wide, v)
 
 
-@test
-def floats_of_4_and_6_bits(file):
+def test_floats_of_4_and_6_bits(file):
     for bits, fields, bias in ((4, (3, 1, 2, 0, 1), 1), (6, (5, 3, 2, 0, 3), 1), (6, (5, 2, 3, 0, 2), 3)):
         t = h5py.h5t.IEEE_F32LE.copy()
         t.set_fields(*fields)
@@ -165,8 +155,7 @@ def floats_of_4_and_6_bits(file):
         packs(file, t, v, payload(v, bits))
 
 
-@test
-def integers_and_floats_with_bits(file):
+def test_integers_and_floats_with_bits(file):
     for dtype, bits, first in (("<u2", 12, 0), (">u2", 12, 0), ("<u4", 20, 5), (">u8", 33, 31), ("u1", 1, 7), ("<u2", 16, 0)):
         v = (rng.integers(0, 1 << bits, 77, dtype="u8") << np.uint64(first)).astype(dtype)
         for padding, wrap in ((0, b"%b"), (FIRST, bytes([-77 * bits % 8]) + b"%b"), (LAST, b"%b" + bytes([-77 * bits % 8]))):
@@ -175,8 +164,7 @@ def integers_and_floats_with_bits(file):
     packs(file, h5py.h5t.IEEE_F32LE, f, payload(f, 16, 16), cd=(16, 0, 16))
 
 
-@test
-def complex_numbers_and_arrays(file):
+def test_complex_numbers_and_arrays(file):
     v = (rng.integers(-9, 9, 50) + 1j * rng.integers(-9, 9, 50)).astype("c8")
     parts = v.view("u4")
     packs(file, h5py.h5t.py_create(np.dtype("c8")), v, payload(parts, 20, 12), cd=(20, 0, 12))
@@ -184,8 +172,7 @@ def complex_numbers_and_arrays(file):
     packs(file, h5py.h5t.array_create(h5py.h5t.STD_U16LE, (3,)), a, payload(a.ravel(), 12), cd=(12,))
 
 
-@test
-def values_that_do_not_fit_are_stored_raw(file):
+def test_values_that_do_not_fit_are_stored_raw(file):
     v = rng.integers(0, 4096, 256).astype("u2")
     v[70] = 4096
     for name, policy in (("quiet", 0), ("reported", REPORT)):
@@ -198,8 +185,7 @@ def values_that_do_not_fit_are_stored_raw(file):
         assert np.array_equal(again["quiet"][:], v) and np.array_equal(again["reported"][:], v)
 
 
-@test
-def a_rewritten_chunk_is_what_was_written_last(file):
+def test_a_rewritten_chunk_is_what_was_written_last(file):
     # 12 bits of one 16-bit value take both bytes: HDF5 would leave the filter mask of a chunk that fits no longer
     refuses(file, "as many unpacked", chunks=(1,), compression_opts=(12,))
     refuses(file, "as many unpacked", chunks=(1,), compression_opts=(12, REPORT))
@@ -213,8 +199,7 @@ def a_rewritten_chunk_is_what_was_written_last(file):
         assert (reread(file, h5py.h5t.NATIVE_UINT16, np.empty(4, "u2"), "d") == value).all()
 
 
-@test
-def before_a_compressor_a_misfit_is_an_error_and_nothing_changes(file):
+def test_before_a_compressor_a_misfit_is_an_error_and_nothing_changes(file):
     """In a process of its own, since libhdf5 ends it when a chunk in its cache cannot be written; without that cache it does not."""
     program = """if 1:
         import h5py, sys
@@ -244,8 +229,7 @@ def before_a_compressor_a_misfit_is_an_error_and_nothing_changes(file):
             assert f["x"].id.get_create_plist().get_filter(0)[1] == MANDATORY
 
 
-@test
-def reports_and_warnings_are_lines_on_standard_error(file):
+def test_reports_and_warnings_are_lines_on_standard_error(file):
     program = """if 1:
         import h5py, sys
         import numpy as np
@@ -273,14 +257,12 @@ def reports_and_warnings_are_lines_on_standard_error(file):
         assert run.stderr.count("the fill value does not fit") == warnings, run.stderr
 
 
-@test
-def truncation_is_opt_in(file):
+def test_truncation_is_opt_in(file):
     v = rng.integers(0, 65536, 64).astype("u2")
     packs(file, h5py.h5t.STD_U16LE, v, payload(v, 12), cd=(12, TRUNCATE), back=v & 0xFFF)
 
 
-@test
-def refusals_reach_the_user_as_sentences(file):
+def test_refusals_reach_the_user_as_sentences(file):
     refuses(file, "class string", "S5")
     refuses(file, "compound", [("a", "i4"), ("b", "f8")])
     refuses(file, "class reference", h5py.ref_dtype)
@@ -302,8 +284,7 @@ def refusals_reach_the_user_as_sentences(file):
     assert not list(file)
 
 
-@test
-def filters_after_ours(file):
+def test_filters_after_ours(file):
     v = rng.integers(0, 4096, 640).astype("u2")
     d = file.create_dataset("x", data=v, chunks=(64,), compression=PACKBITS, compression_opts=(12,), fletcher32=True)
     file.flush()
@@ -314,8 +295,7 @@ def filters_after_ours(file):
     assert np.array_equal(reread(file, h5py.h5t.STD_U16LE, v), v)
 
 
-@test
-def bytes_in_either_order(file):
+def test_bytes_in_either_order(file):
     for dt in ("<u2", ">u2", "<i4", ">f4", "<f8", "<c16", ">c8", "u1", bool):
         for endian in (0, 1):
             v = rng.integers(0, 2, 125).astype(dt)
@@ -332,8 +312,7 @@ def bytes_in_either_order(file):
         assert all(again[n][:].shape == (125,) for n in again if n != "opaque")
 
 
-@test
-def damaged_chunks_raise(file):
+def test_damaged_chunks_raise(file):
     d = file.create_dataset("x", (100,), "u2", chunks=(100,), compression=PACKBITS, compression_opts=(12, FIRST))
     for wrong in (b"", b"\0", b"\0" * 150, b"\0" * 152, b"\1" + b"\0" * 150, b"\xff" * 151, b"\0" * 60000):
         if not wrong:
@@ -351,8 +330,7 @@ def damaged_chunks_raise(file):
     assert (d[:] == 0xFFF).all()
 
 
-@test
-def a_log_line_says_which_chunks_stay_raw(file):
+def test_a_log_line_says_which_chunks_stay_raw(file):
     program = ("import h5py, sys; f = h5py.File(sys.argv[1], 'w'); "
                f"f.create_dataset('x', data=[1, 5000], dtype='u2', chunks=(2,), compression={PACKBITS}, compression_opts=(12,)); f.close()")
     for log, lines in (("1", 1), (None, 0)):
@@ -361,6 +339,3 @@ def a_log_line_says_which_chunks_stay_raw(file):
             env["ZARRBITS_HDF5_LOG"] = log
         run = subprocess.run([sys.executable, "-c", program, os.path.join(folder.name, "log.h5")], env=env, capture_output=True, text=True)
         assert run.returncode == 0 and run.stderr.count("zarrbits: packbits: element 1 of a chunk holds 0x1388") == lines, run.stderr
-
-
-print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}: {len(ran)} tests passed: {', '.join(ran)}")

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Two libhdf5 in one process, both served by the one plugin: test_libraries.py PLUGIN_DIR LIBHDF5
+"""Two libhdf5 in one process, both served by the one plugin.
 
 The second one is a copy of the first under another name, loaded privately: its ids, its memory and its error stack are its own.
 """
 import ctypes
 import os
 import shutil
-import sys
 import tempfile
 
-os.environ["HDF5_PLUGIN_PATH"] = sys.argv[1]
-PACKBITS = int(sys.argv[3])
+PACKBITS = int(os.environ["ZARRBITS_PACKBITS_ID"])
 hid, size = ctypes.c_int64, ctypes.c_size_t
 U32 = ctypes.c_uint * 8
 
@@ -51,12 +49,12 @@ def serve(path, salt):
     return h5, kept, result
 
 
-with tempfile.TemporaryDirectory() as folder:
-    copy = shutil.copy(os.path.realpath(sys.argv[2]), os.path.join(folder, "libother_hdf5.so"))
-    first, second, again = serve(sys.argv[2], 0), serve(copy, 500), serve(sys.argv[2], 3)
+def test_two_libraries_in_one_process(folder):
+    library = os.environ["ZARRBITS_LIBHDF5"]
+    copy = shutil.copy(os.path.realpath(library), os.path.join(folder, "libother_hdf5.so"))
+    first, second, again = serve(library, 0), serve(copy, 500), serve(library, 3)
     places = {l.split()[-1] for l in open("/proc/self/maps") if "hdf5" in l and ".so" in l}
     plugins = {l.split()[-1] for l in open("/proc/self/maps") if "libzarrbits_packbits" in l}
     assert len(places) == 2 and len(plugins) == 1, (places, plugins)
     for served in (first, second, again):
         assert served[2] == [1500, 1500], served[2]
-    print(f"one plugin served {len(places)} libraries in process {os.getpid()}")

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The filters under HDF5's and netCDF's own programs: test_tools.py PLUGIN_DIR PACKBITS_ID BYTES_ID"""
+"""The filters under HDF5's and netCDF's own programs."""
 import os
 import subprocess
-import sys
 import tempfile
-
-if os.environ.get("HDF5_PLUGIN_PATH") != sys.argv[1]:
-    os.environ["HDF5_PLUGIN_PATH"] = sys.argv[1]
-    os.execv(sys.executable, [sys.executable] + sys.argv)
 
 import h5py
 import numpy as np
+import pytest
 
-PACKBITS, BYTES = int(sys.argv[2]), int(sys.argv[3])
+PACKBITS, BYTES = int(os.environ["ZARRBITS_PACKBITS_ID"]), int(os.environ["ZARRBITS_BYTES_ID"])
 rng = np.random.default_rng(11)
 folder = tempfile.TemporaryDirectory()
 
@@ -59,65 +55,79 @@ def same(path, names=("mask", "raw", "text")):
             assert np.array_equal(f[n][()], g[n][()]), (path, n)
 
 
-# h5repack: add, change the chunk's shape (the settings stay, and are worked out anew), remove
-run("h5repack", "-l", "mask:CHUNK=100x100", "-l", "raw:CHUNK=100x100", "-f", f"mask:UD={PACKBITS},1,0", "-f", f"raw:UD={PACKBITS},1,1,12", plain, packed)
-same(packed)
-assert first_chunk(packed, "mask") == (0, little(mask[:100, :100]))
-assert first_chunk(packed, "raw") == (0, twelve(raw[:100, :100]))
-run("h5repack", "-l", "mask:CHUNK=64x50", "-l", "raw:CHUNK=64x50", packed, again)
-same(again)
-assert first_chunk(again, "mask") == (0, little(mask[:64, :50]))
-assert first_chunk(again, "raw") == (0, twelve(raw[:64, :50]))
-for name in ("mask", "raw"):
-    (one,), (two,) = parameters(packed, name), parameters(again, name)
-    assert one[:2] == two[:2] == (PACKBITS, 1) and len(one[2]) == len(two[2]) == 12 and one[2][:4] == two[2][:4], (one, two)
-    assert one[2][8] == 10000 and two[2][8] == 3200, (one, two)
-run("h5repack", "-f", "NONE", again, unpacked)
-same(unpacked)
-assert parameters(unpacked, "mask") == [] and os.path.getsize(unpacked) > 1.3 * os.path.getsize(again)
+@pytest.fixture(scope="module", autouse=True)
+def repacked():
+    run("h5repack", "-l", "mask:CHUNK=100x100", "-l", "raw:CHUNK=100x100", "-f", f"mask:UD={PACKBITS},1,0", "-f", f"raw:UD={PACKBITS},1,1,12", plain, packed)
+    run("h5repack", "-l", "mask:CHUNK=64x50", "-l", "raw:CHUNK=64x50", packed, again)
 
-# h5repack: all datasets at once; what cannot be packed keeps its settings, and -v says so
-everything = place("everything.h5")
-said = run("h5repack", "-v", "-l", "CHUNK=50", "-f", f"text:UD={PACKBITS},1,0", plain, everything)
-same(everything)
-assert parameters(everything, "text") == [] and "original settings" in said, said
 
-# h5repack: bytes, big endian in the chunks
-big = place("big.h5")
-run("h5repack", "-l", "raw:CHUNK=100x100", "-f", f"raw:UD={BYTES},1,1,1", plain, big)
-same(big)
-assert first_chunk(big, "raw") == (0, raw[:100, :100].astype(">u2").tobytes())
+def test_h5repack_adds_reshapes_and_removes():
+    """h5repack: add, change the chunk's shape (the settings stay, and are worked out anew), remove."""
+    same(packed)
+    assert first_chunk(packed, "mask") == (0, little(mask[:100, :100]))
+    assert first_chunk(packed, "raw") == (0, twelve(raw[:100, :100]))
+    same(again)
+    assert first_chunk(again, "mask") == (0, little(mask[:64, :50]))
+    assert first_chunk(again, "raw") == (0, twelve(raw[:64, :50]))
+    for name in ("mask", "raw"):
+        (one,), (two,) = parameters(packed, name), parameters(again, name)
+        assert one[:2] == two[:2] == (PACKBITS, 1) and len(one[2]) == len(two[2]) == 12 and one[2][:4] == two[2][:4], (one, two)
+        assert one[2][8] == 10000 and two[2][8] == 3200, (one, two)
+    run("h5repack", "-f", "NONE", again, unpacked)
+    same(unpacked)
+    assert parameters(unpacked, "mask") == [] and os.path.getsize(unpacked) > 1.3 * os.path.getsize(again)
 
-# h5dump shows the filter and reads the data
-shown = run("h5dump", "-pH", packed)
-assert f"FILTER_ID {PACKBITS}" in shown and "packbits" in shown, shown
-run("h5diff", plain, packed)
-run("h5diff", plain, again)
-assert "0xABC" not in run("h5ls", "-v", packed)
 
-# a reader without the plugin is told the filter's name
-r = subprocess.run(["h5dump", "--enable-error-stack", "-d", "raw", packed], capture_output=True, text=True, env={**os.environ, "HDF5_PLUGIN_PATH": folder.name})
-assert "packbits (zarrbits)" in r.stderr, r.stderr[-800:]
+def test_h5repack_of_all_datasets_at_once():
+    """h5repack: all datasets at once; what cannot be packed keeps its settings, and -v says so."""
+    everything = place("everything.h5")
+    said = run("h5repack", "-v", "-l", "CHUNK=50", "-f", f"text:UD={PACKBITS},1,0", plain, everything)
+    same(everything)
+    assert parameters(everything, "text") == [] and "original settings" in said, said
 
-# netCDF-4: written with the filter from CDL, copied with nccopy; the settings of the copy are those of the original
-cdl, one, two, three = place("x.cdl"), place("one.nc"), place("two.nc"), place("three.nc")
-values = ", ".join(str(v) for v in raw[:30, :20].ravel())
-with open(cdl, "w") as f:
-    f.write("netcdf x { dimensions: y = 30 ; x = 20 ; variables: ushort v(y, x) ; "
-            f'v:_Filter = "{PACKBITS},12" ; v:_ChunkSizes = 10, 20 ; data: v = {values} ; }}')
-run("ncgen", "-4", "-o", one, cdl)
-run("nccopy", one, two)
-run("nccopy", "-M", "0", "-c", "v:5,20", one, three)
-for path, rows in ((one, 10), (two, 30), (three, 5)):  # nccopy makes one chunk of a small variable
-    assert first_chunk(path, "v") == (0, twelve(raw[:rows, :20])), path
-    with h5py.File(path, "r") as f:
-        assert np.array_equal(f["v"][()], raw[:30, :20])
-    assert parameters(path, "v")[0][2][:4] == (12, 0, 0, 0) and len(parameters(path, "v")[0][2]) == 12, parameters(path, "v")
-added = place("added.nc")
-run("nccopy", "-F", "v,none", one, place("none.nc"))
-run("nccopy", "-F", f"v,{PACKBITS},12", place("none.nc"), added)
-with h5py.File(added, "r") as f:
-    rows, columns = f["v"].chunks
-assert parameters(place("none.nc"), "v") == [] and first_chunk(added, "v") == (0, twelve(raw[:rows, :columns]))
-assert f"{PACKBITS},12," in run("ncdump", "-hs", added)
-print("h5repack, h5dump, h5diff, ncgen, nccopy: all as they should")
+
+def test_h5repack_of_bytes():
+    """h5repack: bytes, big endian in the chunks."""
+    big = place("big.h5")
+    run("h5repack", "-l", "raw:CHUNK=100x100", "-f", f"raw:UD={BYTES},1,1,1", plain, big)
+    same(big)
+    assert first_chunk(big, "raw") == (0, raw[:100, :100].astype(">u2").tobytes())
+
+
+def test_h5dump_and_h5diff():
+    """h5dump shows the filter and reads the data."""
+    shown = run("h5dump", "-pH", packed)
+    assert f"FILTER_ID {PACKBITS}" in shown and "packbits" in shown, shown
+    run("h5diff", plain, packed)
+    run("h5diff", plain, again)
+    assert "0xABC" not in run("h5ls", "-v", packed)
+
+
+def test_a_reader_without_the_plugin_is_told_its_name():
+    """A reader without the plugin is told the filter's name."""
+    r = subprocess.run(["h5dump", "--enable-error-stack", "-d", "raw", packed], capture_output=True, text=True, env={**os.environ, "HDF5_PLUGIN_PATH": folder.name})
+    assert "packbits (zarrbits)" in r.stderr, r.stderr[-800:]
+
+
+def test_netcdf_copies_the_settings():
+    """netCDF-4: written with the filter from CDL, copied with nccopy; the settings of the copy are those of the original."""
+    cdl, one, two, three = place("x.cdl"), place("one.nc"), place("two.nc"), place("three.nc")
+    values = ", ".join(str(v) for v in raw[:30, :20].ravel())
+    with open(cdl, "w") as f:
+        f.write("netcdf x { dimensions: y = 30 ; x = 20 ; variables: ushort v(y, x) ; "
+                f'v:_Filter = "{PACKBITS},12" ; v:_ChunkSizes = 10, 20 ; data: v = {values} ; }}')
+    run("ncgen", "-4", "-o", one, cdl)
+    run("nccopy", one, two)
+    run("nccopy", "-M", "0", "-c", "v:5,20", one, three)
+    for path, rows in ((one, 10), (two, 30), (three, 5)):  # nccopy makes one chunk of a small variable
+        assert first_chunk(path, "v") == (0, twelve(raw[:rows, :20])), path
+        with h5py.File(path, "r") as f:
+            assert np.array_equal(f["v"][()], raw[:30, :20])
+        assert parameters(path, "v")[0][2][:4] == (12, 0, 0, 0) and len(parameters(path, "v")[0][2]) == 12, parameters(path, "v")
+    added = place("added.nc")
+    run("nccopy", "-F", "v,none", one, place("none.nc"))
+    run("nccopy", "-F", f"v,{PACKBITS},12", place("none.nc"), added)
+    with h5py.File(added, "r") as f:
+        rows, columns = f["v"].chunks
+    assert parameters(place("none.nc"), "v") == [] and first_chunk(added, "v") == (0, twelve(raw[:rows, :columns]))
+    assert f"{PACKBITS},12," in run("ncdump", "-hs", added)

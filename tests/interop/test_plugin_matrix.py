@@ -135,7 +135,7 @@ def test_all_of_them_in_one_process(values, capsys):
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
 def test_the_filters_under_this_h5py(python):
-    run(python, ROOT / "tests/filter/test_h5py.py", PLUGINS, PACKBITS, BYTES)
+    run(python, "-m", "pytest", "-q", ROOT / "tests/filter/test_h5py.py", ZARRBITS_PLUGINS=PLUGINS, ZARRBITS_PACKBITS_ID=str(PACKBITS), ZARRBITS_BYTES_ID=str(BYTES))
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import h5py
@@ -94,10 +93,3 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
     error = child.communicate(timeout=60)[1]
     assert child.returncode != 0 and b"KeyboardInterrupt" in error, (child.returncode, error)
     assert not os.path.exists(os.path.join(store, "zarr.json"))
-
-
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        with tempfile.TemporaryDirectory() as folder:
-            test(folder)
-        print("ok", name)

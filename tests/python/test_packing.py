@@ -136,9 +136,3 @@ def test_parts_of_a_chunk_from_their_bytes():
 def test_numbers_only():
     for dtype in ("S3", "U3", "O", "V2", [("a", "i2")], "f16", "c32"):
         assert "use \"bytes\"" in refusal(packing.kept_bits, np.dtype(dtype))
-
-
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        test()
-        print("ok", name)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
-"""`import zarrbits` from a package that has the plugins: HDF5 finds them in every order of imports. Each case is a process of its own.
-
-    test_plugins.py FOLDER_OF_PLUGINS PYTHON_PACKAGE
-"""
+"""`import zarrbits` from a package that has the plugins: HDF5 finds them in every order of imports. Each case is a process of its own."""
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
-plugins, package = sys.argv[1:3]
+import pytest
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "python/zarrbits"
 WRITE = """
 import numpy as np, os
 with h5py.File(os.environ["FILE"], "w") as f:
@@ -34,13 +33,14 @@ CASES = {
                        "subprocess.run([sys.executable, '-c', 'import h5py; assert h5py.h5z.filter_avail(45429)'], check=True)",
 }
 
-with tempfile.TemporaryDirectory() as folder:
-    shutil.copytree(package, os.path.join(folder, "zarrbits"))
-    shutil.copytree(plugins, os.path.join(folder, "zarrbits", "plugins"))
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_plugins_are_found(name, folder):
+    shutil.copytree(PACKAGE, os.path.join(folder, "zarrbits"))
+    shutil.copytree(os.environ["ZARRBITS_PLUGINS"], os.path.join(folder, "zarrbits", "plugins"))
     environment = {k: v for k, v in os.environ.items() if k != "HDF5_PLUGIN_PATH"}
     environment.update(PYTHONPATH=folder, FILE=os.path.join(folder, "x.h5"))
-    for name, script in CASES.items():
-        case = dict(environment, HDF5_PLUGIN_PATH="/some/folder") if name == "what_was_there_stays" else environment
-        done = subprocess.run([sys.executable, "-c", "import os\n" + script], env=case, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, (name, done.stderr)
-        print("ok", name)
+    if name == "what_was_there_stays":
+        environment["HDF5_PLUGIN_PATH"] = "/some/folder"
+    done = subprocess.run([sys.executable, "-c", "import os\n" + CASES[name]], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
