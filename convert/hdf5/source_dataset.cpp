@@ -114,6 +114,12 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
   element_in_file_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
+  if (type.kind == type_class::text && type.variable && bytes->descriptor() >= 0 && !external && !file.swmr()) {
+    hsize_t user_block = 0;
+    h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
+    const heap_format format{bytes->descriptor(), state_of(bytes->descriptor()).size, user_block, address, length};
+    if (format.element_size() == element_in_file_) heap_ = format;
+  }
   const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
   if (!null && one_piece && stored_bytes / element_in_file_ < product(dims)) {
     throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
@@ -140,6 +146,7 @@ void source_dataset::read_block(hid_t memory, std::size_t size, const std::vecto
                                 variable_memory* strings, const std::vector<hsize_t>& corner) const {
   if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
   if (joined()) return read_parts(memory, size, first, count, room, out, strings);
+  if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, room, out, *strings)) return;
   require_whole_chunks(first, count);
   const h5::lock one_thread;
   const hid_t transfer = strings ? strings->transfer() : H5P_DEFAULT;
@@ -231,23 +238,25 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
     const std::lock_guard held(seen_->mutex);
     if (seen_->whole.contains(at)) return;
   }
-  const auto remember = [&] {
-    const std::lock_guard held(seen_->mutex);
-    if (seen_->whole.size() >= most_remembered) seen_->whole.clear();
-    seen_->whole.insert(at);
-  };
+  decoded_chunk(at);
+  const std::lock_guard held(seen_->mutex);
+  if (seen_->whole.size() >= most_remembered) seen_->whole.clear();
+  seen_->whole.insert(at);
+}
+
+std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& at) const {
   stored_chunk chunk;
   std::uint64_t stored = 0;
   {
     const h5::lock one_thread;
     const hsize_t size = stored_size(dataset, at);
-    if (size == 0) return remember();
+    if (size == 0) return {};
     require_sensible(size);
     if (size > std::uint64_t{4} << 30) throw damaged_chunk("a stored size of " + human_bytes(size));
     try {
       chunk = find_chunk(at, size);
     } catch (const h5::failure&) {
-      if (filters.empty()) return remember();  // never written, but in libhdf5's cache: then it tells a size
+      if (filters.empty()) return {};  // never written, but in libhdf5's cache: then it tells a size
       throw;
     }
     stored = size;
@@ -265,8 +274,63 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
   if (filters.partial_unfiltered && partial) chunk.mask = 0xFFFFFFFFU;
   const std::uint64_t plain = product(std::vector<hsize_t>{product(stored_chunk_), element_in_file_});
   if (plain > std::uint64_t{4} << 30) throw damaged_chunk("a chunk of " + human_bytes(plain));
-  undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
-  remember();
+  return undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
+}
+
+// Of a block: one stored chunk, or a range of all elements. In C order, also where the block ends before the chunk.
+std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                                                  const std::vector<hsize_t>& room) const {
+  const std::size_t rank = dims.size();
+  if (layout == H5D_CHUNKED) {
+    if (stored_chunk_.size() != rank || room != stored_chunk_) return {};
+    for (std::size_t d = 0; d < rank; ++d) {
+      if (first[d] % stored_chunk_[d] != 0 || count[d] != std::min(stored_chunk_[d], dims[d] - first[d])) return {};
+    }
+    return decoded_chunk(first);
+  }
+  if (layout != H5D_CONTIGUOUS) return {};
+  std::size_t d = 0;
+  while (d < rank && count[d] == 1) ++d;
+  for (++d; d < rank; ++d) {
+    if (count[d] != dims[d] || count[d] != room[d]) return {};
+  }
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < rank; ++i) before = before * dims[i] + first[i];
+  const h5::lock one_thread;
+  const haddr_t address = H5Dget_offset(dataset);
+  H5Eclear2(H5E_DEFAULT);
+  if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
+  buffer elements(static_cast<std::size_t>(product(count) * element_in_file_));
+  read_range(bytes->descriptor(), address + before * element_in_file_, elements);
+  return elements;
+}
+
+bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                                  const std::vector<hsize_t>& room, buffer& out, variable_memory& strings) const {
+  constexpr std::uint64_t worth_it = 256;  // elements
+  const std::uint64_t all = dims.empty() ? 0 : product(count);
+  if (!heap_ || all < worth_it) return false;
+  heap_strings reader(*heap_);
+  try {
+    const std::optional<buffer> elements = elements_of(first, count, room);
+    if (!elements) return false;
+    const bool chunk = layout == H5D_CHUNKED;
+    const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : all),
+                      size = static_cast<std::size_t>(element_in_file_);
+    std::vector<hsize_t> at(count.size(), 0);
+    std::vector<char*> texts(row);
+    for (std::uint64_t done = 0; done < all; done += row) {
+      std::uint64_t number = 0;
+      for (std::size_t d = 0; d < at.size(); ++d) number = number * room[d] + at[d];
+      if (!reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, row * size), texts, strings))
+        return false;
+      std::memcpy(out.data() + number * sizeof(char*), texts.data(), row * sizeof(char*));
+      for (std::size_t d = at.size() - 1; d-- > 0 && ++at[d] == count[d];) at[d] = 0;
+    }
+    return true;
+  } catch (const unreadable_range& e) {
+    throw h5::failure(e.what());
+  }
 }
 
 // libhdf5 tells where the values are; that it is so is tried on the first and the last element.

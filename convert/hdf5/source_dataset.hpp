@@ -8,6 +8,7 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/filters.hpp"
+#include "convert/hdf5/heap_strings.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/hdf5/variable_memory.hpp"
 
@@ -127,11 +128,19 @@ struct source_dataset {
   // unreadable_range.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
+  // Of a stored chunk the elements as they are in the file; nothing where it is not stored.
+  std::optional<buffer> decoded_chunk(const std::vector<hsize_t>& first) const;
+  // Strings of one stored chunk, or of a range of all, without libhdf5; false where that is not for us.
+  bool read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const std::vector<hsize_t>& room,
+                    buffer& out, variable_memory& strings) const;
+  std::optional<buffer> elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                                    const std::vector<hsize_t>& room) const;
 
   bool rechunked_ = false;
   mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
   std::vector<hsize_t> stored_chunk_;  // extent of the source's chunks
   std::uint64_t element_in_file_ = 1;  // bytes
+  std::optional<heap_format> heap_;    // where its strings can be read without libhdf5
   struct seen_chunks {
     std::mutex mutex;
     std::set<std::vector<hsize_t>> whole;

@@ -27,6 +27,8 @@ class variable_memory {
   variable_memory& operator=(const variable_memory&) = delete;
 
   hid_t transfer() const { return transfer_; }  // a property list for H5Dread and H5Tconvert
+  // A piece for our own use; null where that would be too much.
+  void* take(std::size_t size) { return allocate(size, this); }
   bool exceeded() const { return exceeded_; }
   std::uint64_t used() const { return used_; }
   void clear();

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Strings of variable length, read from the file itself: an element is a length and the place of the text in a global heap.
+// libhdf5 looks each up by itself, under its lock, which takes most of the time of reading such a dataset.
+//
+#ifndef ZARRBITS_CONVERT_HDF5_HEAP_STRINGS_HPP
+#define ZARRBITS_CONVERT_HDF5_HEAP_STRINGS_HPP
+
+#include "convert/codecs/chunk_bytes.hpp"
+#include "convert/hdf5/variable_memory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// How a file writes them.
+struct heap_format {
+  int descriptor = -1;
+  std::uint64_t file_size = 0;
+  std::uint64_t base = 0;  // where in the file its addresses begin
+  std::size_t address_size = 8, length_size = 8;
+  std::size_t element_size() const { return 4 + address_size + 4; }
+};
+
+class heap_strings {
+ public:
+  explicit heap_strings(const heap_format& format) : format_(format) {}
+
+  // The text of each of these elements, ended by a zero; null where it was never written. False where `memory` has no room for
+  // them. Throws damaged_chunk, unreadable_range.
+  bool read(std::span<const std::byte> elements, std::span<char*> texts, variable_memory& memory);
+
+ private:
+  // Objects of a collection by their number: where they begin in `bytes`, and their size.
+  struct collection {
+    buffer bytes;
+    std::vector<std::pair<std::size_t, std::size_t>> objects;
+  };
+  const collection& find(std::uint64_t address);
+  void load(std::uint64_t address, collection& c);
+  char* take(std::size_t size, variable_memory& memory);
+
+  heap_format format_;
+  std::map<std::uint64_t, collection> known_;
+  std::uint64_t held_ = 0, read_ = 0;  // bytes
+  std::uint64_t last_address_ = 0;
+  const collection* last_ = nullptr;
+  std::span<char> room_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif
