@@ -1,24 +1,20 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """packbits behind parallel HDF5, in collective writes of one to three ranks: what HDF5 says was written is read back by everyone.
 
-    test_collective.py FOLDER PLUGIN_DIR PACKBITS_ID [PARALLEL_HDF5...]      (scripts/ci/cluster does that)
-
-Each PARALLEL_HDF5 is a build folder of HDF5 with MPI; Debian's libhdf5-openmpi-dev is always tried. A hang is a time-out, and a fault.
+scripts/ci/cluster runs it. Debian's libhdf5-openmpi-dev is always tried; ZARRBITS_PARALLEL_HDF5 has build folders of HDF5 with MPI, with colons between
+them. A hang is a time-out, and a fault.
 """
 import glob
 import os
 import subprocess
-import sys
 
-if os.environ.get("HDF5_PLUGIN_PATH") != sys.argv[2]:
-    os.environ["HDF5_PLUGIN_PATH"] = sys.argv[2]
-    os.execv(sys.executable, [sys.executable] + sys.argv)
+os.environ["HDF5_PLUGIN_PATH"] = os.environ["ZARRBITS_PLUGINS"]  # libhdf5 reads it when it is loaded
 
 import h5py
 import numpy as np
+import pytest
 
-FOLDER, PACKBITS = os.path.abspath(sys.argv[1]), sys.argv[3]
+PACKBITS = os.environ["ZARRBITS_PACKBITS_ID"]
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "collective.c")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 SECONDS = 60
@@ -30,7 +26,7 @@ def builds():
         library = glob.glob(f"/usr/lib/*/libhdf5_{os.path.basename(header)}.so")
         if library:
             yield f"Debian's {os.path.basename(header)}", ["-I" + header, library[0]]
-    for place in sys.argv[4:]:
+    for place in filter(None, os.environ.get("ZARRBITS_PARALLEL_HDF5", "").split(":")):
         source = [line.split("=", 1)[1].strip() for line in open(os.path.join(place, "CMakeCache.txt")) if line.startswith("CMAKE_HOME_DIRECTORY:")]
         library = os.path.realpath((glob.glob(place + "/bin/libhdf5.so") + glob.glob(place + "/bin/libhdf5_debug.so"))[0])
         headers = [os.path.join(source[0], "src"), os.path.join(source[0], "src", "H5FDsubfiling"), place, os.path.join(place, "src")]
@@ -52,29 +48,28 @@ def wanted(name):
     return values
 
 
-def main():
-    os.makedirs(FOLDER, exist_ok=True)
-    ran = 0
-    for name, options in builds():
-        program, file = os.path.join(FOLDER, "collective"), os.path.join(FOLDER, "collective.h5")
-        subprocess.run(["mpicc", "-std=c99", "-DH5_USE_110_API", PROGRAM, "-o", program, *options], check=True)
-        for ranks in (1, 2, 3):
-            done = mpirun(ranks, program, file, PACKBITS)
-            assert done.returncode == 0, (name, ranks, done.stdout + done.stderr)
-            with h5py.File(file, "r") as f:
-                assert len(f) == 6
-                for d in f:
-                    found = f[d][:]
-                    assert np.array_equal(found, wanted(d)), (name, ranks, d, found)
-                masks = {f[d].id.read_direct_chunk((0,))[0] for d in f}
-            assert done.stderr.count("this is parallel HDF5") == ranks, done.stderr  # once in each process
-            done = mpirun(ranks, program, file, PACKBITS, "misfit")
-            assert done.returncode != 0 and "element 5 of a chunk holds 0x1388" in done.stdout + done.stderr, (name, ranks, done.stdout + done.stderr)
-            print(f"collective: {name}, {ranks} ranks: 6 datasets right (filter masks {sorted(masks)}), a misfit before deflate is an error", flush=True)
-        ran += 1
-    if not ran:
-        print("SKIPPED: collective: there is no parallel HDF5")
+BUILDS = dict(builds())
 
 
-if __name__ == "__main__":
-    main()
+@pytest.fixture(scope="module", params=BUILDS)
+def program(request, tmp_path_factory):
+    program = tmp_path_factory.mktemp("collective") / "collective"
+    subprocess.run(["mpicc", "-std=c99", "-DH5_USE_110_API", PROGRAM, "-o", program, *BUILDS[request.param]], check=True)
+    return str(program)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_what_was_written_is_read_back(program, ranks, folder):
+    file = os.path.join(folder, "collective.h5")
+    done = mpirun(ranks, program, file, PACKBITS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with h5py.File(file, "r") as f:
+        assert len(f) == 6
+        for d in f:
+            found = f[d][:]
+            assert np.array_equal(found, wanted(d)), (d, found)
+        masks = {f[d].id.read_direct_chunk((0,))[0] for d in f}
+    assert done.stderr.count("this is parallel HDF5") == ranks, done.stderr  # once in each process
+    done = mpirun(ranks, program, file, PACKBITS, "misfit")
+    assert done.returncode != 0 and "element 5 of a chunk holds 0x1388" in done.stdout + done.stderr, done.stdout + done.stderr
+    print(f"{ranks} ranks: 6 datasets right (filter masks {sorted(masks)}), a misfit before deflate is an error")

@@ -1,11 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """One conversion by several processes, started as sites start them: mpirun, srun, a Slurm array. Any number of them makes the same store and
 report as one process, byte for byte; a rank that fails names its unit, the others finish, and --resume makes the rest.
 
-    ZARRBITS_COMMAND=... ZARRBITS_MPI=... test_launchers.py FOLDER      (scripts/ci/cluster does that)
-
-What cannot be started here is skipped, loudly.
+scripts/ci/cluster runs it. What cannot be started here is skipped, loudly.
 """
 import os
 import shutil
@@ -16,6 +13,7 @@ import time
 
 import h5py
 import numpy as np
+import pytest
 
 from slurm_node import NotHere, SlurmNode
 
@@ -24,6 +22,7 @@ from same_store import COMMAND, Case, files, run, same  # noqa: E402
 
 MPI = os.environ.get("ZARRBITS_MPI", "")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+needs_mpi = pytest.mark.skipif(not MPI, reason="zarrbits-mpi was not built")
 
 
 def example(path):
@@ -40,6 +39,29 @@ def example(path):
             f.create_dataset(f"many/d{i}", data=steps[i * 10:i * 10 + 10], compression="lzf")
 
 
+@pytest.fixture(scope="module", name="folder")
+def shared_folder(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("launchers"))
+
+
+@pytest.fixture(scope="module")
+def case(folder):
+    return Case(folder, example)
+
+
+@pytest.fixture(scope="module")
+def sharded(folder):
+    place = os.path.join(folder, "shards")
+    os.makedirs(place)
+    return Case(place, example, "--shard", "40k")
+
+
+@needs_mpi
+def test_mpi_with_shards(sharded):
+    test_mpi(sharded)
+
+
+@needs_mpi
 def test_mpi(case):
     for ranks in (1, 2, 3):
         text = run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report, *case.options)
@@ -49,6 +71,7 @@ def test_mpi(case):
         print(f"mpi: {ranks} ranks{' ' if case.options else ''}{' '.join(case.options)}: byte-identical to one process")
 
 
+@needs_mpi
 def test_what_mpi_refuses(case):
     text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.whole, status=1)
     assert "exists" in text and text.count("zarrbits:") == 1, text
@@ -70,6 +93,7 @@ def damage(case):
     return broken, chunk.byte_offset, good
 
 
+@needs_mpi
 def test_mpi_rank_that_fails(case):
     broken, offset, good = damage(case)
     stamp = os.stat(broken)
@@ -102,6 +126,7 @@ def processes_of(store):
     return found
 
 
+@needs_mpi
 def test_mpi_that_is_ended(case):
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
         job = subprocess.Popen([*MPIRUN, "-n", "2", MPI, "convert", case.source, case.out, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -124,6 +149,7 @@ def test_mpi_that_is_ended(case):
     print("mpi: SIGTERM to mpirun, SIGKILL to a rank: no process is left, --resume made the rest: byte-identical")
 
 
+@needs_mpi
 def test_mpirun_of_the_plain_command(case):
     text = run(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out)
     assert text.count("Open MPI") == 3, text
@@ -161,27 +187,4 @@ def test_slurm(case, folder):
             print("slurm: a batch script without srun: one process")
             shutil.rmtree(case.out)
     except NotHere as why:
-        print(f"SKIPPED: slurm: {why}")
-
-
-def main():
-    folder = os.path.abspath(sys.argv[1])
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    case = Case(folder, example)
-    with_shards = os.path.join(folder, "shards")
-    os.makedirs(with_shards)
-    if not MPI:
-        print("SKIPPED: mpi: zarrbits-mpi was not built")
-    else:
-        test_mpi(case)
-        test_mpi(Case(with_shards, example, "--shard", "40k"))
-        test_what_mpi_refuses(case)
-        test_mpi_rank_that_fails(case)
-        test_mpi_that_is_ended(case)
-        test_mpirun_of_the_plain_command(case)
-    test_slurm(case, folder)
-
-
-if __name__ == "__main__":
-    main()
+        pytest.skip(f"slurm: {why}")

@@ -174,7 +174,8 @@ def attack(way, old, dice, count):
         raise
 
 
-def test_kills_at_any_moment(folder):
+def test_kills_at_any_moment(memory_folder):
+    folder = memory_folder
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     dice = random.Random(SEED)
     count = collections.Counter()

@@ -28,6 +28,11 @@ def shards_too(request):
     OPTIONS.clear()
 
 
+@pytest.fixture
+def folder(memory_folder):
+    return memory_folder
+
+
 def run(command, *args, **how):
     return same_store.run(COMMAND, command, *args, *OPTIONS, **how)
 
@@ -37,7 +42,7 @@ def begin(*args):
     return subprocess.Popen([COMMAND, "convert", *args, *OPTIONS], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def example(path, chunks=200):
+def example(path, chunks=60):
     """All ways that a chunk goes, and some that are found wrong on the way."""
     noise = np.random.default_rng(7)
     steps = np.cumsum(noise.integers(-3, 4, (chunks * 10, 64)), axis=0).astype("i4")
@@ -93,7 +98,7 @@ def chunks_in(store):
 
 @pytest.mark.usefixtures("shards_too")
 def test_threads_change_no_byte(folder):
-    case = case_of(folder)
+    case = case_of(folder, chunks=200)
     for threads in (2, 4):
         run("convert", case.source, case.out, "--threads", threads, "--memory", "20M", "--report", case.out_report)
         case.matches()
@@ -156,16 +161,13 @@ def test_killed_at_any_moment_then_resumed(folder):
 
 @pytest.mark.usefixtures("shards_too")
 def test_kill_of_the_parent_alone(folder):
-    case = case_of(folder)
+    case = case_of(folder, chunks=200)
     p = begin(case.source, case.out)
     while not os.path.exists(os.path.join(case.out, "deflate")):
         time.sleep(0.001)
     p.kill()
     p.wait()
-    time.sleep(0.5)  # the child hears of it
-    before = all_chunks(case.out)
-    time.sleep(0.3)
-    assert all_chunks(case.out) == before
+    same_store.wait_for_group(p.pid)  # the child hears of it, and ends
     run("convert", case.source, case.out, "--resume", "--report", case.out_report)
     case.matches()
 
@@ -194,8 +196,10 @@ def test_shares_in_any_order_one_of_them_killed(folder):
         args = [case.source, case.out, "--partition", f"{share}/{shares}"]
         if n == 0:
             p = begin(*args)
-            time.sleep(0.05)
-            os.killpg(p.pid, signal.SIGKILL)
+            while p.poll() is None and not all_chunks(case.out):
+                time.sleep(0.001)
+            if p.poll() is None:
+                os.killpg(p.pid, signal.SIGKILL)
             p.wait()
             same_store.wait_for_group(p.pid)
         if n == shares - 1:
