@@ -77,6 +77,7 @@ std::string with_flags(std::string_view sentence) {
   static constexpr option options[] = {
       {"`allow_expansion`", "--allow-expansion"},
       {"`allow_overlap`", "--allow-overlap"},
+      {"`append`", "--append"},
       {"`bits`", "--bits"},
       {"`checksum`", "--checksum"},
       {"`chunk`", "--chunk"},

@@ -147,7 +147,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;
-  add_concat_options(app, joined);
+  add_concat_options(app, joined, kind == convert_kind::convert || planning);
   if (!planning)
     app.add_option("--report", report, "Write what became of each object to this file, as JSON")->type_name("FILE.json");
   if (writing) {

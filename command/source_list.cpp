@@ -58,13 +58,19 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names) {
   return all;
 }
 
-void add_concat_options(CLI::App& app, concat_arguments& a) {
+void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
   app.add_option("more", a.more, "With --concat: more names; all are sources but the last one, which is the store")
       ->type_name("");
   app.add_option("--concat", a.dimension,
                  "Join several files along this dimension: its name, or PATTERN:N, an axis of datasets. A source may also be "
                  "@LIST.txt or a quoted \"*.nc\"")
       ->type_name("DIMENSION");
+  if (may_append) {
+    app.add_option(
+           "--append", a.append,
+           "The store is there, and grows by these files along this dimension; files that are in it already are passed over")
+        ->type_name("DIMENSION");
+  }
   app.add_option("--order", a.order,
                  "With --concat: given (the default), name, or value, which is the first one of the dimension's variable")
       ->type_name("ORDER");
@@ -77,11 +83,13 @@ void add_concat_options(CLI::App& app, concat_arguments& a) {
 
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
                                           bool store_may_be_missing) {
-  if (a.dimension.empty()) {
+  if (!a.append.empty() && !a.dimension.empty())
+    throw usage_error("give --concat, which makes a store, or --append, to one that is there");
+  if (a.dimension.empty() && a.append.empty()) {
     if (!a.more.empty())
-      throw usage_error(quote(a.more.front()) + " is one name too many; several files are joined with --concat");
+      throw usage_error(quote(a.more.front()) + " is one name too many; several files are joined with --concat or --append");
     if (!a.order.empty() || !a.different.empty() || a.overlap)
-      throw usage_error("--order, --different and --allow-overlap go with --concat");
+      throw usage_error("--order, --different and --allow-overlap go with --concat or --append");
     return {};
   }
   std::vector<std::string> names{source};
@@ -97,7 +105,8 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   if (names.empty()) throw usage_error("no source is given before the store " + quote(store));
   source = names.front();
   concatenation concat;
-  concat.dimension = a.dimension;
+  concat.append = !a.append.empty();
+  concat.dimension = concat.append ? a.append : a.dimension;
   concat.sources.assign(names.begin() + 1, names.end());
   concat.order = parse_order(a.order);
   concat.different = parse_different(a.different);

@@ -26,10 +26,10 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names);
 // --concat and what goes with it, of all commands that take several sources.
 struct concat_arguments {
   std::vector<std::string> more;  // names after the first two
-  std::string dimension, order, different;
+  std::string dimension, append, order, different;
   bool overlap = false;
 };
-void add_concat_options(CLI::App& app, concat_arguments& arguments);
+void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);
 // What they say: of all names the last one is the store, which may be left out where `store_may_be_missing`. Nothing without
 // --concat. Throws usage_error.
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,

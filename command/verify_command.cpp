@@ -113,7 +113,7 @@ int verify_main(int argc, char** argv) {
       ->required()
       ->type_name("out.zarr");
   concat_arguments joined;
-  add_concat_options(app, joined);
+  add_concat_options(app, joined, false);
   app.add_option("--include", options.include, "What convert was given: only this is to be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);

@@ -8,6 +8,7 @@
 #include "convert/io/s3_access.hpp"
 #include "convert/plan/compression.hpp"
 #include "convert/plan/grid_request.hpp"
+#include "convert/run/append_files.hpp"
 #include "convert/run/job.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
@@ -25,6 +26,28 @@ namespace zarrbits {
 namespace {
 
 using namespace conversion;
+
+}  // namespace
+
+namespace {
+
+// The store says how its arrays are.
+void check_append(const convert_options& options) {
+  const bool asked = options.profile || options.compress || !options.chunk.empty() || options.shard.bytes > 0 ||
+                     !options.shard.shape.empty() || options.checksum != checksum::none ||
+                     options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() || options.convention;
+  if (asked) {
+    throw convert_error(
+        "a store that grows says itself how its chunks are made; leave out `profile`, `compress`, `chunk`, `shard`, "
+        "`checksum`, `codec`, `bits` and `convention`");
+  }
+  if (options.overwrite) throw convert_error("a store either grows or is replaced; leave `overwrite` out, or `append`");
+  if (options.resume) throw convert_error("an append that was cut off is gone on with by the same options; leave `resume` out");
+  if (options.share) throw convert_error("one process alone appends to a store; leave `share` out");
+  if (is_s3(options.store) || options.store.ends_with(".zip"))
+    throw convert_error("only a store in a directory can grow, not \"" + options.store +
+                        "\"; make it anew of all files with `concat`");
+}
 
 }  // namespace
 
@@ -59,6 +82,7 @@ void check_options(const convert_options& options) {
     if (remote(options.source) || std::any_of(options.concat->sources.begin(), options.concat->sources.end(), remote))
       throw convert_error("sources in S3 cannot be joined; copy them to a disk first");
   }
+  if (options.concat && options.concat->append) check_append(options);
   if (options.concat && options.links == link_policy::copy)
     throw convert_error("of files that are joined no links are copied; leave `links` out, or `concat`");
   if (options.overwrite && (options.resume || options.share)) {
@@ -110,6 +134,11 @@ convert_result convert(const convert_options& options) {
   check_options(options);
   const auto started = clock::now();
   const h5::silence quiet;
+  if (options.concat && options.concat->append) {
+    convert_result result = append_files(options);
+    result.seconds = std::chrono::duration<double>(clock::now() - started).count();
+    return result;
+  }
   using mode = job::mode;
   job all(options, options.share ? mode::join : options.resume ? mode::resume : mode::all);
   if (!options.share) {
@@ -125,6 +154,7 @@ convert_result convert(const convert_options& options) {
 convert_plan plan(const convert_options& options) {
   check_options(options);
   const h5::silence quiet;
+  if (options.concat && options.concat->append) return plan_append(options);
   return job(options, job::mode::look).plan();
 }
 

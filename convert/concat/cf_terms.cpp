@@ -229,6 +229,47 @@ cf_terms terms_of(hid_t dataset) {
   return t;
 }
 
+cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like) {
+  cf_terms t;
+  if (!array.missing) return t;
+  t.kind = kind_of(array.number);
+  const json& attributes = node["attributes"];
+  const auto text = [&](const char* name) {
+    return attributes.contains(name) && attributes[name].is_string() ? attributes[name].get<std::string>() : "";
+  };
+  const auto number = [&](const char* name, const std::optional<cf_number>& other) -> std::optional<cf_number> {
+    if (!attributes.contains(name)) return {};
+    const json& v = attributes[name].is_array() && attributes[name].size() == 1 ? attributes[name][0] : attributes[name];
+    cf_number n;
+    n.integer = v.is_number_integer() && (!other || other->integer);
+    n.size = other ? other->size : 8;
+    if (v.is_string() && v == "NaN") n.real = std::numeric_limits<double>::quiet_NaN();
+    else if (!v.is_number()) return {};
+    else if (n.integer) n.whole = v.get<std::int64_t>();
+    else n.real = v.get<double>();
+    return n;
+  };
+  t.scale = number("scale_factor", like.scale);
+  t.offset = number("add_offset", like.offset);
+  t.missing = number("missing_value", like.missing);
+  if (attributes.contains("_FillValue")) {
+    const auto& [type, bytes] = *array.missing;
+    cf_number n;
+    n.integer = t.kind.integer;
+    n.size = t.kind.size;
+    buffer value = bytes;
+    value.resize(sizeof(double));
+    h5::check(H5Tconvert(type, n.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, 1, value.data(), nullptr, H5P_DEFAULT),
+              "convert a fill value");
+    std::memcpy(n.integer ? static_cast<void*>(&n.whole) : &n.real, value.data(), sizeof(double));
+    t.fill = n;
+  }
+  t.units = text("units");
+  t.calendar = is_time_units(t.units) ? calendar_name(text("calendar")) : "";
+  t.reinterpreted = attributes.contains("_Unsigned");
+  return t;
+}
+
 agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path) {
   const cf_terms& first = all.front();
   agreement way{first, false, ""};

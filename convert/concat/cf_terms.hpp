@@ -12,6 +12,7 @@
 
 #include "convert/hdf5/h5.hpp"
 #include "convert/hdf5/joined_parts.hpp"
+#include "convert/text/json_text.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -49,6 +50,9 @@ struct cf_terms {
 
 // Of an open dataset. Throws h5::failure.
 cf_terms terms_of(hid_t dataset);
+
+// Of an array in a store, from its zarr.json and its type; sizes of numbers, which JSON does not tell, are those of `like`.
+cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like);
 
 // The terms of an array that is made of several variables.
 struct agreement {

@@ -3,6 +3,7 @@
 
 #include "convert/concat/cf_terms.hpp"
 #include "convert/concat/compare_files.hpp"
+#include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
 #include "convert/convention/convention_rules.hpp"
 #include "convert/hdf5/attributes.hpp"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -33,13 +33,6 @@ constexpr std::size_t most_named = 20;  // files, in one sentence
 const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
                                              "units",        "calendar",   "_FillValue_source"};
 
-// Values of a coordinate in the order of the files.
-struct direction {
-  std::optional<long double> last;
-  int sign = 0;
-  std::string file;  // of `last`
-};
-
 // A pattern that matches this path alone.
 std::string escaped_pattern(const std::string& path) {
   std::string pattern;
@@ -53,17 +46,19 @@ std::string escaped_pattern(const std::string& path) {
 class joiner {
  public:
   joiner(source_file& first, const std::vector<std::string>& sources, const convert_options& options, const source_options& how,
-         bool tells_case_apart)
+         bool tells_case_apart, const grown_store* store)
       : first_(first),
         names_(sources),
         options_(options),
         concat_(*options.concat),
         wanted_(options.include, options.exclude),
         tells_case_apart_(tells_case_apart),
+        there_(store),
         files_(std::make_shared<joined_files>(how, first.largest_expansion())) {}
 
   joined_store run() {
     find_variables();
+    if (there_) go_on_in_store();
     std::string damaged;
     std::size_t count = 0;
     for (std::size_t k = 0; k < names_.size(); ++k) {
@@ -82,7 +77,8 @@ class joiner {
       throw convert_error(counted(count, "file") + " of " + std::to_string(names_.size()) + " cannot be joined: " + damaged +
                           "; `keep_going` leaves such files out, but for the first, and names them");
     }
-    for (variable& v : variables_) v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources);
+    for (variable& v : variables_)
+      v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "");
     for (source_object& o : first_.objects()) {
       if (o.kind == kind_type::dimension && is_dimension(o)) o.arranged.shape = {ends_[o.store_path]};
     }
@@ -187,7 +183,8 @@ class joiner {
     std::unordered_map<std::string, const source_object*> there;
     for (const source_object& o : file.objects()) there[o.store_path] = &o;
     for (variable& v : variables_) add_part(v, k, file, there, lengths, note);
-    if (k > 0) compare_rest(file, there, note);
+    if (there_) compare_with_store(file, note);
+    else if (k > 0) compare_rest(file, there, note);
     for (const auto& [dimension, length] : lengths) ends_[dimension] += length;
     const auto own = lengths.begin();
     note.first = own == lengths.end() ? 0 : ends_[own->first] - own->second;
@@ -223,7 +220,8 @@ class joiner {
     const std::size_t which = v.variant_of(data, names_[k]);
     ++v.variants[which].parts;
     if (own > 0) v.parts.push_back({k, which, info_address(data.dataset), ends_[v.dimension], own});
-    if (v.dimension == model.store_path && data.dims.size() == 1) check_order(v, v.variants[which].terms, data, names_[k]);
+    if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap)
+      directions_[v.dimension].go_on(model.path, names_[k], v.variants[which].terms, data);
     if (k > 0) compare_attributes(model, file, o, data.dataset, &data.leaf(), note, true);
   }
 
@@ -231,30 +229,6 @@ class joiner {
     H5O_info_t info{};
     h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
     return info.addr;
-  }
-
-  // The dimension's own variable goes on in one direction, over all files.
-  void check_order(const variable& v, const cf_terms& terms, const source_dataset& data, const std::string& file) {
-    if (concat_.allow_overlap || terms.kind.size == 0 || data.dims[0] == 0) return;
-    direction& d = directions_[v.dimension];
-    buffer bytes(static_cast<std::size_t>(data.dims[0]) * sizeof(double));
-    data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {0}, data.dims, data.dims, bytes);
-    for (std::size_t i = 0; i < bytes.size(); i += sizeof(double)) {
-      double stored = 0;
-      std::memcpy(&stored, bytes.data() + i, sizeof stored);
-      const long double value = meaning(terms, stored);
-      if (d.last) {
-        const int sign = value > *d.last ? 1 : value < *d.last ? -1 : 0;
-        if (d.sign == 0) d.sign = sign;
-        if (sign == 0 || sign != d.sign) {
-          throw unjoinable("\"" + first_.objects()[v.object].path + "\" of \"" + file + "\" does not go on where that of \"" +
-                           d.file + "\" ends: its values " + (sign == 0 ? "occur twice" : "change direction") +
-                           "; give the files in another order (`order`), or `allow_overlap` where it is meant");
-        }
-      }
-      d.last = value;
-      d.file = file;
-    }
   }
 
   void compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
@@ -324,7 +298,56 @@ class joiner {
     }
   }
 
+  // The arrays that grow, each from where it ends in the store.
+  void go_on_in_store() {
+    sum_.add_field(there_->checksum());
+    for (variable& v : variables_) {
+      const source_object& o = first_.objects()[v.object];
+      const auto refuse = [&](const std::string& why) {
+        throw unjoinable("\"" + o.path + "\" of \"" + names_[0] + "\" cannot be appended to \"" + there_->name() + "\": " + why);
+      };
+      v.before = there_->array(o.store_path, v.axis);
+      if (!v.before) refuse("the store has no such array; leave it out with `exclude`");
+      v.node = there_->node(o.store_path);
+      for (std::size_t d = 0; d < v.dims.size(); ++d) {
+        if (d >= v.before->shape.size() || (d != v.axis && v.dims[d] != v.before->shape[d]))
+          refuse("its dimensions and those of the array in the store differ");
+      }
+      hsize_t& end = ends_.emplace(v.dimension, v.before->count).first->second;
+      if (end != v.before->count) refuse("the arrays of the store differ in their length along the dimension");
+      if (v.dimension != o.store_path || v.dims.size() != 1 || concat_.allow_overlap) continue;
+      const cf_terms terms = terms_in_store(*v.node, *v.before, terms_of(source_dataset(first_, o).dataset));
+      directions_[v.dimension].go_on(o.path, there_->name(), terms, there_->last_values(o.store_path));
+    }
+    for (const auto& [path, node] : there_->nodes()) {
+      if (variable_of_.contains(path) || !node.contains("dimension_names") || !node["dimension_names"].is_array()) continue;
+      const json& names = node["dimension_names"];
+      if (std::find(names.begin(), names.end(), concat_.dimension) != names.end()) {
+        throw unjoinable("\"" + path + "\" of \"" + there_->name() + "\" has the dimension, and \"" + names_[0] +
+                         "\", the first of the new files, has no such dataset; put a file first that has all");
+      }
+    }
+  }
+
+  // What is not joined is the same in the store.
+  void compare_with_store(source_file& file, joined_source& note) {
+    using different = concatenation::different_type;
+    for (const source_object& o : file.objects()) {
+      if (o.kind != kind_type::dataset || variable_of_.contains(o.store_path) || !wanted_.wants(o.path)) continue;
+      const std::string what = there_->difference(o.store_path, source_dataset(file, o));
+      if (what.empty()) continue;
+      if (concat_.different == different::refuse) {
+        throw unjoinable("\"" + o.path + "\" of \"" + note.file + "\" is not joined, and beside \"" + there_->name() + "\" " +
+                         what + "; leave it out with `exclude`, or give `different`");
+      }
+      note.notes.push_back("\"" + o.path + "\": beside the store, " + what + "; the store's is kept");
+    }
+  }
+
   void leave_out() {
+    for (const source_object& o : first_.objects()) {
+      if (there_ && o.kind == kind_type::dataset && !o.joined) left_out_.insert(o.store_path);
+    }
     if (left_out_.empty()) return;
     std::vector<std::string> patterns;
     for (const source_object& o : first_.objects()) {
@@ -342,11 +365,12 @@ class joiner {
   const concatenation& concat_;
   selection wanted_;
   bool tells_case_apart_;
+  const grown_store* there_;
   std::shared_ptr<joined_files> files_;
   std::vector<variable> variables_;
   std::map<std::string, std::size_t> variable_of_;  // by path in the store
   std::map<std::string, hsize_t> ends_;             // of each dimension, so far
-  std::map<std::string, direction> directions_;
+  std::map<std::string, value_order> directions_;
   std::map<std::string, json> attributes_;  // of the first file's objects
   std::set<std::string> left_out_;
   joined_store store_;
@@ -356,8 +380,8 @@ class joiner {
 }  // namespace
 
 joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
-                        const source_options& how, bool tells_case_apart) {
-  return joiner(first, sources, options, how, tells_case_apart).run();
+                        const source_options& how, bool tells_case_apart, const grown_store* store) {
+  return joiner(first, sources, options, how, tells_case_apart, store).run();
 }
 
 void add_sources(json& report, const std::vector<joined_source>& sources) {

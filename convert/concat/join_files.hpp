@@ -10,6 +10,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 
+#include "convert/append/grown_store.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/text/json_text.hpp"
@@ -29,9 +30,10 @@ struct joined_store {
 };
 
 // `sources`: as ordered_sources() has them; `first` is the first of them, after select(). Sets source_object::joined of its
-// datasets. Throws convert_error.
+// datasets. With a store the parts follow what that has, in its terms, and other datasets have to be those of the store: they are
+// taken out of `first`. Throws convert_error.
 joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
-                        const source_options& how, bool tells_case_apart);
+                        const source_options& how, bool tells_case_apart, const grown_store* store = nullptr);
 
 // For reports: nothing where the source is one file.
 void add_sources(json& report, const std::vector<joined_source>& sources);

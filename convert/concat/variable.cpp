@@ -44,7 +44,7 @@ std::size_t variable::variant_of(const source_dataset& data, const std::string& 
 }
 
 void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
-                      std::vector<joined_source>& sources) const {
+                      std::vector<joined_source>& sources, const std::string& store) const {
   auto made = std::make_shared<joined_parts>();
   made->axis = axis;
   made->length = length;
@@ -65,9 +65,23 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   made->chunk =
       std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
   if (variants[0].chunk.empty()) made->chunk.clear();
-  const agreement way = agree(terms, who, o.path);
-  const bool other_type = way.unpacked || way.terms.kind != terms[0].kind;
-  if (other_type) made->type = h5::handle(H5Tcopy(native_type(way.terms.kind)), "copy a type");
+  std::vector<cf_terms> all = terms;
+  if (before) {  // in its terms
+    made->before = before;
+    made->chunk.assign(before->chunk.begin(), before->chunk.begin() + static_cast<std::ptrdiff_t>(dims.size()));
+    all.insert(all.begin(), terms_in_store(*node, *before, terms[0]));
+    who.insert(who.begin(), store);
+  }
+  const agreement way = agree(all, who, o.path);
+  if (before && (way.terms.kind != all[0].kind || (way.unpacked && (all[0].scale || all[0].offset || all[0].kind.integer)))) {
+    throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store +
+                     "\", where it would have to be of another type, for " + way.why +
+                     "; make the store anew of all files, with `concat`");
+  }
+  const bool other_type =
+      before ? before->missing && H5Tequal(variants[0].type, before->number) <= 0 && H5Tget_class(variants[0].type) != H5T_ENUM
+             : way.unpacked || way.terms.kind != terms[0].kind;
+  if (other_type) made->type = h5::handle(H5Tcopy(before ? before->number.get() : native_type(way.terms.kind)), "copy a type");
   made->missing_is_nan = way.unpacked;
   if (way.unpacked) made->without = packing_attributes;
   std::vector<std::shared_ptr<const value_change>> changes;
@@ -77,9 +91,10 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
     const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() && mine.chunk == made->chunk &&
                        mine.layout == model.layout && H5Tequal(mine.type, model.type) > 0;
     made->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant]});
-    if (changes[p.variant] && p.variant > 0 && !way.unpacked)
-      sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the first file");
-    if (other_type) {
+    if (changes[p.variant] && (before || (p.variant > 0 && !way.unpacked)))
+      sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the " +
+                                      (before ? "store" : "first file"));
+    if (other_type && !before) {
       sources[p.file].notes.push_back("\"" + o.path + "\": stored " + (way.unpacked ? "unpacked, as " : "as ") +
                                       (way.terms.kind.integer ? "integers" : "floats") + " of " +
                                       std::to_string(8 * way.terms.kind.size) + " bits, for " + way.why);

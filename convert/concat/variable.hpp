@@ -46,13 +46,15 @@ struct variable {
   std::vector<variant> variants;
   std::vector<draft_part> parts;
   std::uint64_t stored = 0;
+  std::shared_ptr<const stored_values> before = {};  // of a store that grows; else null
+  const json* node = nullptr;                        // its zarr.json
 
   // The variant of a file's dataset, which may be new.
   std::size_t variant_of(const source_dataset& data, const std::string& name);
   // Makes `o`, the first file's object, stand for all parts, `length` long along the axis; notes at the files whose values are
-  // put in other terms. Throws unjoinable, convert_error.
+  // put in other terms. `store`: the one that grows. Throws unjoinable, convert_error.
   void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
-              std::vector<joined_source>& sources) const;
+              std::vector<joined_source>& sources, const std::string& store) const;
 };
 
 }  // namespace zarrbits::conversion

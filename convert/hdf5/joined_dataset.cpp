@@ -20,11 +20,16 @@ void source_dataset::stand_for_all() {
   dims[parts.axis] = parts.length;
   if (max_dims[parts.axis] != H5S_UNLIMITED) max_dims[parts.axis] = parts.length;
   stored_bytes = parts.stored_bytes;
+  if (parts.before && parts.before->missing) {
+    const auto& [kind, value] = *parts.before->missing;
+    dcpl = h5::handle(H5Pcopy(dcpl), "copy properties");
+    h5::check(H5Pset_fill_value(dcpl, kind, value.data()), "set a fill value");
+  }
   if (!parts.type) return;
   stored_type = h5::handle(H5Tcopy(parts.type), "copy a type");
   element_size = H5Tget_size(stored_type);
   type = describe_type(stored_type);
-  if (!parts.missing_is_nan) return;
+  if (!parts.missing_is_nan || parts.before) return;
   dcpl = h5::handle(H5Pcopy(dcpl), "copy properties");
   const double missing = std::numeric_limits<double>::quiet_NaN();
   h5::check(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &missing), "set a fill value");
@@ -38,6 +43,16 @@ std::shared_ptr<const raw_file> source_dataset::raw(std::size_t number) const { 
 
 void source_dataset::require_unchanged() const {
   if (chunks_of_sources()) mapped->files().require_unchanged();
+}
+
+bool source_dataset::is_in_store(const std::vector<hsize_t>& at) const {
+  const joined_parts* parts = joined();
+  return parts && (at[parts->axis] + 1) * grid.chunk[parts->axis] <= parts->stored_count();
+}
+
+bool source_dataset::goes_on_in_store(const std::vector<hsize_t>& at) const {
+  const joined_parts* parts = joined();
+  return parts && at[parts->axis] * grid.chunk[parts->axis] < parts->stored_count();
 }
 
 std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> source_dataset::chunk_elsewhere(
@@ -60,26 +75,32 @@ bool source_dataset::is_stored(const std::vector<hsize_t>& at) const {
   if (!joined()) return mapped->meets(first, count);
   const joined_parts& all = *joined();
   const std::size_t i = all.first_over(first[all.axis]);
+  if (goes_on_in_store(at)) return true;
   return i < all.list.size() && all.list[i].first < first[all.axis] + count[all.axis];
 }
 
-void source_dataset::for_each_chunk_here(
+std::uint64_t source_dataset::for_each_chunk_here(
     std::uint64_t first, std::uint64_t count,
     const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const {
   if (!in_parts()) {
     for_each_stored_chunk(dataset, grid, shards, first, count,
                           [&](const std::vector<hsize_t>& at, hsize_t size) { return visit(at, size); });
-    return;
+    return 0;
   }
+  std::uint64_t in_store = 0;
   const auto visit_one = [&](const std::vector<hsize_t>& at) {
+    if (is_in_store(at)) return ++in_store > 0;
     if (const auto one = chunk_elsewhere(at)) {
       const hsize_t size = stored_size(other_files().dataset(*one->first)->dataset, one->second);
+      // what was never written means the part's fill value, which may be none of a store that is there
+      if (size == 0 && joined() && joined()->before) return visit(at, {});
       return size == 0 || visit(at, size);
     }
     return !is_stored(at) || visit(at, {});
   };
   if (joined()) for_each_chunk(shards, first, count, visit_one);
   else for_each_wanted_chunk(shards, first, count, boxes_with_values(), visit_one);
+  return in_store;
 }
 
 box_test source_dataset::boxes_with_values() const {
@@ -116,6 +137,11 @@ void source_dataset::read_parts(hid_t memory, std::size_t size, const std::vecto
   const h5::lock one_thread;
   if (product(count) == 0) return;
   const hsize_t end = first[axis] + count[axis];
+  if (first[axis] < parts.stored_count()) {
+    std::vector<hsize_t> n = count;
+    n[axis] = std::min(end, parts.stored_count()) - first[axis];
+    parts.before->read_block(memory, size, first, n, room, out, strings);
+  }
   for (std::size_t i = parts.first_over(first[axis]); i < parts.list.size() && parts.list[i].first < end; ++i) {
     const joined_part& part = parts.list[i];
     const hsize_t from = std::max(first[axis], part.first), to = std::min(end, part.first + part.count);

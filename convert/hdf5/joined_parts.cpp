@@ -94,7 +94,7 @@ std::size_t joined_parts::first_over(hsize_t position) const {
 }
 
 bool joined_parts::has_gaps() const {
-  hsize_t end = 0;
+  hsize_t end = stored_count();
   for (const joined_part& p : list) {
     if (p.first != end) return true;
     end += p.count;

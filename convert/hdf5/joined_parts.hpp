@@ -9,14 +9,19 @@
 #ifndef ZARRBITS_CONVERT_HDF5_JOINED_PARTS_HPP
 #define ZARRBITS_CONVERT_HDF5_JOINED_PARTS_HPP
 
+#include "convert/codecs/chunk_bytes.hpp"
 #include "convert/hdf5/source_dataset.hpp"
 #include "convert/hdf5/source_file.hpp"
+#include "convert/text/json_text.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,9 +100,37 @@ class joined_files {
   mutable recent<std::size_t, const raw_file> raw_;
 };
 
+// A shard that a store has: a shard that takes its place begins with the same bytes, so that who has read its index before finds
+// its chunks where that says.
+struct stored_shard {
+  std::shared_ptr<const raw_file> file;
+  std::uint64_t size = 0;        // bytes before the index
+  std::vector<std::byte> index;  // offset and size of each chunk; all bits set where there is none, or it has to be made anew
+};
+
+// What an array of a store that grows has already, before its first part.
+class stored_values {
+ public:
+  virtual ~stored_values() = default;
+
+  hsize_t count = 0;                                     // along the axis
+  std::vector<std::uint64_t> shape, chunk;               // of the array, and of its chunks: those inside of shards
+  std::vector<hsize_t> per_shard;                        // chunks in a shard; all 1 without shards
+  json data_type, fill_value, codecs;                    // as its zarr.json has them; the codecs are those of a chunk
+  h5::handle number;                                     // of numbers: their HDF5 type, in the store's byte order
+  std::optional<std::pair<h5::handle, buffer>> missing;  // of numbers: what stands for those that are missing, and its type
+
+  // As source_dataset::read_block(), at the beginning of `out`.
+  virtual void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                          const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const = 0;
+  // Nothing where the store has no such shard. `at`: its place in the grid of shards. Throws convert_error.
+  virtual std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const = 0;
+};
+
 struct joined_parts {
   std::size_t axis = 0;
-  hsize_t length = 0;             // along the axis, of all
+  std::shared_ptr<const stored_values> before = {};  // of a store that grows; null: the array begins with the first part
+  hsize_t length = 0;                                // along the axis, of all
   std::vector<hsize_t> chunk;     // the shape that the chunks of most parts have; empty: they are not stored in chunks
   std::vector<joined_part> list;  // in the order of `first`, which do not overlap; between them there may be gaps, of fill values
   std::uint64_t stored_bytes = 0;
@@ -106,6 +139,7 @@ struct joined_parts {
   std::vector<std::string> without;  // names of attributes that the array must not have
   std::shared_ptr<const joined_files> files;
 
+  hsize_t stored_count() const { return before ? before->count : 0; }
   // The first part that ends behind this position; list.size() where none does.
   std::size_t first_over(hsize_t position) const;
   bool has_gaps() const;

@@ -379,7 +379,7 @@ bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
 }
 
 bool source_dataset::nothing_stored() const {
-  if (joined()) return stored_bytes == 0;
+  if (joined()) return stored_bytes == 0 && !joined()->before;
   if (layout == H5D_VIRTUAL)
     return std::none_of(beside->sources.begin(), beside->sources.end(), [](const virtual_source& s) { return s.found; });
   return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;

@@ -81,6 +81,9 @@ struct source_dataset {
   void require_unchanged() const;
   bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;
+  // Of an array that grows: all of the chunk is in the store, or a part of it.
+  bool is_in_store(const std::vector<hsize_t>& at) const;
+  bool goes_on_in_store(const std::vector<hsize_t>& at) const;
 
   // Where the values begin in the file of bytes->descriptor(), where they are one range of it that needs no libhdf5 to be read.
   std::optional<std::uint64_t> contiguous_address() const;
@@ -91,9 +94,11 @@ struct source_dataset {
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
                   const std::vector<hsize_t>& corner = {}) const;
   // Of the chunks of these shards: each that is stored, with its size; each that has to be put together from several parts, with
-  // nothing. The caller holds h5::lock, or is alone. Throws h5::failure.
-  void for_each_chunk_here(std::uint64_t first, std::uint64_t count,
-                           const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const;
+  // nothing. Returns how many are passed over, which a store that grows has. The caller holds h5::lock, or is alone. Throws
+  // h5::failure.
+  std::uint64_t for_each_chunk_here(
+      std::uint64_t first, std::uint64_t count,
+      const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const;
   // Of a virtual dataset of which parts are known: the boxes of chunks that may have values of sources.
   box_test boxes_with_values() const;
   // The stored bytes of a chunk, `size` of them, or where they are in the file of bytes->descriptor(); and its filter mask.

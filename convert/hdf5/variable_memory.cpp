@@ -45,6 +45,14 @@ void* variable_memory::allocate(std::size_t size, void* self) {
   return b + 1;
 }
 
+char* variable_memory::copy(std::string_view text) {
+  auto* const made = static_cast<char*>(allocate(text.size() + 1, this));
+  if (!made) throw h5::failure("there is no room for a string");
+  std::copy(text.begin(), text.end(), made);
+  made[text.size()] = '\0';
+  return made;
+}
+
 void variable_memory::give_back(void* memory, void* self) {
   if (!memory) return;
   auto& us = *static_cast<variable_memory*>(self);

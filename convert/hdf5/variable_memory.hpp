@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace zarrbits::conversion {
 
@@ -31,6 +32,8 @@ class variable_memory {
   void* take(std::size_t size) { return allocate(size, this); }
   bool exceeded() const { return exceeded_; }
   std::uint64_t used() const { return used_; }
+  // A string of its own, with the 0 at its end. Throws h5::failure where there is no room.
+  char* copy(std::string_view text);
   void clear();
 
  private:

@@ -5,6 +5,7 @@
 #include "convert/hdf5/flat_struct.hpp"
 #include "convert/hdf5/own_filters.hpp"
 #include "convert/hdf5/type_json.hpp"
+#include "convert/plan/stored_codecs.hpp"
 #include "convert/store/shard.hpp"
 #include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
@@ -80,7 +81,8 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
     throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
   }
-  checksum = options.checksum != zarrbits::checksum::none;
+  const stored_values* const there = data.joined() ? data.joined()->before.get() : nullptr;
+  checksum = there ? ends_with_crc32c(there->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
   // one checksum in place of the other
   if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
@@ -88,6 +90,7 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   choose_packbits(options);
   choose_compression(options);
   choose_codecs();
+  if (there) adopt(*there);
 }
 
 void array_plan::choose_shape() {
@@ -161,6 +164,8 @@ void array_plan::choose_way(const convert_options& options) {
     return;
   }
   const bool again = options.effective_profile() == profile::recode;
+  const bool wants_native = data.joined() && data.joined()->before ? has_native_codecs(data.joined()->before->codecs)
+                                                                   : options.profile == profile::native;
   if (bytes_are_bytes && p.empty()) {
     way = strategy::copy;
   } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
@@ -170,7 +175,7 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && options.profile == profile::native && native_codecs(native) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && wants_native && native_codecs(native) && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
@@ -220,6 +225,21 @@ std::optional<unsigned> bits_for(const std::string& path, const convert_options&
 }  // namespace
 
 void array_plan::choose_packbits(const convert_options& options) {
+  if (const auto there = data.joined() ? data.joined()->before : nullptr) {
+    if (name_of_codec(there->codecs[0]) != "packbits") return;
+    const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
+    packed = parse_codec(strict_json_text(there->codecs[0]), type);
+    way = strategy::read;
+    const auto layout = only(data.filters, packbits_filter) && view.whole && data.keeps_chunks() && there->codecs.size() == 1
+                            ? packbits_of(data.filters.filters[0], leaf)
+                            : std::nullopt;
+    if (!layout || layout->msb_first) return;
+    const codec own = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
+                                      .first_bit = layout->first_bit,
+                                      .last_bit = layout->first_bit + layout->bits - 1});
+    if (own.json() == packed->json()) way = strategy::packed;
+    return;
+  }
   if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
   const std::optional<unsigned> wanted = bits_for(data.object.path, options);
   const pipeline& p = data.filters;
@@ -260,6 +280,34 @@ void array_plan::choose_codecs() {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
   if (checksum) append_crc32c_codec(meta.codecs);
+}
+
+void array_plan::adopt(const stored_values& there) {
+  const auto refuse = [](const std::string& what, const json& in_store, const json& here) {
+    throw skip_dataset("in the store its " + what + " is " + strict_json_text(in_store) + ", and of these files it would be " +
+                       strict_json_text(here));
+  };
+  std::vector<std::uint64_t> shape = meta.shape;
+  shape[data.joined()->axis] = there.shape[data.joined()->axis];
+  if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
+  if (meta.chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(meta.chunk));
+  if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
+  if (meta.fill_value != there.fill_value) materialize = true;  // what no file has is written
+  meta.fill_value = there.fill_value;
+  if (packed) meta.codecs[0] = there.codecs[0];  // of which it was made
+  if (!decode_alike(meta.codecs, there.codecs)) {
+    const auto chain = compression_in(there.codecs);
+    if (!chain || !decode_alike(json::array({meta.codecs[0]}), json::array({there.codecs[0]})))
+      refuse("list of codecs", there.codecs, meta.codecs);
+    after = chain->first;
+    typesize = chain->second;
+    instead.reset();
+    if (way != strategy::copy || after.kind != compressor::none) {
+      const bool undone = data.keeps_chunks() && view.whole && !packed && !holds_references(data.type);
+      way = undone && data.filters.undoable(data.type) ? strategy::decode : strategy::read;
+    }
+  }
+  meta.codecs = there.codecs;
 }
 
 std::size_t array_plan::element_size() const {

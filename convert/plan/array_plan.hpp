@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/source_dataset.hpp"
 #include "convert/plan/compression.hpp"
 #include "convert/store/node.hpp"
@@ -101,6 +102,8 @@ struct array_plan {
   void choose_compression(const convert_options& options);
   void choose_packbits(const convert_options& options);
   void choose_codecs();
+  // Of an array that is in the store and grows: it stays as it is there. Throws skip_dataset where its chunks cannot be made.
+  void adopt(const stored_values& there);
 };
 
 // Releases what libhdf5 allocated for values of the view, where it did.

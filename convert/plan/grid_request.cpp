@@ -80,6 +80,11 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
   const std::vector<hsize_t>& dims = data.dims;
   chunk_grid grid{dims, {}};
   bool rechunked = false;
+  if (const auto before = data.joined() ? data.joined()->before : nullptr) {
+    grid.chunk.assign(before->chunk.begin(), before->chunk.begin() + static_cast<std::ptrdiff_t>(dims.size()));
+    chunk_grid shards = shards_of(grid, before->per_shard);
+    return data.use_grid(std::move(grid), std::move(shards), false);
+  }
   if (data.layout == H5D_CHUNKED) {
     grid.chunk.resize(dims.size());
     if (H5Pget_chunk(data.dcpl, static_cast<int>(dims.size()), grid.chunk.data()) != static_cast<int>(dims.size())) {

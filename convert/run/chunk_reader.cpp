@@ -2,6 +2,7 @@
 #include "convert/run/chunk_reader.hpp"
 
 #include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/store/node.hpp"
 #include "convert/text/names.hpp"
@@ -58,6 +59,10 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
   next.shard =
       std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
                                          static_cast<std::size_t>(data.shards.chunk_elements()));
+  if (data.joined() && data.joined()->before) {
+    if (auto there = data.joined()->before->shard(shard))
+      next.shard->begin_with(there->file->descriptor(), there->size, there->index);
+  }
   next.shard_at = std::move(shard);
 }
 
@@ -78,65 +83,66 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
-  data.for_each_chunk_here(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
-    if (next.stopped()) return false;
-    const bool of_several = !stored_size;
-    const hsize_t size = stored_size.value_or(0);
-    enter_shard(next, at);
-    if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
-    chunk_input chunk;
-    chunk.at = at;
-    chunk.progress = size;
-    // what such a chunk has over the edge of the source is inside of the array, and has to be the fill value
-    const bool over_the_edge = extended && data.grid.partial(at);
-    const bool read = (plan.way == strategy::read || over_the_edge || of_several) && missing.empty();
-    const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
-    if (read) {
-      chunk.form = chunk_input::form_type::retry;
-      chunk.drop_if_fill = of_several && !plan.materialize;
-    } else if (size > largest_stored) {
-      chunk.form = chunk_input::form_type::retry;
-      chunk.why = "a stored size of " + human_bytes(size);
-    } else {
-      // where there is no locator, the chunk comes into memory at once
-      if (cost >= chunk_batch::enough_bytes && data.bytes->descriptor() < 0) {
-        const h5::lock::pause others;
-        queue_.make_room(cost);
-      }
-      try {
-        source_dataset::stored_chunk found = data.find_chunk(data.grid.start(at), size);
-        chunk.mask = found.mask;
-        chunk.bytes = std::move(found.bytes);
-        if (found.offset) {
-          chunk.form = chunk_input::form_type::in_file;
-          chunk.offset = *found.offset;
-          chunk.size = size;
-          chunk.file = found.file;
+  const std::uint64_t in_store =
+      data.for_each_chunk_here(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
+        if (next.stopped()) return false;
+        const bool of_several = !stored_size;
+        const hsize_t size = stored_size.value_or(0);
+        enter_shard(next, at);
+        if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
+        chunk_input chunk;
+        chunk.at = at;
+        chunk.progress = size;
+        // what such a chunk has over the edge of the source is inside of the array, and has to be the fill value
+        const bool over_the_edge = extended && data.grid.partial(at);
+        const bool read = (plan.way == strategy::read || over_the_edge || of_several) && missing.empty();
+        const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
+        if (read) {
+          chunk.form = chunk_input::form_type::retry;
+          chunk.drop_if_fill = of_several && !plan.materialize && !data.goes_on_in_store(at);
+        } else if (size > largest_stored) {
+          chunk.form = chunk_input::form_type::retry;
+          chunk.why = "a stored size of " + human_bytes(size);
+        } else {
+          // where there is no locator, the chunk comes into memory at once
+          if (cost >= chunk_batch::enough_bytes && data.bytes->descriptor() < 0) {
+            const h5::lock::pause others;
+            queue_.make_room(cost);
+          }
+          try {
+            source_dataset::stored_chunk found = data.find_chunk(data.grid.start(at), size);
+            chunk.mask = found.mask;
+            chunk.bytes = std::move(found.bytes);
+            if (found.offset) {
+              chunk.form = chunk_input::form_type::in_file;
+              chunk.offset = *found.offset;
+              chunk.size = size;
+              chunk.file = found.file;
+            }
+          } catch (const h5::failure& e) {
+            chunk.form = chunk_input::form_type::retry;
+            chunk.why = e.what();
+          } catch (const damaged_chunk& e) {
+            chunk.form = chunk_input::form_type::retry;
+            chunk.why = e.what();
+          }
+          // a writer that did not have the filter either may have stored the chunk without
+          if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
+            throw missing_filter(missing);
+          }
+          if (plan.way == strategy::read || over_the_edge) {
+            chunk.form = chunk_input::form_type::retry;
+            chunk.bytes = {};
+          }
+          // such chunks are stored without filters, and the mask does not say so
+          if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
         }
-      } catch (const h5::failure& e) {
-        chunk.form = chunk_input::form_type::retry;
-        chunk.why = e.what();
-      } catch (const damaged_chunk& e) {
-        chunk.form = chunk_input::form_type::retry;
-        chunk.why = e.what();
-      }
-      // a writer that did not have the filter either may have stored the chunk without
-      if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
-        throw missing_filter(missing);
-      }
-      if (plan.way == strategy::read || over_the_edge) {
-        chunk.form = chunk_input::form_type::retry;
-        chunk.bytes = {};
-      }
-      // such chunks are stored without filters, and the mask does not say so
-      if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
-    }
-    const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
-    next.add(std::move(chunk), copied ? next.memory_of_copy(size) : cost);
-    if (next.is_full()) submit_(next);
-    return true;
-  });
-  add_absent(next, chunks_in(data.shards, range.first, range.count) - stored);
+        const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
+        next.add(std::move(chunk), copied ? next.memory_of_copy(size) : cost);
+        if (next.is_full()) submit_(next);
+        return true;
+      });
+  add_absent(next, chunks_in(data.shards, range.first, range.count) - stored - in_store);
 }
 
 void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
@@ -166,6 +172,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
   std::uint64_t visited = 0;
   const auto visit = [&](const std::vector<hsize_t>& at) {
     if (next.stopped()) return false;
+    if (data.is_in_store(at)) return true;
     if (++visited > most_chunks) throw skip_dataset("it would take more than " + std::to_string(most_chunks) + " chunks");
     enter_shard(next, at);
     chunk_input chunk;
@@ -181,7 +188,8 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     } else {
       chunk.form = chunk_input::form_type::retry;
       // what was never written cannot be told from the fill value here
-      chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize;
+      chunk.drop_if_fill =
+          (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !data.goes_on_in_store(at);
     }
     next.add(std::move(chunk), memory);
     if (next.is_full()) submit_(next);

@@ -29,7 +29,8 @@ std::size_t room_for_paths(const std::string& store) {
 
 }  // namespace
 
-job::job(const convert_options& given, mode how) : options_(given) {
+job::job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown)
+    : options_(given), grown_(std::move(grown)) {
   convert_options& options = options_;
   prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
   // the source is opened, and what is wanted of it found, before anything is written or removed
@@ -66,7 +67,7 @@ job::job(const convert_options& given, mode how) : options_(given) {
       if (std::none_of(file->objects().begin(), file->objects().end(), matches))
         throw convert_error("`bits` \"" + pattern + "\" matches no dataset; \"zarrbits inspect\" lists them");
     }
-    if (options.concat) joined_ = join_files(*file, sources, options, how_opened, tells_case_apart);
+    if (options.concat) joined_ = join_files(*file, sources, options, how_opened, tells_case_apart, grown_.get());
     return file;
   };
   source_ = listed(true);

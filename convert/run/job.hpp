@@ -38,13 +38,15 @@ class job {
     join,    // the same, and other processes may do so at the same time
     look,    // writes nothing: there is no store
   };
-  // Opens the source and the store. Throws convert_error.
-  job(const convert_options& given, mode how);
+  // Opens the source and the store. `grown`: the store that the arrays are to follow in; what is written is new chunks alone.
+  // Throws convert_error.
+  job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown = nullptr);
 
   source_file& source() { return *source_; }
   sink& out() { return *out_; }
   // Of several files that are joined; none where the source is one.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
+  const joined_files& files() const { return *joined_.files; }
   // Throws convert_error where a file is not as it was.
   void require_unchanged() const;
   const convert_options& options() const { return options_; }
@@ -95,6 +97,7 @@ class job {
 
   convert_options options_;  // with those of the plan
   std::unique_ptr<source_file> source_;
+  std::shared_ptr<const grown_store> grown_;
   joined_store joined_;
   const convention_rules* rules_ = nullptr;
   std::unique_ptr<sink> out_;

@@ -243,12 +243,7 @@ class metadata_writer {
   }
 
   // Of which files the store is made, and where each begins.
-  json sources_note() const {
-    json list = json::array();
-    for (const joined_source& s : all_.joined_sources())
-      list.push_back({{"file", text_or_base64(leaf_of(s.file))}, {"first", s.first}, {"count", s.count}});
-    return list;
-  }
+  json sources_note() const { return source_notes(all_.joined_sources(), all_.files()); }
 
   // What stands before the HDF5 file proper: bytes of any kind, a program's or a text.
   void user_block(const source_object& root, json& own) {

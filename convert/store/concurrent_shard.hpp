@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 
 namespace zarrbits::conversion {
@@ -22,6 +23,8 @@ class concurrent_shard {
  public:
   concurrent_shard(sink& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}
 
+  // Before the first turn: as shard_writer has it. Throws convert_error, unreadable_range.
+  void begin_with(int fd, std::uint64_t size, std::span<const std::byte> index) { writer_.begin_with(fd, size, index); }
   std::uint64_t next_turn();
   // Where it is the last one and the shard is closed, the shard becomes whole: returns its overhead, and 0 otherwise.
   // Throws what `write` throws; then, or without `write`, the shard is given up: nothing is left of it.

@@ -51,6 +51,18 @@ void shard_writer::note(std::size_t at, std::uint64_t size) {
   next_ = at + 1;
 }
 
+void shard_writer::begin_with(int fd, std::uint64_t size, std::span<const std::byte> index) {
+  if (object_ || broken_ || index.size() != index_.size()) throw std::logic_error("a shard begins with another one");
+  require_range(fd, 0, size);
+  broken_ = true;
+  object_ = out_.begin(key_);
+  object_->append_range(fd, 0, size);
+  broken_ = false;
+  index_.assign(index.begin(), index.end());
+  size_ = size;
+  overhead_ += size;
+}
+
 void shard_writer::add(std::size_t at, std::span<const std::byte> bytes) {
   object_writer& object = open(at, 1, bytes.size());
   broken_ = true;  // until it is written

@@ -28,6 +28,9 @@ class shard_writer {
  public:
   shard_writer(sink& out, std::string key, std::size_t chunks);
 
+  // Before the first chunk: the shard begins with these bytes of a file, in which the index, that of a shard before, has chunks.
+  // Those that are added take the place of theirs.
+  void begin_with(int fd, std::uint64_t size, std::span<const std::byte> index);
   // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
   void add(std::size_t at, std::span<const std::byte> bytes);
   // Chunks `at`, `at` + 1 and so on, that lie one behind the other in a file.

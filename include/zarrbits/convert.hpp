@@ -186,7 +186,10 @@ struct concatenation {
     skip,    // it is left out
   };
   different_type different = different_type::refuse;  // for datasets without the dimension
-  bool allow_overlap = false;                         // the values of the dimension's variable need not go on in one direction
+  // The store is there, and grows by these files: its arrays stay as they are, and take the new values in their terms. Files that
+  // are in it already are passed over.
+  bool append = false;
+  bool allow_overlap = false;  // the values of the dimension's variable need not go on in one direction
 };
 
 // What to convert, where to, and how.

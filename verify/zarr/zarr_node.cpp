@@ -186,9 +186,11 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
   if (!all.is_object() || !all.contains("metadata") || !all["metadata"].is_object()) return {""};
   std::vector<std::string> out;
   std::set<std::string> listed;
-  for (const auto& [path, said] : all["metadata"].items()) {
+  for (const auto& [path, node] : all["metadata"].items()) {
     listed.insert(path);
+    json said = node;
     bool same = said.is_object();
+    if (same) gather_notes(said);  // as read_node() does
     try {
       const json is = read_node(group / path);
       for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",

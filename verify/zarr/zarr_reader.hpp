@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A small reader of Zarr v3 stores, for `zarrbits verify` alone: it shares nothing with the converter, so that a mistake there is
-// not made twice. Codecs come from the core, on its portable kernels.
+// A small reader of Zarr v3 stores, for `zarrbits verify`: it shares nothing with the converter, so that a mistake there is not
+// made twice. (What an append completes is read by it, too, and compared with the sources by verify as all else.) Codecs come
+// from the core, on its portable kernels.
 //
 //   zarr_array a(open_store("out.zarr") / "a");
 //   zarr_values chunk;

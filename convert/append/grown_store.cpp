@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/append/grown_store.hpp"
+
+#include "convert/append/stored_array.hpp"
+#include "convert/io/files.hpp"
+#include "convert/text/names.hpp"
+#include "convert/text/sha256.hpp"
+#include "verify/zarr/store_reader.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <fcntl.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t most_metadata = 64U << 20;
+
+// Of the beginning and the end of a file, where HDF5 has what every change of its metadata changes.
+std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
+  constexpr std::uint64_t most = 16384;
+  const raw_file file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto n = static_cast<std::size_t>(std::min(size, most));
+  std::vector<std::byte> bytes(n);
+  sha256 sum;
+  try {
+    for (const std::uint64_t offset : {std::uint64_t{0}, size - n}) {
+      read_range(file.descriptor(), offset, bytes);
+      sum.add(bytes);
+    }
+  } catch (const unreadable_range& e) {
+    throw convert_error("\"" + name + "\" cannot be read: " + e.what());
+  }
+  return sum.hex(32);
+}
+
+}  // namespace
+
+json state_note(const joined_files::entry& file) {
+  return {{"size", file.state.size},
+          {"modified", {static_cast<std::int64_t>(file.state.seconds), static_cast<std::int64_t>(file.state.nanoseconds)}},
+          {"checksum", checksum_of_ends(file.name, file.state.size)}};
+}
+
+json source_notes(const std::vector<joined_source>& sources, const joined_files& files) {
+  json list = json::array();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const joined_source& s = sources[i];
+    if (s.left_out) continue;
+    json note = {{"file", text_or_base64(leaf_of(s.file))}, {"first", s.first}, {"count", s.count}};
+    note.update(state_note(files.list()[i]));
+    list.push_back(std::move(note));
+  }
+  return list;
+}
+
+grown_store::grown_store(const std::string& path) : name_(path) {
+  sha256 sum;
+  try {
+    read();
+    for (const auto& [node, metadata] : nodes_) {
+      sum.add_field(node);
+      sum.add_field(json_text(metadata));
+    }
+  } catch (const verification::store_error& error) {
+    throw convert_error("nothing can be appended to \"" + path + "\": " + error.what());
+  }
+  checksum_ = sum.hex();
+  read_sources();
+}
+
+void grown_store::read() {
+  std::vector<verification::store_folder> todo{verification::open_store(name_)};
+  while (!todo.empty()) {
+    const verification::store_folder folder = std::move(todo.back());
+    todo.pop_back();
+    const auto object = folder.open("zarr.json");
+    if (!object) throw verification::store_error("there is no " + (folder / "zarr.json").name());
+    const std::vector<std::byte> bytes = verification::read_object(*object, most_metadata);
+    json node = parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const auto is = [&](const char* key, const json& value) {
+      return node.is_object() && node.contains(key) && node[key] == value;
+    };
+    if (!is("zarr_format", 3) || !(is("node_type", "array") || is("node_type", "group")))
+      throw verification::store_error((folder / "zarr.json").name() + " is no node of Zarr v3");
+    if (!node.contains("attributes")) node["attributes"] = json::object();
+    if (!node["attributes"].is_object())
+      throw verification::store_error((folder / "zarr.json").name() + " has attributes that are no object");
+    const bool group = node["node_type"] == "group";
+    nodes_["/" + folder.path()] = std::move(node);
+    if (!group) continue;
+    for (verification::store_folder& child : folder.nodes()) todo.push_back(std::move(child));
+  }
+}
+
+const json* grown_store::node(const std::string& path) const {
+  const auto found = nodes_.find(path);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+json grown_store::notes(const std::string& path) const {
+  const json* const n = node(path);
+  if (!n) return json::object();
+  for (const json* where : {&(*n)["attributes"], n}) {
+    for (const char* key : {own_key, hidden_own_key}) {
+      if (where->contains(key) && (*where)[key].is_object()) return (*where)[key];
+    }
+  }
+  return json::object();
+}
+
+void grown_store::set_note(json& n, const std::string& key, json value) const {
+  json& attributes = n["attributes"];
+  if (attributes.contains(own_key) && attributes[own_key].is_object()) attributes[own_key][key] = std::move(value);
+  else if (n.contains(own_key) && n[own_key].is_object()) n[own_key][key] = std::move(value);
+  else attributes[hidden_own_key][key] = std::move(value);  // where xarray does not show it
+}
+
+void grown_store::read_sources() {
+  const json notes_of_root = notes("/");
+  const auto list = notes_of_root.find("sources");
+  if (list == notes_of_root.end()) return;
+  const auto refuse = [&] {
+    throw convert_error("\"" + name_ + "\" does not say as it should of which files it is made; make it anew with `concat`");
+  };
+  if (!list->is_array()) refuse();
+  for (const json& each : *list) {
+    const auto number = [&](const char* key) {
+      if (!each.is_object() || !each.contains(key) || !each[key].is_number_unsigned()) refuse();
+      return each[key].get<std::uint64_t>();
+    };
+    known_source s;
+    s.first = number("first");
+    s.count = number("count");
+    if (each.contains("file") && each["file"].is_string()) s.file = each["file"].get<std::string>();
+    if (each.contains("size")) {
+      s.state = json::object();
+      for (const char* key : {"size", "modified", "checksum"}) s.state[key] = each.contains(key) ? each[key] : json(nullptr);
+    }
+    sources_.push_back(std::move(s));
+  }
+}
+
+namespace {
+
+verification::zarr_array open_array(const std::string& store, const std::string& path) {
+  try {
+    return verification::zarr_array(verification::open_store(path == "/" ? store : store + path));
+  } catch (const verification::not_supported& e) {
+    throw convert_error("array \"" + path + "\" of \"" + store + "\" cannot grow: zarrbits does not know " + e.what());
+  } catch (const verification::store_error& e) {
+    throw convert_error("array \"" + path + "\" of \"" + store + "\" cannot be read: " + e.what());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const stored_values> grown_store::array(const std::string& path, std::size_t axis) const {
+  const json* const n = node(path);
+  if (!n || (*n)["node_type"] != "array") return nullptr;
+  return stored_array::make(name_, path, *n, open_array(name_, path), axis);
+}
+
+std::string grown_store::difference(const std::string& path, const source_dataset& data) const {
+  const json* const n = node(path);
+  if (!n || (*n)["node_type"] != "array") return "is not in the store";
+  return difference_from(open_array(name_, path), data);
+}
+
+std::vector<double> grown_store::last_values(const std::string& path) const { return last_numbers(open_array(name_, path)); }
+
+}  // namespace zarrbits::conversion

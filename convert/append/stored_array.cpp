@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/append/stored_array.hpp"
+
+#include "convert/codecs/crc32c.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/io/files.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using verification::zarr_kind;
+using verification::zarr_values;
+constexpr std::size_t index_entry = 16, index_checksum = 4;
+
+// The HDF5 type of a number in this machine's order; nothing where values are no numbers.
+hid_t native_number(const verification::zarr_type& t) {
+  const bool whole = t.kind == zarr_kind::signed_integer || t.kind == zarr_kind::unsigned_integer;
+  const bool is_signed = t.kind == zarr_kind::signed_integer;
+  if (t.kind == zarr_kind::floating && t.size == 4) return H5T_NATIVE_FLOAT;
+  if (t.kind == zarr_kind::floating && t.size == 8) return H5T_NATIVE_DOUBLE;
+  if (!whole || !t.unit.empty() || t.bits != 8 * t.size) return H5I_INVALID_HID;
+  switch (t.size) {
+    case 1: return is_signed ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8;
+    case 2: return is_signed ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
+    case 4: return is_signed ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
+    case 8: return is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+    default: return H5I_INVALID_HID;
+  }
+}
+
+json codecs_of_chunks(const json& codecs, const std::function<void(const std::string&)>& refuse) {
+  if (!codecs.is_array() || codecs.empty()) refuse("it has no codecs");
+  const auto name = [](const json& c) { return c.is_object() && c.contains("name") ? c["name"] : json(nullptr); };
+  if (name(codecs[0]) != "sharding_indexed") return codecs;
+  const json& how = codecs[0].contains("configuration") ? codecs[0]["configuration"] : codecs[0];
+  const json usual = json::array({"bytes", "crc32c"});
+  json index = json::array();
+  if (how.contains("index_codecs") && how["index_codecs"].is_array()) {
+    for (const json& c : how["index_codecs"]) index.push_back(name(c));
+  }
+  const bool at_end = !how.contains("index_location") || how["index_location"] == "end";
+  if (codecs.size() != 1 || index != usual || !at_end || !how.contains("codecs") || !how["codecs"].is_array() ||
+      how["codecs"].empty())
+    refuse("its shards are of a form that is only read here: the index has to stand at the end, with a crc32c");
+  return how["codecs"];
+}
+
+// One value in this machine's order, from JSON as an attribute has it.
+std::optional<buffer> number_from(const json& value, const verification::zarr_type& t) {
+  const json& v = value.is_array() && value.size() == 1 ? value[0] : value;
+  buffer out(t.size);
+  const auto put_float = [&](double d) {
+    const auto single = static_cast<float>(d);
+    if (t.size == 4) std::memcpy(out.data(), &single, 4);
+    else std::memcpy(out.data(), &d, 8);
+  };
+  if (t.kind == zarr_kind::floating) {
+    if (v.is_number()) return put_float(v.get<double>()), out;
+    if (!v.is_string()) return {};
+    const auto bytes = verification::decode_base64(v.get<std::string>());  // as xarray has it
+    if (!bytes || bytes->size() != 8) return {};
+    std::uint64_t bits = 0;
+    for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
+    return put_float(std::bit_cast<double>(bits)), out;
+  }
+  if (!v.is_number_integer()) return {};
+  const std::uint64_t bits = v.is_number_unsigned() ? v.get<std::uint64_t>() : static_cast<std::uint64_t>(v.get<std::int64_t>());
+  for (std::size_t i = 0; i < t.size; ++i) {
+    const std::size_t place = std::endian::native == std::endian::little ? i : t.size - 1 - i;
+    out[place] = static_cast<std::byte>(bits >> (8 * i));
+  }
+  return out;
+}
+
+}  // namespace
+
+stored_array::stored_array(std::string folder, verification::zarr_array array, std::size_t axis)
+    : folder_(std::move(folder)), array_(std::move(array)), axis_(axis) {}
+
+std::shared_ptr<const stored_values> stored_array::make(const std::string& store, const std::string& path, const json& node,
+                                                        verification::zarr_array array, std::size_t axis) {
+  const auto refuse = [&](const std::string& why) {
+    throw convert_error("array \"" + path + "\" of \"" + store + "\" cannot grow: " + why);
+  };
+  if (axis >= array.shape().size()) refuse("it has no such dimension");
+  const json keys = node.contains("chunk_key_encoding") ? node["chunk_key_encoding"] : json(nullptr);
+  const json usual = {{"separator", "/"}};
+  if (!keys.is_object() || !keys.contains("name") || keys["name"] != "default" ||
+      (keys.contains("configuration") && !keys["configuration"].empty() && keys["configuration"] != usual))
+    refuse("its chunks have names of another form than \"c/0/0\"");
+  std::shared_ptr<stored_array> a(new stored_array(path == "/" ? store : store + path, std::move(array), axis));
+  a->shape = a->array_.shape();
+  a->count = a->shape[axis];
+  a->chunk = a->array_.chunk_shape();
+  a->per_shard.assign(a->array_.chunks_per_shard().begin(), a->array_.chunks_per_shard().end());
+  a->data_type = node["data_type"];
+  a->fill_value = node["fill_value"];
+  a->codecs = codecs_of_chunks(node["codecs"], refuse);
+  a->find_missing(node);
+  return a;
+}
+
+void stored_array::find_missing(const json& node) {
+  const hid_t native = native_number(array_.type());
+  if (native < 0) return;
+  const json& first = codecs[0];
+  const bool big = first.is_object() && first.contains("configuration") && first["configuration"].is_object() &&
+                   first["configuration"].contains("endian") && first["configuration"]["endian"] == "big";
+  number = h5::handle(H5Tcopy(native), "copy a type");
+  h5::check(H5Tset_order(number, big ? H5T_ORDER_BE : H5T_ORDER_LE), "set a byte order");
+  const json& attributes = node["attributes"];
+  buffer value(array_.fill().data.begin(), array_.fill().data.end());
+  if (attributes.contains("_FillValue")) {
+    if (auto said = number_from(attributes["_FillValue"], array_.type())) value = std::move(*said);
+  }
+  missing.emplace(h5::handle(H5Tcopy(native), "copy a type"), std::move(value));
+}
+
+namespace {
+
+// Reads a block of an array through `use`, chunk by chunk: elements of the chunk from `from` on, `n` of a row, go to `to`.
+template <class Use>
+void for_each_row(const verification::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                  const std::vector<hsize_t>& room, const Use& use) {
+  const std::size_t rank = first.size();
+  const std::vector<std::uint64_t>& chunk = array.chunk_shape();
+  const std::vector<hsize_t> shape(array.shape().begin(), array.shape().end());
+  const chunk_grid grid{shape, {chunk.begin(), chunk.end()}};
+  std::vector<hsize_t> begin(rank), last(rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    begin[d] = first[d] / chunk[d];
+    last[d] = (first[d] + count[d] - 1) / chunk[d];
+  }
+  std::vector<hsize_t> at = begin;
+  for (bool more = true; more;) {
+    zarr_values values;
+    if (!array.read_chunk({at.begin(), at.end()}, values)) {
+      const std::size_t n = static_cast<std::size_t>(grid.chunk_elements());
+      const zarr_values one = array.fill();
+      values = {};
+      for (std::size_t i = 0; i < n; ++i) {
+        values.data.insert(values.data.end(), one.data.begin(), one.data.end());
+        values.strings.insert(values.strings.end(), one.strings.begin(), one.strings.end());
+      }
+    }
+    // the part of the chunk that is wanted
+    std::vector<hsize_t> low(rank), n(rank), i(rank, 0);
+    for (std::size_t d = 0; d < rank; ++d) {
+      const hsize_t start = at[d] * chunk[d];
+      low[d] = std::max(first[d], start);
+      n[d] = std::min(first[d] + count[d], start + chunk[d]) - low[d];
+    }
+    for (bool rows = true; rows;) {
+      std::uint64_t from = 0, to = 0;
+      for (std::size_t d = 0; d < rank; ++d) {
+        from = from * chunk[d] + low[d] + i[d] - at[d] * chunk[d];
+        to = to * room[d] + low[d] + i[d] - first[d];
+      }
+      use(values, static_cast<std::size_t>(from), static_cast<std::size_t>(to), static_cast<std::size_t>(n[rank - 1]));
+      rows = false;
+      for (std::size_t d = rank - 1; d-- > 0 && !rows;) {
+        rows = ++i[d] < n[d];
+        if (!rows) i[d] = 0;
+      }
+    }
+    more = false;
+    for (std::size_t d = rank; d-- > 0 && !more;) {
+      more = at[d] < last[d];
+      at[d] = more ? at[d] + 1 : begin[d];
+    }
+  }
+}
+
+void put_strings(const zarr_values& values, std::size_t from, std::size_t n, hid_t memory, std::size_t size, std::byte* to,
+                 variable_memory* strings) {
+  const bool variable = H5Tis_variable_str(memory) > 0;
+  const char padding = !variable && H5Tget_strpad(memory) == H5T_STR_SPACEPAD ? ' ' : '\0';
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::string& text = values.strings[from + i];
+    if (variable) {
+      if (!strings) throw skip_dataset("its strings in the store cannot be read here");
+      char* const made = strings->copy(text);
+      std::memcpy(to + i * size, &made, sizeof made);
+      continue;
+    }
+    if (text.size() > size) throw skip_dataset("a string in the store is longer than those of these files");
+    std::memset(to + i * size, padding, size);
+    std::memcpy(to + i * size, text.data(), text.size());
+  }
+}
+
+}  // namespace
+
+void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
+                              const std::vector<hsize_t>& wanted, const std::vector<hsize_t>& room, buffer& out,
+                              variable_memory* strings) const {
+  const verification::zarr_type& t = array_.type();
+  const H5T_class_t kind = H5Tget_class(memory);
+  const hid_t native = native_number(t);
+  const h5::handle base(kind == H5T_ENUM ? H5Tget_super(memory) : H5Tcopy(memory), "tell a type");
+  const bool text = t.kind == zarr_kind::text && kind == H5T_STRING, truth = t.kind == zarr_kind::boolean && size == 1;
+  if (first.size() != array_.shape().size() || !(text || truth || native >= 0)) {
+    throw skip_dataset("the last chunk of its array in the store is not full, and chunks of this data type are not completed");
+  }
+  if (product(wanted) == 0) return;
+  try {
+    for_each_row(array_, first, wanted, room, [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t n) {
+      std::byte* const place = out.data() + to * size;
+      if (text) return put_strings(values, from, n, memory, size, place, strings);
+      if (truth) return void(std::memcpy(place, values.data.data() + from, n));
+      buffer row(n * std::max(size, t.size));
+      std::memcpy(row.data(), values.data.data() + from * t.size, n * t.size);
+      h5::check(H5Tconvert(native, base, n, row.data(), nullptr, H5P_DEFAULT), "convert the values");
+      std::memcpy(place, row.data(), n * size);
+    });
+  } catch (const verification::store_error& e) {
+    throw convert_error("\"" + folder_ + "\" cannot be completed: " + e.what());
+  } catch (const verification::not_supported& e) {
+    throw convert_error("\"" + folder_ + "\" cannot be completed: zarrbits does not know " + e.what());
+  }
+}
+
+std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) const {
+  const std::uint64_t chunks = product(per_shard);
+  if (chunks <= 1) return {};
+  std::string name = folder_ + "/c";
+  for (const hsize_t n : at) name += "/" + std::to_string(n);
+  for (std::size_t d = at.size(); d < shape.size(); ++d) name += "/0";
+  const auto fail = [&](const std::string& why) { throw convert_error("\"" + name + "\" is no shard that can grow: " + why); };
+  stored_shard found;
+  found.file = std::make_shared<const raw_file>(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (found.file->descriptor() < 0) {
+    if (errno == ENOENT) return {};
+    fail(std::strerror(errno));
+  }
+  struct stat info {};
+  if (::fstat(found.file->descriptor(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is no regular file");
+  const std::uint64_t size = static_cast<std::uint64_t>(info.st_size), own = chunks * index_entry + index_checksum;
+  if (size < own) fail("it is shorter than its index");
+  found.size = size - own;
+  found.index.resize(static_cast<std::size_t>(own));
+  try {
+    read_range(found.file->descriptor(), found.size, found.index);
+  } catch (const unreadable_range& e) {
+    fail(e.what());
+  }
+  buffer whole(found.index.begin(), found.index.end() - index_checksum);
+  append_crc32c(whole);
+  if (!std::equal(whole.begin(), whole.end(), found.index.begin(), found.index.end()))
+    fail("the checksum of its index does not agree");
+  found.index.resize(static_cast<std::size_t>(own - index_checksum));
+  drop_chunks_to_make(found, at);
+  return found;
+}
+
+void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hsize_t>& at) const {
+  const auto load = [&](std::size_t offset) {
+    std::uint64_t n = 0;
+    for (std::size_t i = 8; i-- > 0;) n = n << 8 | std::to_integer<std::uint64_t>(found.index[offset + i]);
+    return n;
+  };
+  const chunk_grid inside{per_shard, std::vector<hsize_t>(per_shard.size(), 1)};
+  for (std::uint64_t i = 0; i < found.index.size() / index_entry; ++i) {
+    const std::size_t entry = static_cast<std::size_t>(i) * index_entry;
+    const std::uint64_t end = (at[axis_] * per_shard[axis_] + inside.at(i)[axis_] + 1) * chunk[axis_];
+    if (end > count) std::fill_n(found.index.begin() + static_cast<std::ptrdiff_t>(entry), index_entry, std::byte{0xFF});
+    const std::uint64_t offset = load(entry), size = load(entry + 8);
+    if (offset == ~std::uint64_t{0} && size == offset) continue;
+    if (offset > found.size || size > found.size - offset)
+      throw convert_error("\"" + folder_ + "\" has a shard whose index lies; it cannot grow");
+  }
+}
+
+std::string difference_from(const verification::zarr_array& array, const source_dataset& data) {
+  const std::vector<std::uint64_t> dims(data.dims.begin(), data.dims.end());
+  if (data.null || dims != array.shape()) return "their extents differ";
+  if (product(data.dims) == 0) return "";
+  const verification::zarr_type& t = array.type();
+  const bool text = t.kind == zarr_kind::text && data.type.kind == type_class::text;
+  const bool truth = t.kind == zarr_kind::boolean && data.type.kind == type_class::boolean;
+  const hid_t native = native_number(t);
+  const h5::handle own(H5Tget_native_type(data.stored_type, H5T_DIR_DEFAULT));
+  const bool numbers = native >= 0 && own && (H5Tequal(own, native) > 0 || data.type.kind == type_class::enumeration);
+  if (!text && !truth && !numbers) return "their datatypes differ, or cannot be compared with what is in the store";
+  const std::size_t size = text ? data.type.size : t.size;
+  const hid_t memory = text || truth ? data.type.memory.get() : own.get();
+  const chunk_grid blocks{data.dims, chunk_shape_for(data.dims, std::max<std::size_t>(1, size), 4U << 20)};
+  std::vector<hsize_t> at(data.dims.size(), 0);
+  if (data.dims.empty()) {
+    zarr_values values;
+    buffer here(size);
+    variable_memory strings(64U << 20);
+    data.read_block(memory, size, {}, {}, {}, here, text ? &strings : nullptr);
+    if (!array.read_chunk({}, values)) values = array.fill();
+    const bool same =
+        text ? text_of(data.type, here.data()) == values.strings.at(0) : std::memcmp(here.data(), values.data.data(), size) == 0;
+    return same ? "" : "their values differ";
+  }
+  bool same = true;
+  do {
+    const std::vector<hsize_t> first = blocks.start(at), n = blocks.inside(at);
+    buffer here(static_cast<std::size_t>(product(n)) * size);
+    variable_memory strings(256U << 20);
+    data.read_block(memory, size, first, n, n, here, text ? &strings : nullptr);
+    for_each_row(array, first, n, n, [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t row) {
+      if (!text) same = same && std::memcmp(values.data.data() + from * size, here.data() + to * size, row * size) == 0;
+      for (std::size_t i = 0; text && i < row; ++i)
+        same = same && values.strings[from + i] == text_of(data.type, here.data() + (to + i) * size);
+    });
+  } while (same && blocks.next(at));
+  return same ? "" : "their values differ";
+}
+
+std::vector<double> last_numbers(const verification::zarr_array& array) {
+  const hid_t native = native_number(array.type());
+  if (array.shape().size() != 1 || array.shape()[0] == 0 || native < 0) return {};
+  const std::uint64_t n = std::min<std::uint64_t>(2, array.shape()[0]);
+  const std::size_t size = array.type().size;
+  std::vector<double> out(static_cast<std::size_t>(n));
+  for_each_row(array, {array.shape()[0] - n}, {n}, {n},
+               [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t row) {
+    buffer bytes(row * std::max(size, sizeof(double)));
+    std::memcpy(bytes.data(), values.data.data() + from * size, row * size);
+    h5::check(H5Tconvert(native, H5T_NATIVE_DOUBLE, row, bytes.data(), nullptr, H5P_DEFAULT), "convert the values");
+    std::memcpy(out.data() + to, bytes.data(), row * sizeof(double));
+  });
+  return out;
+}
+
+}  // namespace zarrbits::conversion

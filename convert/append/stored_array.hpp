@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The values of an array in a store, as HDF5 has them in memory.
+//
+#ifndef ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
+#define ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
+
+#include "convert/hdf5/joined_parts.hpp"
+#include "verify/zarr/zarr_reader.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class stored_array final : public stored_values {
+ public:
+  // `node`: its zarr.json. Throws convert_error where it is none that can grow along the axis.
+  static std::shared_ptr<const stored_values> make(const std::string& store, const std::string& path, const json& node,
+                                                   verification::zarr_array array, std::size_t axis);
+
+  void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const override;
+  std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const override;
+
+ private:
+  stored_array(std::string folder, verification::zarr_array array, std::size_t axis);
+  void find_missing(const json& node);
+  void drop_chunks_to_make(stored_shard& found, const std::vector<hsize_t>& at) const;
+
+  std::string folder_;
+  verification::zarr_array array_;
+  std::size_t axis_;
+};
+
+// As grown_store has them.
+std::string difference_from(const verification::zarr_array& array, const source_dataset& data);
+std::vector<double> last_numbers(const verification::zarr_array& array);
+
+}  // namespace zarrbits::conversion
+
+#endif

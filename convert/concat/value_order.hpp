@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whether the values of a dimension's variable go on in one direction over all files.
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP
+#define ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP
+
+#include "convert/concat/cf_terms.hpp"
+#include "convert/hdf5/source_dataset.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class value_order {
+ public:
+  // The values that come next, those of a file. `path`: of the variable. Throws unjoinable, h5::failure.
+  void go_on(const std::string& path, const std::string& file, const cf_terms& terms, const source_dataset& data);
+  void go_on(const std::string& path, const std::string& file, const cf_terms& terms, const std::vector<double>& stored);
+
+ private:
+  std::optional<long double> last_;
+  int sign_ = 0;
+  std::string file_;  // of the last one
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

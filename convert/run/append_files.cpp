@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/append_files.hpp"
+
+#include "convert/append/grown_store.hpp"
+#include "convert/append/move_into.hpp"
+#include "convert/hdf5/other_files.hpp"
+#include "convert/io/files.hpp"
+#include "convert/run/grown_metadata.hpp"
+#include "convert/run/job.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <memory>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// What is to be appended, in the terms of a job.
+struct new_files {
+  std::shared_ptr<const grown_store> store;
+  convert_options options;           // of the files that are new
+  std::vector<joined_source> known;  // that are in the store
+  bool none = false;                 // all are in the store
+};
+
+std::vector<std::string> texts_in(const json& note, const char* key) {
+  std::vector<std::string> out;
+  if (!note.is_object() || !note.contains(key) || !note[key].is_array()) return out;
+  for (const json& text : note[key]) {
+    if (text.is_string()) out.push_back(text.get<std::string>());
+  }
+  return out;
+}
+
+// What the store is a conversion of, and by whose rules.
+void take_choices(const grown_store& store, convert_options& options) {
+  const json notes = store.notes("/");
+  if (const auto said = notes.find("selection"); said != notes.end()) {
+    if (options.include.empty()) options.include = texts_in(*said, "include");
+    if (options.exclude.empty()) options.exclude = texts_in(*said, "exclude");
+  }
+  const json& attributes = (*store.node("/"))["attributes"];
+  if (attributes.contains(own_key)) options.convention = convention::none;  // else of another program: what the files say
+  for (int c = 0; c <= static_cast<int>(convention::pytables); ++c) {
+    const auto each = static_cast<convention>(c);
+    if (notes.contains("convention") && notes["convention"] == to_string(each)) options.convention = each;
+  }
+}
+
+// The entry of a file that is in the store; null where it is in none. Throws convert_error where it has changed since.
+const known_source* find_known(const grown_store& store, const std::string& name) {
+  const joined_files::entry file{split_source(name).file, {}};
+  const json leaf = text_or_base64(leaf_of(file.name));
+  std::vector<const known_source*> same_name;
+  for (const known_source& s : store.sources()) {
+    if (leaf == s.file) same_name.push_back(&s);
+  }
+  const raw_file open(same_name.empty() ? -1 : ::open(file.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (open.descriptor() < 0) return nullptr;  // new, or nothing that can be read, which is told where it is joined
+  const json state = parse_json(json_text(state_note({file.name, state_of(open.descriptor())})));
+  for (const known_source* s : same_name) {
+    if (s->state == state) return s;
+  }
+  throw convert_error("a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
+                      "\" has another size, time or content; if it was changed, make the store anew with `concat`; if it is "
+                      "another file, give it another name");
+}
+
+new_files choose(const convert_options& given) {
+  new_files all{std::make_shared<const grown_store>(given.store), given, {}, false};
+  take_choices(*all.store, all.options);
+  std::vector<std::string> names{given.source}, fresh;
+  names.insert(names.end(), given.concat->sources.begin(), given.concat->sources.end());
+  for (const std::string& name : names) {
+    if (const known_source* s = find_known(*all.store, name)) {
+      joined_source known;
+      known.file = name;
+      known.first = s->first;
+      known.count = s->count;
+      known.notes = {"it is in the store already"};
+      all.known.push_back(std::move(known));
+    } else {
+      fresh.push_back(name);
+    }
+  }
+  all.none = fresh.empty();
+  if (all.none) return all;
+  all.options.source = fresh.front();
+  all.options.concat->sources.assign(fresh.begin() + 1, fresh.end());
+  return all;
+}
+
+}  // namespace
+
+convert_result append_files(const convert_options& given) {
+  waiting_append waiting(given.store, given.sync);
+  if (waiting.is_whole()) waiting.move();  // of a run that was killed
+  new_files all = choose(given);
+  convert_result result;
+  result.source = given.source;
+  result.store = given.store;
+  result.sources = all.known;
+  if (all.none) {
+    if (given.before_done) given.before_done(result);
+    return result;
+  }
+  all.options.store = waiting.folder();
+  all.options.consolidate = false;  // of the whole store, by write_grown_metadata()
+  std::unique_ptr<job> made;
+  const auto begin = [&] { made = std::make_unique<job>(all.options, job::mode::resume, all.store); };
+  try {
+    begin();
+  } catch (const convert_error&) {  // what is there may be of other files
+    waiting.discard();
+    begin();
+  }
+  made->run();
+  const grown_metadata metadata = write_grown_metadata(*made, *all.store, given.consolidate);
+  result.convention = made->convention();
+  result.objects = metadata.objects;
+  result.store_objects = made->out().objects();
+  result.store_bytes = made->out().bytes();
+  result.sources.insert(result.sources.end(), made->joined_sources().begin(), made->joined_sources().end());
+  list_other_files(made->source().others(), result.other_files, result.refused_files);
+  for (auto& refused : result.refused_files) refused.reason = made->worded(refused.reason);
+  for (converted_object& e : result.objects) e.reason = made->worded(e.reason);
+  if (given.before_done) given.before_done(result);
+  made->require_unchanged();
+  made->out().finish();
+  made.reset();
+  for (const std::string& key : metadata.absent) {
+    if (!waiting.has(key)) waiting.remove_from_store(key);
+  }
+  waiting.declare(metadata.keys);
+  waiting.move();
+  return result;
+}
+
+convert_plan plan_append(const convert_options& given) {
+  const new_files all = choose(given);
+  convert_plan made;
+  if (!all.none) made = job(all.options, job::mode::look, all.store).plan();
+  made.sources.insert(made.sources.begin(), all.known.begin(), all.known.end());
+  return made;
+}
+
+}  // namespace zarrbits::conversion

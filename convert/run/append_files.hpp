@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store that grows by new files: their chunks are made beside it as a conversion of their own, and moved into it when all are
+// there.
+//
+#ifndef ZARRBITS_CONVERT_RUN_APPEND_FILES_HPP
+#define ZARRBITS_CONVERT_RUN_APPEND_FILES_HPP
+
+#include <zarrbits/convert.hpp>
+
+namespace zarrbits::conversion {
+
+// `options` have `concat`, with `append`. Throws convert_error; then the store reads as before.
+convert_result append_files(const convert_options& options);
+convert_plan plan_append(const convert_options& options);
+
+}  // namespace zarrbits::conversion
+
+#endif

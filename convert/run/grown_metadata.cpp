@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/grown_metadata.hpp"
+
+#include "convert/hdf5/chunk_grid.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/run/dataset_metadata.hpp"
+#include "convert/store/node.hpp"
+#include "convert/store/node_writer.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using kind_type = source_object::kind_type;
+
+class grown_writer {
+ public:
+  grown_writer(job& all, const grown_store& store, bool consolidate)
+      : all_(all), store_(store), consolidate_(consolidate), out_(all.out(), false), dimensions_(all.source()) {}
+
+  grown_metadata run() {
+    const std::string& dimension = all_.options().concat->dimension;
+    std::vector<std::string> coordinates;
+    for (std::size_t i = 0; i < all_.source().objects().size(); ++i) {
+      const source_object& o = all_.source().objects()[i];
+      if (o.kind == kind_type::dimension && leaf_of(o.store_path) == dimension) note_length(o);
+      if (o.kind != kind_type::dataset || !o.joined) continue;
+      dataset(i);
+      if (o.store_path != "/")
+        (leaf_of(o.store_path) == dimension ? coordinates : made_.keys).push_back(metadata_key(o.store_path));
+    }
+    made_.keys.insert(made_.keys.end(), coordinates.begin(), coordinates.end());
+    for (const auto& [path, node] : changed_) {
+      if (path != "/" && node["node_type"] == "group") made_.keys.push_back(metadata_key(path));
+    }
+    root();
+    for (const auto& [path, node] : changed_) all_.out().put(metadata_key(path), strict_json_text(node, 2) + "\n");
+    made_.keys.push_back("zarr.json");
+    return std::move(made_);
+  }
+
+ private:
+  json& changed(const std::string& path) { return changed_.try_emplace(path, *store_.node(path)).first->second; }
+
+  void dataset(std::size_t index) {
+    const source_object& o = all_.source().objects()[index];
+    all_.at_hand(o.path);
+    converted_object e;
+    e.path = o.path;
+    e.kind = "dataset";
+    if (o.store_path != o.path) e.zarr_path = o.store_path;
+    const auto why = reason_to_skip([&] {
+      const auto plan = all_.planned(index);
+      e.source_bytes = plan->data.stored_bytes;
+      const unit_result result = all_.take(index);
+      if (!result.skipped.empty()) throw skip_dataset(result.skipped);
+      if (plan->parts().size() != 1 || plan->parts()[0].kind != dataset_part::kind_type::array)
+        throw skip_dataset("it is no single array");
+      write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // for the account: what it writes is replaced
+      if (e.chunks.absent > 0) list_absent(*plan);
+    });
+    if (why) {
+      throw convert_error("dataset \"" + o.path + "\" cannot be appended to \"" + store_.name() + "\": " + *why +
+                          "; the store is as before");
+    }
+    const std::size_t axis = o.joined->axis;
+    json& node = changed(o.store_path);
+    node["shape"][axis] = o.joined->length;
+    json limits = store_.notes(o.store_path);
+    if (limits.contains("maxshape") && limits["maxshape"].is_array() && limits["maxshape"].size() > axis &&
+        limits["maxshape"][axis].is_number()) {
+      limits["maxshape"][axis] = o.joined->length;
+      store_.set_note(node, "maxshape", limits["maxshape"]);
+    }
+    all_.close(index);
+    made_.objects.push_back(std::move(e));
+  }
+
+  // Chunks that were not made: a file of that name, of an older and longer array, must not become one.
+  void list_absent(const dataset_plan& plan) {
+    const source_dataset& data = plan.data;
+    const std::size_t axis = data.joined()->axis;
+    const hsize_t length = data.shards.chunk[axis] * data.grid.chunk[axis];
+    const std::size_t trailing = store_.node(data.object.store_path)->at("shape").size() - data.grid.rank();
+    const std::vector<hsize_t> one(data.shards.rank(), 1);
+    chunk_grid shards{{}, one};
+    for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.along(d));
+    std::vector<hsize_t> at(shards.rank(), 0);
+    at[axis] = data.joined()->stored_count() / length;
+    const hsize_t begin = at[axis];
+    do {
+      if (at[axis] < begin) continue;
+      if (at[axis] * length >= data.joined()->stored_count())
+        made_.absent.push_back(chunk_key(data.object.store_path, key_numbers(at), trailing));
+    } while (shards.next(at));
+  }
+
+  // A dimension without values, whose length its group notes.
+  void note_length(const source_object& o) {
+    const std::string group = o.store_path.rfind('/') == 0 ? "/" : o.store_path.substr(0, o.store_path.rfind('/'));
+    json dimensions = store_.notes(group);
+    if (!dimensions.contains("dimensions") || !dimensions["dimensions"].is_object()) return;
+    json& all = dimensions["dimensions"];
+    const std::string name = shown(o.link_name);
+    if (o.arranged.shape.empty() || !all.contains(name) || !all[name].is_object()) return;
+    all[name]["length"] = o.arranged.shape[0];
+    store_.set_note(changed(group), "dimensions", all);
+  }
+
+  void root() {
+    json& node = changed("/");
+    const json notes = store_.notes("/");
+    json list = notes.contains("sources") ? notes["sources"] : json::array();
+    for (json& each : source_notes(all_.joined_sources(), all_.files())) list.push_back(std::move(each));
+    store_.set_note(node, "sources", std::move(list));
+    const bool there = node.contains("consolidated_metadata") && node["consolidated_metadata"].is_object();
+    if (node["node_type"] != "group" || !(there || consolidate_)) return;
+    json all = json::object();
+    for (const auto& [path, stored] : store_.nodes()) {
+      if (path == "/") continue;
+      const auto other = changed_.find(path);
+      all[path.substr(1)] = other == changed_.end() ? stored : other->second;
+    }
+    node["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
+  }
+
+  job& all_;
+  const grown_store& store_;
+  bool consolidate_;
+  node_writer out_;
+  dimension_namer dimensions_;
+  std::map<std::string, json> changed_;
+  grown_metadata made_;
+};
+
+}  // namespace
+
+grown_metadata write_grown_metadata(job& all, const grown_store& store, bool consolidate) {
+  return grown_writer(all, store, consolidate).run();
+}
+
+}  // namespace zarrbits::conversion
