@@ -3,6 +3,7 @@
 
 #include "command/command_line.hpp"
 #include "command/convert_values.hpp"
+#include "text/natural_order.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -42,7 +43,7 @@ void add_matches(const std::string& pattern, std::vector<std::string>& all) {
   std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
   if (status != 0 || names.empty()) throw usage_error("no file matches " + quote(pattern));
-  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
+  std::sort(names.begin(), names.end(), text::name_before);
   all.insert(all.end(), names.begin(), names.end());
 }
 

@@ -4,6 +4,7 @@
 #include "convert/concat/cf_terms.hpp"
 #include "convert/hdf5/source_dataset.hpp"
 #include "convert/text/names.hpp"
+#include "text/natural_order.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -12,18 +13,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// The digits at the beginning, without zeros in front.
-std::string_view take_number(std::string_view& text) {
-  std::size_t n = 0;
-  while (n < text.size() && is_digit(text[n])) ++n;
-  std::string_view digits = text.substr(0, n);
-  text.remove_prefix(n);
-  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
-  return digits;
-}
 
 // What the first value of the dimension's variable means.
 long double first_value(const std::string& source, const std::string& dimension, const source_options& how) {
@@ -54,27 +43,11 @@ long double first_value(const std::string& source, const std::string& dimension,
 
 }  // namespace
 
-bool name_before(std::string_view a, std::string_view b) {
-  const std::string_view whole_a = a, whole_b = b;
-  while (!a.empty() && !b.empty()) {
-    if (is_digit(a.front()) && is_digit(b.front())) {
-      const std::string_view here = take_number(a), there = take_number(b);
-      if (here.size() != there.size()) return here.size() < there.size();
-      if (here != there) return here < there;
-    } else {
-      if (a.front() != b.front()) return a.front() < b.front();
-      a.remove_prefix(1);
-      b.remove_prefix(1);
-    }
-  }
-  return a.empty() == b.empty() ? whole_a < whole_b : a.empty();
-}
-
 std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how) {
   using order = concatenation::order_type;
   std::vector<std::string> names{options.source};
   names.insert(names.end(), options.concat->sources.begin(), options.concat->sources.end());
-  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), name_before);
+  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::name_before);
   if (options.concat->order != order::value) return names;
   std::vector<std::pair<long double, std::string>> all;
   for (std::string& name : names) {

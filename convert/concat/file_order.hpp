@@ -10,13 +10,9 @@
 #include <zarrbits/convert.hpp>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace zarrbits::conversion {
-
-// Names in order, with the numbers in them as numbers: "d9.nc" before "d10.nc".
-bool name_before(std::string_view a, std::string_view b);
 
 // All names of `options`, which have `concat`, in the order in which they are joined. By value, each file is opened. Throws
 // convert_error.

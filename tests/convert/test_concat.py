@@ -127,6 +127,13 @@ def test_order_and_names(even):
     assert (opened("out.zarr").read("g/rows") == ROWS).all()
     joined([even[0], even[0]], "--allow-overlap")
     assert (opened("out.zarr").read("g/rows") == np.concatenate([ROWS[:12]] * 2)).all()
+    os.mkdir("zeros")  # one order of names: that of the pattern is that of --order
+    numbers = ["1", "02", "2", "010", "10", "11"]
+    for i, n in enumerate(sorted(numbers, key=lambda n: (int(n), n))):
+        write(f"zeros/z{n}.h5", i, 1)
+    for how in (["zeros/*.h5"], [*(f"zeros/z{n}.h5" for n in reversed(numbers)), "--order", "name"]):
+        joined(how)
+        assert (opened("out.zarr").read("t") == np.arange(6)).all()
     for i in range(11):
         write(f"n{i}.h5", i, 1)
     joined(["n*.h5"])
