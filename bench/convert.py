@@ -14,45 +14,16 @@ import tempfile
 import time
 
 import h5py
-import numpy as np
+
+from convert_sources import DATA, TREES, make_source
 
 BEGIN, END = "<!-- scripts/bench-convert {}: begin -->", "<!-- scripts/bench-convert {}: end -->"  # of each data
 short = 0.5  # seconds
+XARRAY = "import sys, xarray; xarray.open_dataset(sys.argv[1], engine='h5netcdf', phony_dims='sort').to_zarr(sys.argv[2])"
+verify = "zarrbits verify"
 two_processes = "zarrbits, 1 thread, two processes at once"
 HERE = pathlib.Path(__file__).parent
 PAGE = HERE.parent / "docs/performance.md"
-GZIP = {"compression": "gzip", "compression_opts": 4}
-DATA = {
-    "deflate": "240 MB of float32 in 960 chunks, shuffle and deflate 4",
-    "deflate alone": "the same, deflate 4 without shuffle",
-    "bitshuffle lz4": "134 MB of uint32, counts as of an X-ray detector, in 32 chunks, bitshuffle with LZ4",
-    "small deflate": "65,536 chunks of 4 KiB of float32, shuffle and deflate 4",
-    "uncompressed": "240 MB of float32 in 960 chunks",
-    "small chunks": "262,144 chunks of 1 KiB of float32",
-}
-
-
-def make_source(name, path, divisor, python):
-    """Measured values: a slow curve and noise in the lower bits; counts. False where it cannot be made."""
-    if name == "bitshuffle lz4":
-        return bool(python) and subprocess.run([python, str(HERE / "convert_counts.py"), str(path), str(32 // divisor)]).returncode == 0
-    rng = np.random.default_rng(1)
-    rows = 7680 // divisor
-    small = 512 // (2 if divisor > 1 else 1)  # a grid of 512 x 512 chunks
-    shape, chunks, options = {
-        "deflate": ((rows, 8192), (64, 1024), GZIP | {"shuffle": True}),
-        "deflate alone": ((rows, 8192), (64, 1024), GZIP),
-        "small deflate": ((small * 16, small * 16), (32, 32), GZIP | {"shuffle": True}),
-        "uncompressed": ((rows, 8192), (64, 1024), {}),
-        "small chunks": ((small * 16, small * 16), (16, 16), {}),
-    }[name]
-    n = shape[0] * shape[1]
-    data = (np.sin(np.arange(n) / 5000).astype("f4") * 100 + rng.normal(0, 0.01, n).astype("f4")).reshape(shape)
-    with h5py.File(path, "w", libver="latest") as f:
-        d = f.create_dataset("x", shape=shape, dtype="f4", chunks=chunks, **options)
-        for i in range(0, shape[0], 1024):
-            d[i:i + 1024] = data[i:i + 1024]
-    return True
 
 
 def times_of(command):
@@ -67,7 +38,7 @@ def times_of(command):
 
 
 def ways(name, arguments):
-    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most)."""
+    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most[, command before it]). What compares a store has it made before."""
     small = name.startswith("small")
     edge = {"small chunks": "256,256", "small deflate": "512,512"}.get(name, "1024,8192")  # of a shard: 16 MB of the first two, 256 KiB and 1 MiB of small ones
     zarrbits = [arguments.command, "convert", "--quiet", "{in}", "{out}"]
@@ -88,13 +59,30 @@ def ways(name, arguments):
         # what two threads can reach on this machine, which may be two of one core
         one = shlex.join(zarrbits + ["--threads", "1"])
         all_ways[two_processes] = (["sh", "-c", f"{one.replace('{out}', '{copy}')} & {one} && wait"], 99)
+    if name == "deflate":
+        all_ways[verify] = ([arguments.command, "verify", "{in}", "{out}"], 99, zarrbits)
     if arguments.python:
         all_ways["loop, encoded again"] = (loop + ["again"], few)
         if name == "deflate":
             all_ways["loop, gzip 6"] = (loop + ["gzip"], 2)
+            all_ways["xarray's to_zarr"] = ([arguments.python, "-c", XARRAY, "{in}", "{out}"], 3)
+            all_ways["loop that compares"] = ([arguments.python, str(HERE / "convert_tree.py"), "compare", "{in}", "{out}"], 3, zarrbits)
         if name != "bitshuffle lz4":
             all_ways["loop, same codecs"] = (loop + ["same"], few)
             all_ways["loop, same codecs, shards"] = (loop + ["same", str(16 if small else 8)], few)
+    return all_ways
+
+
+def ways_of_trees(name, arguments):
+    """The same, of whole files."""
+    convert = [arguments.command, "convert", "--quiet", "{in}", "{out}"]
+    all_ways = {"zarrbits": (convert, 99), verify: ([arguments.command, "verify", "{in}", "{out}"], 99, convert)}
+    if arguments.python:
+        tree = [arguments.python, str(HERE / "convert_tree.py")]
+        few = 1 if name == "datasets" else 2
+        all_ways["loop"] = (tree + ["copy", "{in}", "{out}"], few)
+        if name != "table":  # its columns are arrays of their own
+            all_ways["loop that compares"] = (tree + ["compare", "{in}", "{out}"], few, convert)
     return all_ways
 
 
@@ -115,7 +103,7 @@ def measure(name, source, arguments, folder):
         if times:
             files = [p for p in out.rglob("*") if p.is_file()]
             stores[way] = (len(files), sum(p.stat().st_size for p in files if p.name != "zarr.json"))
-        if times and way.startswith("zarrbits") and way != two_processes:
+        if times and name not in TREES and way.startswith("zarrbits") and way not in (two_processes, verify):
             copied = run("cp -r of " + way, ["cp", "-r", str(out), str(copy)])
             stores["cp -r of " + way] = stores[way]
             if copied:
@@ -124,16 +112,23 @@ def measure(name, source, arguments, folder):
             shutil.rmtree(path, ignore_errors=True)
         return times and times[0] < short
 
+    def filled_in(command):
+        return [c.replace("{in}", str(source)).replace("{out}", str(out)).replace("{copy}", str(copy)) for c in command]
+
     for round_number in range(arguments.rounds):
-        for way, (command, most) in ways(name, arguments).items():
+        for way, (command, most, *before) in (ways_of_trees if name in TREES else ways)(name, arguments).items():
             if round_number >= most:
                 continue
-            command = [c.replace("{in}", str(source)).replace("{out}", str(out)).replace("{copy}", str(copy)) for c in command]
-            if once(way, command) and way.startswith("zarrbits"):
+            if before:
+                subprocess.run(filled_in(before[0]), check=True)
+            if once(way, filled_in(command)) and not before and way.startswith("zarrbits"):
                 for _ in range(3):
-                    once(way, command)
-    with h5py.File(source, "r") as f:
-        source_bytes = f["x"].id.get_storage_size()
+                    once(way, filled_in(command))
+    if name in TREES:
+        source_bytes = source.stat().st_size
+    else:
+        with h5py.File(source, "r") as f:
+            source_bytes = f["x"].id.get_storage_size()
     rows = []
     for way, times in samples.items():
         row = {"data": name, "way": way, "cpu": round(statistics.median(t[0] for t in times), 4), "elapsed": round(statistics.median(t[1] for t in times), 4),
@@ -156,11 +151,12 @@ def goals(rows):
         return (f"{way}, of `cp -r`", 0.8, row.get(way, {}).get("of_cp"))
 
     again, native, shards = "loop, encoded again", "zarrbits native", "zarrbits native, shards"
-    smaller = ("the source's chunks over the store", 1, row["zarrbits"]["source_bytes"] / row["zarrbits"]["bytes"] if "source_bytes" in row.get("zarrbits", {}) else None)
+    smaller = ("the source's chunks over the store", 1, row["zarrbits"]["source_bytes"] / row["zarrbits"]["bytes"] if row.get("zarrbits", {}).get("bytes") else None)
     if name == "deflate":
         both = ratio("zarrbits, 1 thread", two_processes, "elapsed")
         text = "elapsed: 2 threads over 1" + (f" (two processes at once reach {2 * both:.2f} here)" if both else "")
-        return [("default over the loop", 4, ratio(again, "zarrbits")), smaller,
+        return [("default over the loop", 4, ratio(again, "zarrbits")), smaller, ("default over xarray's to_zarr", 4, ratio("xarray's to_zarr", "zarrbits")),
+                ("verify over a loop that compares", 2, ratio("loop that compares", verify)),
                 ("`--compress gzip:6` over the loop with gzip 6", 2, ratio("loop, gzip 6", "zarrbits --compress gzip:6")),
                 ("native over the loop with the same codecs", 60, ratio("loop, same codecs", native)), of_cp(native), of_cp(shards),
                 (text, 1.8, ratio("zarrbits, 1 thread", "zarrbits, 2 threads", "elapsed"))]
@@ -171,6 +167,9 @@ def goals(rows):
     if name == "small deflate":
         return [("default with shards over the loop", 40, ratio(again, "zarrbits, shards")),
                 ("default with shards over the loop with shards", 20, ratio("loop, same codecs, shards", "zarrbits, shards"))]
+    if name in TREES:
+        return [("zarrbits over the loop", 5, ratio("loop", "zarrbits"))] + (
+            [("verify over a loop that compares", 2, ratio("loop that compares", verify))] if name != "table" else [])
     if name == "uncompressed":
         return [of_cp("zarrbits"), of_cp(native), of_cp(shards)]
     loops = [r for r in row if r.startswith("loop")]
@@ -179,14 +178,21 @@ def goals(rows):
 
 
 def table(rows):
+    if rows[0]["data"] in TREES:
+        lines = ["| way | CPU seconds | elapsed |", "|---|---|---|"] + [f"| {r['way']} | {r['cpu']:.3g} | {r['elapsed']:.3g} |" for r in rows]
+        return "\n".join(lines + goal_lines(rows))
     lines = ["| way | CPU seconds | elapsed | files | MB | as fast as `cp -r` of it (CPU) |", "|---|---|---|---|---|---|"]
     for r in rows:
         times = f"{r['of_cp']:.2f}" if "of_cp" in r else "-"
         lines.append(f"| {r['way']} | {r['cpu']:.3g} | {r['elapsed']:.3g} | {r['files']} | {r['bytes'] / 1e6:.4g} | {times} |")
-    lines += ["", "| goal | wanted | measured | |", "|---|---|---|---|"]
+    return "\n".join(lines + goal_lines(rows))
+
+
+def goal_lines(rows):
+    lines = ["", "| goal | wanted | measured | |", "|---|---|---|---|"]
     for text, wanted, value in goals(rows):
         lines.append(f"| {text} | {wanted} | " + ("- | not measured |" if value is None else f"{value:.3g} | {'met' if value >= wanted else '**missed**'} |"))
-    return "\n".join(lines)
+    return lines
 
 
 def write_page(rows):
@@ -194,9 +200,12 @@ def write_page(rows):
     name = rows[0]["data"]
     page, begin, end = PAGE.read_text(), BEGIN.format(name), END.format(name)
     source = f" {rows[0]['source_bytes'] / 1e6:.4g} MB stored." if "source_bytes" in rows[0] else ""
-    section = f"{begin}\n### Source: {name}\n\n{DATA[name][0].upper() + DATA[name][1:]}.{source}\n\n{table(rows)}\n{end}\n"
+    text = (DATA | TREES)[name]
+    section = f"{begin}\n### Source: {name}\n\n{text[0].upper() + text[1:]}.{source}\n\n{table(rows)}\n{end}\n"
     pattern = re.compile(re.escape(begin) + ".*" + re.escape(end) + "\n", re.S)
-    PAGE.write_text(pattern.sub(lambda _: section, page) if pattern.search(page) else page.rstrip("\n") + "\n\n" + section)
+    last = re.compile(re.escape(END).replace(r"\{\}", "[^:]*") + "\n")
+    where = max((m.end() for m in last.finditer(page)), default=len(page))
+    PAGE.write_text(pattern.sub(lambda _: section, page) if pattern.search(page) else page[:where] + "\n" + section + page[where:])
 
 
 def main():
@@ -206,7 +215,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     parser.add_argument("--folder")
-    parser.add_argument("--only", action="append", choices=DATA, help="one of the sources; may be given again")
+    parser.add_argument("--only", action="append", choices=DATA | TREES, help="one of the sources; may be given again")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-page", action="store_true")
     arguments = parser.parse_args()
@@ -217,7 +226,7 @@ def main():
     everything = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
         folder = pathlib.Path(temporary)
-        for name in arguments.only or DATA:
+        for name in arguments.only or DATA | TREES:
             source = folder / "in.h5"
             if not make_source(name, source, 8 if arguments.quick else 1, arguments.python):
                 print(f"SKIPPED: {name}: its source could not be made")
@@ -225,7 +234,7 @@ def main():
             rows = measure(name, source, arguments, folder)
             source.unlink()
             everything += rows
-            print(f"{name}: {DATA[name]}\n\n{table(rows)}\n", flush=True)
+            print(f"{name}: {(DATA | TREES)[name]}\n\n{table(rows)}\n", flush=True)
             if not arguments.quick and not arguments.no_page:
                 write_page(rows)
     if arguments.json:
