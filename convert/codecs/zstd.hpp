@@ -18,6 +18,10 @@ buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
 // That the frame announces; one of the largest numbers where it announces none, or is no frame.
 std::size_t zstd_size(std::span<const std::byte> in);
 
+// That it is one whole frame, and announces `size` bytes; false where it announces none. What is in it is not decoded. Throws
+// damaged_chunk.
+bool check_zstd(std::span<const std::byte> in, std::size_t size);
+
 buffer zstd_frame(std::span<const std::byte> bytes, int level);
 
 }  // namespace zarrbits::conversion

@@ -100,6 +100,8 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
       return made_chunk{std::move(stored), outcome::raw};
     case strategy::copy_zstd: {
       if (!applied(mask, 0)) break;
+      if (plan_.leaf.kind != type_class::boolean && check_zstd(stored, plain_size))
+        return made_chunk{std::move(stored), outcome::raw};
       buffer plain = undo_zstd(stored, plain_size);
       check_bools(plain);
       return made_chunk{std::move(stored), outcome::raw};
@@ -192,7 +194,8 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   buffer values(elements * size, std::byte{0});
   // what lies over the edge, or between the parts, reads as fill value; packed, it must fit, so it is 0 over the edge
   const bool inside = plan_.is_extended() || (data_.joined() && data_.joined()->has_gaps());
-  if (!holds_references(plan_.leaf) && (!plan_.packed || inside)) {
+  const bool zero = std::all_of(plan_.fill.begin(), plan_.fill.end(), [](std::byte b) { return b == std::byte{0}; });
+  if (!zero && !holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
   data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values, strings);
