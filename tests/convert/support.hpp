@@ -157,6 +157,11 @@ inline handle chunked(const dims& chunk) {
   return p;
 }
 
+inline void write_chunk(hid_t d, const std::string& bytes, std::uint32_t mask = 0) {
+  const hsize_t first[] = {0};
+  check(H5Dwrite_chunk(d, H5P_DEFAULT, mask, first, bytes.size(), bytes.data()), "write a chunk");
+}
+
 }  // namespace support
 
 #endif

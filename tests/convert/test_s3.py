@@ -3,79 +3,20 @@
 tests/interop/test_s3.py has real servers; attack_s3.py a hostile one."""
 import concurrent.futures
 import contextlib
-import glob
 import os
-import pathlib
-import shutil
-import ssl
+import re
 import subprocess
-import tempfile
 import threading
 import time
 
 import h5py
 import numpy as np
-import pytest
-
 import s3_server
-from processes import SANITIZED
-from s3_server import Answer, BUCKET, KEY, SECRET, Server
-import re
-
-COMMAND = os.environ["ZARRBITS_COMMAND"]
-TARGET = f"s3://{BUCKET}/out.zarr"
-MARK = "out.zarr/.zarrbits-unfinished/"
-GROUP = b'{"zarr_format": 3, "node_type": "group"}'
+from s3_conversion import COMMAND, GROUP, MARK, S3, TARGET, children, environment, run
+from s3_server import Answer, Server
 
 
-def environment(**more):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and "proxy" not in k.lower()}
-    return clean | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"} | more
-
-
-def run(*arguments, **variables):
-    return subprocess.run([COMMAND, *map(str, arguments)], env=environment(**variables), capture_output=True, text=True, timeout=120)
-
-
-def files(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in pathlib.Path(folder).rglob("*") if p.is_file()}
-
-
-class TestS3:
-    @classmethod
-    def teardown_class(cls):
-        shutil.rmtree(cls.folder)
-
-    @classmethod
-    def setup_class(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp())
-        cls.source, cls.large, cls.other = (cls.folder / n for n in ("in.h5", "large.h5", "other.h5"))
-        for path, value in ((cls.source, 1), (cls.other, 2)):
-            with h5py.File(path, "w") as f:
-                f.create_dataset("grp/d", data=np.arange(40, dtype="f4") * value, chunks=(2,))
-                f.create_dataset("w é+&=~*'()% y", data=np.arange(64, dtype="i4"), chunks=(16,), compression="gzip")
-                f["grp"].attrs["x"] = value
-        with h5py.File(cls.large, "w") as f:  # goes in two parts
-            f.create_dataset("big", data=np.random.default_rng(1).integers(0, 255, 17 << 20, dtype="u1"), chunks=(17 << 20,))
-        cls.good = {}
-        for path in (cls.source, cls.large, cls.other):
-            assert run("convert", "-q", path, cls.folder / "out.zarr").returncode == 0
-            cls.good[path] = files(cls.folder / "out.zarr")
-            shutil.rmtree(cls.folder / "out.zarr")
-
-    def convert(self, server, *options, source=None, target=TARGET, **variables):
-        return run("convert", "-q", source or self.source, target, "--endpoint", server.url, *options, **variables)
-
-    def sentence(self, done, *words):
-        assert done.returncode == 1, done.stderr
-        assert len(done.stderr.splitlines()) == 1, done.stderr
-        for word in words:
-            assert word in done.stderr
-
-    def whole(self, server, source=None):
-        assert server.wrong_signatures == []
-        assert server.content("out.zarr") == self.good[source or self.source]
-
+class TestS3(S3):
     def test_what_a_directory_holds(self):
         for page in (1000, 3):
             with Server(page=page) as s:
@@ -333,87 +274,3 @@ class TestS3:
                 go_on.set()
                 assert "Killed" in process.communicate(timeout=60)[1]
                 assert bool(s.content("out.zarr")) == stolen
-
-    @pytest.mark.skipif(SANITIZED, reason="SANITIZERS KEEP WHAT WAS FREED, IN TERABYTES OF ADDRESSES: the other builds look for the secret key")
-    def test_no_secret_in_the_process_that_decodes(self):
-        credentials = self.folder / "credentials"
-        credentials.write_text(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
-        from_file = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SHARED_CREDENTIALS_FILE": str(credentials)}
-        for variables in ({}, from_file):
-            looked = []
-            def look(r, go):
-                if r.kind == "put" and (r.key.endswith("/c/7") or r.key.endswith("out.zarr/zarr.json")):
-                    time.sleep(0.05)
-                    for child in children(process.pid):
-                        looked.append((memory_has(child, SECRET.encode()), memory_has(child, KEY.encode())))
-                    for pid in (process.pid, *children(process.pid)):
-                        assert SECRET.encode() not in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-                return go()
-            with Server(look) as s:
-                process = subprocess.Popen([COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1"], env=environment(**variables))
-                assert process.wait(60) == 0
-                self.whole(s)
-                if any(has is None for pair in looked for has in pair):
-                    self.skipTest("THE MEMORY OF A CHILD PROCESS CANNOT BE READ HERE: whether it has the secret key was not looked at")
-                assert set(looked) == {(False, True)}  # it looks where the access key is found
-                assert len(looked) >= 2
-
-    def test_a_password_in_the_endpoint_is_not_repeated(self):
-        for endpoint in ("http://user:geheim@127.0.0.1:1", "user:geheim@127.0.0.1", "https://user:ge/geheim@host", "http://geheim@[::1]:1/x"):
-            for more in ({"endpoint": ["--endpoint", endpoint]}, {"endpoint": [], "AWS_ENDPOINT_URL": endpoint}):
-                options = more.pop("endpoint")
-                done = run("convert", self.source, TARGET, *options, "--report", self.folder / "report.json", **more)
-                self.sentence(done, "user name or a password")
-                assert "geheim" not in done.stderr + done.stdout
-                assert not (self.folder / "report.json").exists()
-        assert "geheim" not in run("convert", self.source, self.folder / "x.zarr", "--endpoint", "http://u:geheim@h").stderr
-
-    def test_plain_http_to_another_machine_is_warned_of(self):
-        for url, warned in (("http://192.0.2.1:1", True), ("http://127.evil.example:1", True), ("http://127.0.0.1:1", False), ("http://localhost:1", False), ("http://[::1]:1", False),
-                            ("https://192.0.2.1:1", False)):
-            # no request leaves this machine
-            done = run("convert", self.source, TARGET, "--endpoint", url, http_proxy="http://127.0.0.1:1", https_proxy="http://127.0.0.1:1", no_proxy="127.0.0.1,localhost,::1")
-            assert done.returncode == 1
-            assert ("plain http" in done.stderr) == warned, done.stderr
-
-    def test_certificates_of_ones_own(self):
-        if not shutil.which("openssl"):
-            self.skipTest("THERE IS NO openssl, WHICH MAKES A CERTIFICATE: AWS_CA_BUNDLE and ca_bundle were not looked at")
-        key, certificate, config = (str(self.folder / n) for n in ("key.pem", "certificate.pem", "config"))
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)
-        pathlib.Path(config).write_text(f"[default]\nca_bundle = {certificate}\n")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        with Server() as s:
-            s.http.socket = context.wrap_socket(s.http.socket, server_side=True)
-            s.url = f"https://localhost:{s.port}"
-            self.sentence(self.convert(s), "AWS_CA_BUNDLE")
-            self.sentence(self.convert(s, AWS_CA_BUNDLE="/nonexistent.pem"), "AWS_CA_BUNDLE")
-            for variables in ({"AWS_CA_BUNDLE": certificate}, {"AWS_CONFIG_FILE": config}):
-                s.objects.clear()
-                done = self.convert(s, **variables)
-                assert (done.returncode, done.stderr) == (0, "")
-                self.whole(s)
-
-
-def children(pid):
-    return [int(c) for task in glob.glob(f"/proc/{pid}/task/*/children") for c in pathlib.Path(task).read_text().split()]
-
-
-def memory_has(pid, what):
-    """None where that cannot be told."""
-    try:
-        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-            for line in maps:
-                place, rights, *_ = line.split()
-                if not rights.startswith("rw"):
-                    continue
-                first, last = (int(n, 16) for n in place.split("-"))
-                with contextlib.suppress(OSError, OverflowError):
-                    memory.seek(first)
-                    if what in memory.read(last - first):
-                        return True
-        return False
-    except PermissionError:
-        return None

@@ -1,104 +1,25 @@
 # SPDX-License-Identifier: BSL-1.0
 """Conversions into and from S3, on real servers at the loopback address: versitygw, which checks every signature, and moto. What is in the bucket
-afterwards is byte for byte what a directory holds. ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/ci/interop
-sets it."""
+afterwards is byte for byte what a directory holds. s3_servers.py starts them, test_s3_sources.py has sources there."""
 import contextlib
 import http.client
 import http.server
 import json
 import os
-import pathlib
 import random
 import signal
 import socket
 import socketserver
 import subprocess
 import threading
-import time
 
 import h5py
 import numpy as np
 import pytest
 
-boto3 = pytest.importorskip("boto3")
+from s3_servers import BUCKET, COMMAND, KEY, SECRET, client, content, convert, environment, files, free_port
 
-COMMAND = os.environ["ZARRBITS_COMMAND"]
-SERVERS = dict(s.split("=", 1) for s in os.environ.get("ZARRBITS_S3_SERVERS", "").split())
-KEY, SECRET = "zarrbits-test", "a/secret+with=signs"
-BUCKET = "bucket"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def environment(**more):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and "proxy" not in k.lower()}
-    return clean | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1"} | more
-
-
-@pytest.fixture(scope="module", params=["versitygw", "moto"])
-def server(request, tmp_path_factory):
-    name = request.param
-    if name not in SERVERS:
-        pytest.skip(f"there is no {name}")
-    port, folder = free_port(), tmp_path_factory.mktemp(name)
-    if name == "versitygw":
-        command = [SERVERS[name], "--access", KEY, "--secret", SECRET, "--region", "us-east-1", "--port", f"127.0.0.1:{port}", "posix", str(folder)]
-    else:
-        command = [SERVERS[name], "-H", "127.0.0.1", "-p", str(port)]
-    with open(folder.parent / f"{name}.log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
-    try:
-        for _ in range(300):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            assert process.poll() is None, f"{name} ended: {(folder.parent / f'{name}.log').read_text()[-2000:]}"
-            time.sleep(0.1)
-        endpoint = f"http://127.0.0.1:{port}"
-        client(endpoint).create_bucket(Bucket=BUCKET)
-        yield name, endpoint
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def client(endpoint):
-    return boto3.client("s3", endpoint_url=endpoint, aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1",
-                        config=boto3.session.Config(s3={"addressing_style": "path"}, proxies={}))
-
-
-def content(endpoint, prefix):
-    s3 = client(endpoint)
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix + "/")
-    keys = [o["Key"] for p in pages for o in p.get("Contents", [])]
-    return {k[len(prefix) + 1:]: s3.get_object(Bucket=BUCKET, Key=k)["Body"].read() for k in keys}
-
-
-def files(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in pathlib.Path(folder).rglob("*") if p.is_file()}
-
-
-def convert(*arguments, **variables):
-    return subprocess.run([COMMAND, "convert", "-q", *map(str, arguments)], env=environment(**variables), capture_output=True, text=True, timeout=600)
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    """Names that need percent-encoding, 1,100 chunks (more than one page of a list), and one chunk of several parts."""
-    folder = tmp_path_factory.mktemp("source")
-    path = folder / "in.h5"
-    with h5py.File(path, "w") as f:
-        f.create_dataset("grp/d", data=np.arange(1100, dtype="f4"), chunks=(1,))
-        f.create_dataset("w é+&=~*'()% y", data=np.arange(64, dtype="i4"), chunks=(16,))
-        f.create_dataset("big", data=np.random.default_rng(1).integers(0, 255, 70 << 20, dtype="u1"), chunks=(70 << 20,))
-        f["text"] = np.array(["a", "ü"], dtype=h5py.string_dtype())
-        f["grp"].attrs["x"] = 1.5
-    done = convert(path, folder / "out.zarr")
-    assert done.returncode == 0, done.stderr
-    return path, files(folder / "out.zarr")
+pytest_plugins = ["s3_servers"]  # its fixtures
 
 
 def test_a_bucket_holds_what_a_directory_does(server, source):
@@ -336,75 +257,3 @@ def test_shares_and_finalize(server, source):
     done = subprocess.run([COMMAND, "finalize", "-q", str(path), target, "--endpoint", endpoint], env=environment(), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert content(endpoint, "shares.zarr") == expected
-
-
-@pytest.fixture(scope="module")
-def remote_source(server, tmp_path_factory):
-    """A file in the bucket, and what is made of it where it is a local one."""
-    _, endpoint = server
-    folder = tmp_path_factory.mktemp("remote")
-    with h5py.File(folder / "in.h5", "w") as f:
-        f.create_dataset("grp/d", data=np.arange(100, dtype="f4"), chunks=(10,))
-        f.create_dataset("deflate", data=np.arange(1000), chunks=(100,), compression="gzip")
-        f["contiguous"] = np.arange(1000)
-        f["text"] = np.array(["a", "ü"], dtype=h5py.string_dtype())
-        f["grp"].attrs["x"] = 1.5
-    assert convert(folder / "in.h5", folder / "out.zarr").returncode == 0
-    client(endpoint).upload_file(str(folder / "in.h5"), BUCKET, "folder é/in.h5")
-    return f"s3://{BUCKET}/folder é/in.h5", files(folder / "out.zarr")
-
-
-def test_a_source_in_s3(server, remote_source, tmp_path):
-    _, endpoint = server
-    path, expected = remote_source
-    done = convert(path, tmp_path / "out.zarr", "--endpoint", endpoint)
-    assert done.returncode == 0, done.stderr
-    assert files(tmp_path / "out.zarr") == expected
-    done = convert(path + ":/grp/d", tmp_path / "d.zarr", AWS_ENDPOINT_URL=endpoint)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "d.zarr/c/7").read_bytes() == np.arange(70, 80, dtype="f4").tobytes()
-
-
-def test_a_source_in_s3_reads_no_other_file(server, tmp_path):
-    _, endpoint = server
-    raw = tmp_path / "raw"
-    raw.write_bytes(b"SECRET--")
-    with h5py.File(tmp_path / "other.h5", "w") as f:
-        f["d"] = np.frombuffer(b"SECRET--", "u1")
-    with h5py.File(tmp_path / "in.h5", "w") as f:
-        f.create_dataset("external", (8,), "u1", external=[(str(raw), 0, 8)])
-        for i, name in enumerate((str(tmp_path / "other.h5"), "other.h5", f"{endpoint}/{BUCKET}/other.h5")):
-            layout = h5py.VirtualLayout((8,), "u1")
-            layout[:] = h5py.VirtualSource(name, "d", (8,))
-            f.create_virtual_dataset(f"virtual{i}", layout)
-    for name in ("in.h5", "other.h5"):
-        client(endpoint).upload_file(str(tmp_path / name), BUCKET, name)
-    done = convert(f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--endpoint", endpoint)
-    assert done.returncode == 3 and str(raw) in done.stderr and "--external" in done.stderr, done.stderr
-    assert not any(b"SECRET" in data for data in files(tmp_path / "out.zarr").values())
-    done = convert(f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--overwrite", "--endpoint", endpoint, "--external", str(tmp_path))
-    assert (tmp_path / "out.zarr/external/c/0").read_bytes() == b"SECRET--" == (tmp_path / "out.zarr/virtual0/c/0").read_bytes(), done.stderr
-    assert done.returncode == 3 and "virtual2" in done.stderr
-
-
-def test_a_source_in_s3_that_changed_is_not_gone_on_with(server, tmp_path):
-    _, endpoint = server
-    for value in (1, 2):
-        with h5py.File(tmp_path / "in.h5", "w") as f:
-            f.create_dataset("d", data=np.full(100, value), chunks=(10,))
-        client(endpoint).upload_file(str(tmp_path / "in.h5"), BUCKET, "changes.h5")
-        done = convert(f"s3://{BUCKET}/changes.h5", tmp_path / "out.zarr", "--endpoint", endpoint, "--partition", f"{value - 1}/2")
-        assert done.returncode == value - 1, done.stderr
-    assert "before its source changed" in done.stderr
-
-
-def test_a_source_in_s3_that_cannot_be_had_is_a_sentence(server, remote_source, tmp_path):
-    name, endpoint = server
-    remote, _ = remote_source
-    wrong = [({}, remote + "x", "no such object"), ({"AWS_SESSION_TOKEN": "t"}, remote, "session token"), ({}, f"s3://{BUCKET}", "names a bucket")]
-    if name != "moto":  # which checks no signatures
-        wrong.append(({"AWS_SECRET_ACCESS_KEY": "wrong"}, remote, "403"))
-    for variables, path, words in wrong:
-        done = convert(path, tmp_path / "out.zarr", "--endpoint", endpoint, **variables)
-        assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
-        assert not (tmp_path / "out.zarr").exists()

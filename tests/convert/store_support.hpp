@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef ZARRBITS_TESTS_CONVERT_STORE_SUPPORT_HPP
+#define ZARRBITS_TESTS_CONVERT_STORE_SUPPORT_HPP
+
+#include "tests/convert/support.hpp"
+
+#include "convert/io/files.hpp"
+#include "convert/store/sink.hpp"
+
+// Stores in folders, as the tests of sinks open them.
+namespace store_support {
+
+using zarrbits::convert_error;
+using zarrbits::conversion::file_descriptor;
+using zarrbits::conversion::make_sink;
+using zarrbits::conversion::sink;
+using zarrbits::conversion::sink_options;
+using zarrbits::conversion::unreadable_range;
+
+namespace fs = std::filesystem;
+
+inline constexpr sink_options::existing refuse = sink_options::existing::refuse, replace = sink_options::existing::replace,
+                                        join = sink_options::existing::join;
+
+inline std::unique_ptr<sink> open(const std::string& target, sink_options::existing existing = refuse,
+                                  const std::string& source = {}) {
+  return make_sink(target, {.target = existing, .source = source});
+}
+
+// Without the lock of who writes.
+inline std::size_t files_below(const std::string& path) {
+  std::size_t files = 0;
+  for (const auto& e : fs::recursive_directory_iterator(path)) files += e.is_regular_file() && e.path().filename() != "lock";
+  return files;
+}
+
+inline const std::string group = R"({"zarr_format": 3, "node_type": "group"})",
+                         plan = R"({"zarrbits": "1", "source": "in.h5", "options": {}})";
+
+// One of several that share a plan.
+inline std::unique_ptr<sink> share(const std::string& target) {
+  auto s = make_sink(target, {.target = join, .shared = true});
+  s->put_new(".zarrbits-unfinished/plan", std::as_bytes(std::span(plan.data(), plan.size())));
+  return s;
+}
+
+inline std::string text(const std::optional<std::vector<std::byte>>& bytes) {
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "(none)";
+}
+
+inline auto says(const std::string& part) {
+  return [part](const convert_error& e) { return std::string(e.what()).find(part) != std::string::npos; };
+}
+
+}  // namespace store_support
+#endif

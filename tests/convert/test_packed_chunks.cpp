@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Chunks that our own HDF5 filters wrote, and integers that are packed on request.
+//
+#include "tests/convert/support.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <map>
+
+using namespace support;
+
+namespace {
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return out;
+}
+
+// A dataset whose pipeline is our packbits filter, as the filter itself would have resolved its values; no plugin is needed for
+// that.
+handle packed(conversion& c, const char* name, hid_t type, hsize_t n, std::vector<unsigned> values) {
+  const handle p = chunked({n});
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_PACKBITS_ID, H5Z_FLAG_OPTIONAL, values.size(), values.data()), "filter");
+  return c.dataset(name, type, {n}, p);
+}
+
+struct golden_12_bit {
+  std::string decoded, encoded;
+  golden_12_bit() {
+    std::ifstream f(ZARRBITS_TEST_DATA "/golden/codecs.json");
+    for (const json& v : json::parse(f)) {
+      if (v["codec"] == "packbits" && v["data_type"] == "uint16" && v["elements"] == 34 &&
+          v["configuration"] == json{{"last_bit", 11}} && !v.contains("error")) {
+        decoded = from_hex(v["decoded"]);
+        encoded = from_hex(v["encoded"]);
+        return;
+      }
+    }
+    throw std::runtime_error("no such golden vector");
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(chunks_of_our_packbits_filter_are_copied_or_decoded) {
+  const golden_12_bit g;
+  for (const auto codec : {zarrbits::array_codec::automatic, zarrbits::array_codec::packbits, zarrbits::array_codec::bytes}) {
+    const bool keep = codec != zarrbits::array_codec::bytes;
+    conversion c;
+    { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.encoded); }
+    { write_chunk(packed(c, "big", H5T_STD_U16BE, 34, {12, 0, 0, 0}), g.encoded); }
+    { write_chunk(packed(c, "masked", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.decoded, 1); }
+    zarrbits::convert_options o;
+    o.codec = codec;
+    BOOST_TEST(!c.run(o).lost());
+    if (keep) {
+      BOOST_TEST((c.chunk("x/c/0") == g.encoded));
+      BOOST_TEST((c.chunk("big/c/0") == g.encoded));
+      BOOST_TEST((c.chunk("masked/c/0") == g.encoded));
+      BOOST_TEST(c.meta("x")["codecs"] == json::parse(R"([{"name": "packbits", "configuration": {"last_bit": 11}}])"));
+      BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::raw));
+    } else {
+      BOOST_TEST((c.chunk("x/c/0") == g.decoded));
+      BOOST_TEST((c.chunk("masked/c/0") == g.decoded));
+      std::string swapped = g.decoded;
+      for (std::size_t i = 0; i < swapped.size(); i += 2) std::swap(swapped[i], swapped[i + 1]);
+      BOOST_TEST((c.chunk("big/c/0") == swapped));
+      BOOST_TEST(c.meta("big")["codecs"][0]["configuration"]["endian"] == "big");
+      BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::recoded));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_raw_chunk_that_does_not_fit_in_12_bits_makes_the_array_full_width) {
+  const golden_12_bit g;
+  conversion c;
+  std::string wide = g.decoded;
+  wide[5] = static_cast<char>(0xFF);
+  { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), wide, 1); }
+  zarrbits::convert_options o;
+  o.codec = zarrbits::array_codec::packbits;
+  BOOST_TEST(!c.run(o).lost());
+  BOOST_TEST((c.chunk("x/c/0") == wide));
+  BOOST_TEST(c.meta("x")["codecs"][0]["name"] == "bytes");
+}
+
+BOOST_AUTO_TEST_CASE(packed_chunks_of_a_wrong_length_are_damage) {
+  const golden_12_bit g;
+  for (const auto codec : {zarrbits::array_codec::bytes, zarrbits::array_codec::packbits}) {
+    conversion c;
+    { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.encoded + "x"); }
+    zarrbits::convert_options o;
+    o.codec = codec;
+    BOOST_CHECK_THROW(c.run(o), zarrbits::convert_error);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_an_error) {
+  const golden_12_bit g;
+  std::vector<std::uint16_t> v(34);
+  std::memcpy(v.data(), g.decoded.data(), g.decoded.size());
+  zarrbits::convert_options o;
+  o.codec = zarrbits::array_codec::packbits;
+  o.bits = 12;
+  {
+    conversion c;
+    c.dataset("x", H5T_STD_U16LE, {34}, v);
+    BOOST_TEST(!c.run(o).lost());
+    BOOST_TEST((c.chunk("x/c/0") == g.encoded));
+  }
+  v[9] = 0x1234;
+  conversion c;
+  c.dataset("x", H5T_STD_U16LE, {34}, v);
+  BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
+    const std::string s = e.what();
+    return s.find("\"/x\"") != std::string::npos && s.find("index [9]") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(deflate_over_packbits_needs_no_plugin) {
+  const golden_12_bit g;
+  conversion c;
+  const handle p = chunked({34});
+  const unsigned values[] = {12, 0, 0, 0};
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_PACKBITS_ID, H5Z_FLAG_OPTIONAL, 4, values), "filter");
+  check(H5Pset_deflate(p, 5), "deflate");
+  std::string z(200, '\0');
+  uLongf size = z.size();
+  BOOST_REQUIRE(compress2(reinterpret_cast<Bytef*>(z.data()), &size, reinterpret_cast<const Bytef*>(g.encoded.data()),
+                          g.encoded.size(), 5) == Z_OK);
+  z.resize(size);
+  { write_chunk(c.dataset("x", H5T_STD_U16LE, {34}, p), z); }
+  BOOST_TEST(!c.run().lost());
+  BOOST_TEST((elements(c.meta("x")["codecs"], c.chunk("x/c/0"), g.decoded.size()) == g.decoded));
+}
+
+BOOST_AUTO_TEST_CASE(chunks_of_our_bytes_filter_are_copied_under_their_byte_order) {
+  conversion c;
+  const handle p = chunked({4});
+  const unsigned big = 1;
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_BYTES_ID, H5Z_FLAG_OPTIONAL, 1, &big), "filter");
+  const std::string payload("\0\1\0\2\0\3\0\4", 8);
+  { write_chunk(c.dataset("x", H5T_STD_U16LE, {4}, p), payload); }
+  BOOST_TEST(!c.run().lost());
+  BOOST_TEST((c.chunk("x/c/0") == payload));
+  BOOST_TEST(c.meta("x")["codecs"][0]["configuration"]["endian"] == "big");
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Unfinished stores: what others left is not believed, and a run that fails removes only what is its own."""
+import os
+import shutil
+import signal
+import subprocess
+
+import h5py
+import numpy as np
+import same_store
+from store import COMMAND, convert
+from targets import everything, refused, run, small, write
+
+
+def unfinished(folder, source, name="out.zarr"):
+    target = os.path.join(folder, name)
+    for share in ("0/2", "1/2"):
+        convert(source, target, "--partition", share, "-q")
+    return target
+
+
+def journals(target):
+    mark = os.path.join(target, ".zarrbits-unfinished")
+    return [os.path.join(mark, name) for name in os.listdir(mark) if name.startswith("journal")]
+
+
+def test_a_journal_is_not_believed(folder):
+    source, whole = small(os.path.join(folder, "in.h5")), os.path.join(folder, "whole.zarr")
+    convert(source, whole, "-q")
+    for n, (key, change) in enumerate([("a/d/c/7", os.remove), ("a/d/c/0", lambda p: os.truncate(p, 3)), ("a/d/c/29", lambda p: write(p, "x" * 41)),
+                                       ("rows/values/c/0", os.remove), ("s/c/0", lambda p: os.truncate(p, 0)), ("a/d", shutil.rmtree)]):
+        target = unfinished(folder, source, f"out{n}.zarr")
+        change(os.path.join(target, key))
+        said = refused("finalize", source, target)
+        assert "/" + key.split("/c")[0].split("/values")[0] in said and "--resume" in said, said
+        assert "zarr.json" not in os.listdir(target)
+        assert "made anew" in run("convert", source, target, "--resume", "-q", status=0).stderr
+        same_store.same(whole, target)
+
+
+def test_another_source_of_the_same_name_size_and_time(folder):
+    os.mkdir(os.path.join(folder, "1"))
+    os.mkdir(os.path.join(folder, "2"))
+    one, two = small(os.path.join(folder, "1", "in.h5")), small(os.path.join(folder, "2", "in.h5"), value=1)
+    for large in (False, True):
+        if large:
+            for n, path in enumerate((one, two)):
+                with h5py.File(path, "a") as f:
+                    f["large"] = np.full(1 << 20, n, "u1")
+                    f["large2"] = np.full(1 << 20, n, "u1")
+        assert os.path.getsize(one) == os.path.getsize(two)
+        for path in (one, two):
+            os.utime(path, (10 ** 9, 10 ** 9))
+        target = unfinished(folder, one, f"out{large}.zarr")
+        assert "another source" in refused("finalize", two, target)
+        assert "another source" in refused("convert", two, target, "--resume")
+        run("finalize", one, target, "-q", status=0)
+
+
+def test_what_an_unfinished_store_says_leads_nowhere_else(folder):
+    source = small(os.path.join(folder, "in.h5"))
+    outside = os.path.join(folder, "outside")
+    write(os.path.join(outside, "precious"), "data")
+    n = 0
+
+    def attempt(change, *, says, commands=("finalize", "convert")):
+        nonlocal n
+        n += 1
+        target = unfinished(folder, source, f"out{n}.zarr")
+        change(target)
+        for command in commands:
+            said = run(command, source, target, *(["--resume"] if command == "convert" else []))
+            assert said.returncode == 1 and says in said.stderr and said.stderr.count("\n") == 1, said.stderr
+            assert everything(outside) == ["precious"] and open(os.path.join(outside, "precious")).read() == "data"
+            assert sorted(os.listdir(folder)) == sorted(["in.h5", "outside"] + [f"out{i + 1}.zarr" for i in range(n)])
+
+    def in_journal(old, new):
+        def change(target):
+            done = 0
+            for path in journals(target):
+                text = open(path).read()
+                done += text.count(old)
+                with open(path, "w") as f:
+                    f.write(text.replace(old, new))
+            assert done
+        return change
+    for path in ("/../ESCAPED/values", "/rows/../../ESCAPED", "//rows/values", "/a/d", "rows/values", "/rows/\\u0000", "/rows/" + "x" * 300, "/rows//values"):
+        attempt(in_journal('"/rows/values"', f'"{path}"'), says="journal" if not path.startswith("/rows/") else "no place in a store")
+    for bad in ('-1', '1e99', '"x"', "null", "[" * 200000, "18446744073709551616"):
+        attempt(in_journal('"unit":0', f'"unit":{bad}'), says="missing", commands=["finalize"])
+    attempt(lambda t: (write(journals(t)[0]), write(journals(t)[0] + "00000000")), says="of 200000000", commands=["finalize"])
+    for plan in ("[" * 1000000, "{}", "", '{"options": 1, "zarrbits": 7}', '{"options": {}, "zarrbits": null, "source": {}}'):
+        attempt(lambda t: write(os.path.join(t, ".zarrbits-unfinished", "plan"), plan), says="exists and is no unfinished store")
+
+    def link_to_outside(key):
+        def change(target):
+            path = os.path.join(target, key)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+            os.symlink(outside, path)
+        return change
+    attempt(link_to_outside("a/d"), says="symbolic link")
+    attempt(link_to_outside("a"), says="symbolic link")
+    attempt(link_to_outside("rows"), says="symbolic link")
+    attempt(link_to_outside(".zarrbits-unfinished"), says=".zarrbits-unfinished")
+
+    def journal_elsewhere(how):
+        def change(target):
+            for path in journals(target):
+                os.remove(path)
+                how(os.path.join(outside, "precious"), path)
+        return change
+    attempt(journal_elsewhere(os.symlink), says="journal")
+    attempt(journal_elsewhere(lambda _, to: os.mkfifo(to)), says="journal")
+
+
+def test_a_run_that_crashes_removes_only_what_is_its_own(folder):
+    source, many = small(os.path.join(folder, "in.h5")), os.path.join(folder, "many.h5")
+    with h5py.File(many, "w") as f:
+        for i in range(4000):
+            f.create_group(f"g{i}")
+    target = unfinished(folder, source)
+    before = everything(target)
+    for _ in range(3):
+        parent = subprocess.Popen([COMMAND, "convert", many, target, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        child = None
+        while child is None and parent.poll() is None:  # before it comes to the target
+            listed = open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split()
+            child = int(listed[0]) if listed else None
+        os.kill(child, signal.SIGKILL)
+        said = parent.communicate()[1]
+        assert parent.returncode == 1, said
+        assert everything(target) == before, said
+    run("finalize", source, target, "-q", status=0)
+    # its own it removes
+    other = os.path.join(folder, "other.zarr")
+    parent = subprocess.Popen([COMMAND, "convert", small(os.path.join(folder, "long.h5"), chunks=6000), other, "-q"], stderr=subprocess.PIPE, text=True)
+    while not os.path.exists(os.path.join(other, "a", "d", "c", "0")):
+        assert parent.poll() is None
+    os.kill(int(open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split()[0]), signal.SIGKILL)
+    said = parent.communicate()[1]
+    assert parent.returncode != 0, said
+    assert not os.path.exists(other)

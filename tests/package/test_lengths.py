@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Source files have at most 400 lines (CONTRIBUTING.md)."""
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOLDERS = ["bench", "command", "convert", "core", "docs", "examples", "filter", "include", "inspect", "library", "python", "scripts", "streams", "tests", "text", "verify"]
+SUFFIXES = {".c", ".cmake", ".cpp", ".h", ".hpp", ".mjs", ".py", ".rs", ".sh", ""}
+LONGEST = 400
+
+
+def test_no_file_is_longer():
+    lengths = {}
+    for folder in FOLDERS:
+        for file in (ROOT / folder).rglob("*"):
+            if file.is_file() and file.suffix in SUFFIXES and "target" not in file.parts and "__pycache__" not in file.parts:
+                lengths[str(file.relative_to(ROOT))] = len(file.read_bytes().splitlines())
+    assert len(lengths) > 400 and {f: n for f, n in lengths.items() if n > LONGEST} == {}
