@@ -10,36 +10,50 @@
     zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
     report = zarrbits.convert("in.h5", "out.zarr")          # and plan, verify, inspect, suggest, doctor: the command in a child process
-    payload = zarrbits.pack(frames, last_bit=11)            # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.size, last_bit=11)
+    payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
 
 From a wheel, which has the plugins, HDF5 finds them: `import zarrbits` completes HDF5_PLUGIN_PATH and tells a libhdf5 that is loaded already;
 zarrbits.unregister() undoes it. Elsewhere set HDF5_PLUGIN_PATH. zarr-python finds the codec by itself. Each half needs its own library alone.
 """
+from __future__ import annotations
+
 import importlib
 import operator
+from typing import TYPE_CHECKING, Any, Dict, Sequence
 
 from .plugins import PLUGIN_PATH, register, unregister
 from .whole import is_whole
 
+if TYPE_CHECKING:
+    from .calls import convert, doctor, inspect, plan, suggest, verify
+    from .command import Error
+    from .numcodecs_codec import NumcodecsPackbits
+    from .packing import pack, unpack
+    from .progress import Progress
+    from .report import Outcome, Plan, Report, Verification
+    from .zarr_codec import PackbitsCodec
+
 __version__ = "0.1.0"
-_LATER = {"PackbitsCodec": "zarr_codec", "pack": "packing", "unpack": "packing", "convert": "command", "plan": "command", "verify": "command",
-          "inspect": "command", "suggest": "command", "doctor": "command", "Error": "command", "Report": "command", "Outcome": "command",
-          "Plan": "command", "Verification": "command"}
-__all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", *_LATER]
+_LATER = {"PackbitsCodec": "zarr_codec", "NumcodecsPackbits": "numcodecs_codec", "pack": "packing", "unpack": "packing", "convert": "calls", "plan": "calls",
+          "verify": "calls", "inspect": "calls", "suggest": "calls", "doctor": "calls", "Error": "command", "Progress": "progress", "Report": "report",
+          "Outcome": "report", "Plan": "report", "Verification": "report"}
+__all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", "pack", "unpack", "convert", "plan", "verify", "inspect",
+           "suggest", "doctor", "Error", "Progress", "Report", "Outcome", "Plan", "Verification", "PackbitsCodec", "NumcodecsPackbits"]
 
 PACKBITS, BYTES = 45429, 45438
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
 _OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8}
 
 
-def __getattr__(name):
-    # not before it is asked for: the filters are for people without zarr-python, and without numpy, too
-    if name in _LATER:
-        return getattr(importlib.import_module("." + _LATER[name], __name__), name)
-    raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
+if not TYPE_CHECKING:  # it would make every name one of the package
+    def __getattr__(name):
+        # not before it is asked for: the filters are for people without zarr-python, and without numpy, too
+        if name in _LATER:
+            return getattr(importlib.import_module("." + _LATER[name], __name__), name)
+        raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
 
 
-def _filter(number, plugin, values):
+def _filter(number: int, plugin: str, values: Sequence[int]) -> Dict[str, Any]:
     import h5py
     # h5py would take an optional filter that is not there, and store everything without it
     if not h5py.h5z.filter_avail(number):
@@ -48,15 +62,15 @@ def _filter(number, plugin, values):
     return {"compression": number, "compression_opts": tuple(values)}
 
 
-def packbits(bits=0, *, first_bit=0, padding_encoding="none", out_of_range="raw", msb_first=False):
+def packbits(bits: int = 0, *, first_bit: int = 0, padding_encoding: str = "none", out_of_range: str = "raw", msb_first: bool = False) -> Dict[str, Any]:
     """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
 
     out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits. With another
     filter than fletcher32 after it, such a value is an error with "raw" and "report".
     """
-    for name, value, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
-        if value not in known:
-            raise ValueError(f"zarrbits: {name} is {value!r}, but must be one of {', '.join(known)}")
+    for name, word, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
+        if word not in known:
+            raise ValueError(f"zarrbits: {name} is {word!r}, but must be one of {', '.join(known)}")
     for name, value in (("bits", bits), ("first_bit", first_bit)):
         if not is_whole(value) or not 0 <= value <= 64:
             raise ValueError(f"zarrbits: {name} is {value!r}, but must be a whole number from 0 to 64")
@@ -65,7 +79,7 @@ def packbits(bits=0, *, first_bit=0, padding_encoding="none", out_of_range="raw"
     return _filter(PACKBITS, "libzarrbits_packbits.so", (bits, options, first_bit))
 
 
-def byte_order(order):
+def byte_order(order: str) -> Dict[str, Any]:
     """Keyword arguments of create_dataset() for chunks in "little" or "big" endian, whatever the datatype's."""
     if order not in ("little", "big"):
         raise ValueError(f"zarrbits: the byte order is {order!r}, but must be little or big")

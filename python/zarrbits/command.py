@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The command `zarrbits` from Python: each call runs it in a child process, so that no second libhdf5 is in this one.
-
-    report = zarrbits.convert("in.h5", "out.zarr", shard="64M", threads=4)
-    report.lost                                     # what is not in the store, with the reason of each
-    zarrbits.verify("in.h5", "out.zarr").equal      # True
-
-Options have their names in the command, with "_" for "-": compress="zstd:3", include=["/a", "/b"], consolidate=True.
-"""
+"""The command `zarrbits` as a child process of Python, so that no second libhdf5 is in this one. calls.py has a function for each of its verbs."""
 from __future__ import annotations
 
 import json
@@ -15,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, field
-from html import escape
-from typing import Any, Dict, List, Optional, Sequence, Union
+import threading
+import warnings
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int]], None]
 Path = Union[str, "os.PathLike[str]"]
+Option = Union[str, int, float, Path, Sequence[Union[str, int, "os.PathLike[str]"]], None]
+_END = 30  # seconds that the command has to clean up after SIGINT
 
 
 class Error(RuntimeError):
@@ -31,71 +25,8 @@ class Error(RuntimeError):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one object, or of one attribute of it."""
-
-    path: str
-    kind: str
-    outcome: str
-    attribute: Optional[str] = None
-    reason: Optional[str] = None
-    lossy: bool = False
-
-
-@dataclass(frozen=True)
-class Report:
-    """What convert() did. `document` is all of the command's report."""
-
-    source: str
-    store: str
-    counts: Dict[str, int]
-    objects: List[Outcome]
-    document: Dict[str, Any] = field(repr=False)
-
-    @property
-    def lost(self) -> List[Outcome]:
-        """What is not in the store, or cannot be rebuilt from it; not what include and exclude left out."""
-        return [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.reason != "not selected")]
-
-    def _repr_html_(self) -> str:
-        return _table(("outcome", "objects"), list(self.counts.items())) + (
-            _table(("lost", "kind", "reason"), [(o.path, o.kind, o.reason or "") for o in self.lost]) if self.lost else "")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What convert() would do. `complete`: whether all of the source would be in the store."""
-
-    complete: bool
-    datasets: List[Dict[str, Any]]
-    document: Dict[str, Any] = field(repr=False)
-
-    def _repr_html_(self) -> str:
-        return _table(("dataset", "outcome", "how"), [(d.get("path", ""), d.get("outcome", ""), d.get("how", d.get("reason", ""))) for d in self.datasets])
-
-
-@dataclass(frozen=True)
-class Verification:
-    """How a store compares with its source. `equal`: nothing differs, is missing or cannot be read; `complete`: and nothing was left unchecked."""
-
-    equal: bool
-    complete: bool
-    document: Dict[str, Any] = field(repr=False)
-
-    def _repr_html_(self) -> str:
-        rows = [(k, v.get("equal", 0), v.get("differs", 0), v.get("missing", 0)) for k, v in self.document.items() if isinstance(v, dict) and "equal" in v]
-        return _table(("", "equal", "differs", "missing"), rows)
-
-
-def _table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
-    def line(cells: Sequence[object], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(str(c))}</{tag}>" for c in cells) + "</tr>"
-    return "<table>" + line(head, "th") + "".join(line(r, "td") for r in rows) + "</table>"
-
-
 def program() -> str:
-    """The path of the command: that of this package, ZARRBITS_COMMAND, or the one on PATH."""
+    """The path of the command: that of ZARRBITS_COMMAND, this package's, or the one on PATH."""
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "zarrbits")
     for candidate in (os.environ.get("ZARRBITS_COMMAND"), here if os.path.exists(here) else None, shutil.which("zarrbits")):
         if candidate:
@@ -103,79 +34,90 @@ def program() -> str:
     raise Error("zarrbits: this package was installed without the command; build it, and name it by ZARRBITS_COMMAND or PATH", 1)
 
 
-def _arguments(options: Dict[str, Option]) -> List[str]:
-    arguments: List[str] = []
+def arguments(options: Dict[str, Option]) -> List[str]:
+    """Flags, of names with "_" for "-"."""
+    flags: List[str] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if value is None or value is False:
             continue
         if value is True:
-            arguments.append(flag)
+            flags.append(flag)
         elif isinstance(value, (list, tuple)) and name in ("chunk", "shard"):
-            arguments += [flag, ",".join(map(str, value)) + ("," if len(value) == 1 else "")]
+            # the comma at the end tells a shape of one dimension from a size
+            flags.append(f"{flag}={','.join(map(str, value))}{',' if len(value) == 1 else ''}")
         else:
             for one in value if isinstance(value, (list, tuple)) else [value]:
-                arguments += [flag, os.fspath(one) if isinstance(one, os.PathLike) else str(one)]
-    return arguments
+                flags.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+    return flags
 
 
-def _run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: Sequence[int], show: bool = False) -> Any:
-    command = [program(), verb, "--json", *_arguments(options), "--", *(os.fspath(p) for p in paths)]
-    # what is to be shown goes to this process's standard error as it comes
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=None if show else subprocess.PIPE)
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """As Ctrl-C in a terminal: the command leaves nothing that looks whole."""
+    child.send_signal(signal.SIGINT)
     try:
-        out, said = child.communicate()
-    except BaseException:  # Ctrl-C above all: the command leaves nothing that looks whole
-        child.send_signal(signal.SIGINT)
-        try:
-            child.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        child.wait(timeout=_END)
+    except BaseException:  # it does not end, or Ctrl-C again
+        child.kill()
+        child.wait()
         raise
-    if child.returncode not in accepted or not out.strip():
-        sentence = (said or b"").decode(errors="replace").strip()
-        raise Error(sentence or f"zarrbits {verb}: exit status {child.returncode}", child.returncode)
-    return json.loads(out), child.returncode
 
 
-def convert(source: Path, store: Path, *, progress: bool = False, **options: Option) -> Report:
-    """Converts an HDF5 file. `progress`: the command's own progress and warnings on standard error. Raises Error where there is no store."""
-    if not progress:
-        options.setdefault("quiet", True)
-    document, _ = _run("convert", [source, store], options, (0, 3), show=progress)
-    objects = [Outcome(o["path"], o["kind"], o["outcome"], o.get("attribute"), o.get("reason"), bool(o.get("lossy", False))) for o in document["objects"]]
-    return Report(document["source"], document["store"], document["summary"], objects, document)
+def _collect(child: subprocess.Popen[bytes]) -> Tuple[Dict[str, bytes], List[threading.Thread]]:
+    """Reads both outputs while this thread does something else."""
+    got: Dict[str, bytes] = {}
+
+    def read(name: str, stream: Any) -> None:
+        with stream:
+            got[name] = stream.read()
+    threads = [threading.Thread(target=read, args=(name, stream), daemon=True) for name, stream in (("out", child.stdout), ("said", child.stderr))]
+    for thread in threads:
+        thread.start()
+    return got, threads
 
 
-def plan(source: Path, store: Optional[Path] = None, **options: Option) -> Plan:
-    """What convert() would do, from metadata alone."""
-    document, status = _run("plan", [source] if store is None else [source, store], options, (0, 3))
-    return Plan(status == 0, document["datasets"], document)
-
-
-def verify(source: Path, store: Path, **options: Option) -> Verification:
-    """Compares every value, attribute, name and link of a store with its source."""
-    document, status = _run("verify", [source, store], options, (0, 1, 3))
-    return Verification(status in (0, 3), status == 0, document)
-
-
-def inspect(*files: Path, **options: Option) -> Dict[str, Any]:
-    """What is in an HDF5 file or a store; of two, both."""
-    document, _ = _run("inspect", files, options, (0, 3))
-    return dict(document)
-
-
-def suggest(file: Path, **options: Option) -> Dict[str, Any]:
-    """How many bits the values of each dataset need."""
-    document, _ = _run("suggest", [file], options, (0,))
-    return dict(document)
-
-
-def doctor(file: Optional[Path] = None, **options: Option) -> Dict[str, Any]:
-    """Why a plugin is not found, and which chunks are stored unpacked."""
-    document, _ = _run("doctor", [] if file is None else [file], options, (0, 1))
-    return dict(document)
+def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: Sequence[int],
+        told: Optional[Callable[[Dict[str, Any]], None]] = None) -> Tuple[Dict[str, Any], int]:
+    """(the command's report, its exit status). `told` is called in this thread with each state of the work. Its warnings become Python's."""
+    command = [program(), verb, "--json", *arguments(options), "--", *(os.fspath(p) for p in paths)]
+    environment, ends, passed = dict(os.environ), None, ()  # type: Dict[str, str], Optional[Tuple[int, int]], Tuple[int, ...]
+    environment.pop("ZARRBITS_PROGRESS_FD", None)
+    if told is not None:
+        ends = os.pipe()
+        environment["ZARRBITS_PROGRESS_FD"], passed = str(ends[1]), (ends[1],)
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, pass_fds=passed)
+    except BaseException:
+        for end in ends or ():
+            os.close(end)
+        raise
+    got, threads = _collect(child)
+    try:
+        if ends is not None and told is not None:
+            os.close(ends[1])
+            with os.fdopen(ends[0], "rb") as lines:
+                try:
+                    for line in lines:  # until both of the command's processes are gone
+                        told(json.loads(line))
+                except BaseException:
+                    _end(child)  # while this end is open: the command cleans up in peace
+                    raise
+        child.wait()
+    except BaseException:
+        if child.poll() is None:
+            _end(child)
+        raise
+    finally:
+        for thread in threads:
+            thread.join()
+    said = got.get("said", b"").decode(errors="replace").strip()
+    whole = bool(options.get("resume")) and child.returncode == 0  # there was nothing to do, and so nothing is told
+    if child.returncode not in accepted or not (whole or got.get("out", b"").strip()):
+        raise Error(said or f"zarrbits {verb}: exit status {child.returncode}", child.returncode)
+    for sentence in said.splitlines():
+        if sentence.startswith("zarrbits: warning: "):
+            warnings.warn(sentence[len("zarrbits: warning: "):], stacklevel=3)
+    return json.loads(got["out"].strip() or b"{}"), child.returncode
 
 
 def main() -> None:

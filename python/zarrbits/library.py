@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """The compiled core, libzarrbits.so beside this file (library/zarrbits_c.h), through ctypes, which releases the GIL. Where there is none, or
 ZARRBITS_LIBRARY is "none", packing.py does the same in numpy; ZARRBITS_LIBRARY may name another one."""
+from __future__ import annotations
+
 import ctypes
 import functools
 import json
 import os
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
@@ -12,7 +15,7 @@ DONE, WRONG_SIZE, WRONG_CHUNK = -1, -2, -3
 _INTERFACE = 1
 
 
-def _load():
+def _load() -> Optional[ctypes.CDLL]:
     path = os.environ.get("ZARRBITS_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libzarrbits.so")
     if path == "none":
         return None
@@ -33,13 +36,13 @@ def _load():
     return library
 
 
-LIBRARY = _load()
+LIBRARY: Any = _load()
 
 
 class _Codec:
     """A codec of the core for a numpy type in this machine's byte order; arrays that it gets are contiguous."""
 
-    def __init__(self, dtype, padding_encoding, first_bit, bits):
+    def __init__(self, dtype: Any, padding_encoding: str, first_bit: int, bits: int) -> None:
         dtype = np.dtype(dtype)
         # times are whole numbers with a sign
         name = "bool" if dtype.kind == "b" else f"int{8 * dtype.itemsize}" if dtype.kind in "mM" else dtype.name
@@ -49,28 +52,28 @@ class _Codec:
         if not self._as_parameter_:
             raise ValueError("packbits: " + why.value.decode(errors="replace"))
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self._as_parameter_ and LIBRARY:  # at the end of the process, modules may be gone
             LIBRARY.zarrbits_free_codec(self)
 
-    def encode(self, values, payload):
-        return LIBRARY.zarrbits_encode(self, values.ctypes.data, values.nbytes, payload.ctypes.data, payload.nbytes)
+    def encode(self, values: Any, payload: Any) -> int:
+        return int(LIBRARY.zarrbits_encode(self, values.ctypes.data, values.nbytes, payload.ctypes.data, payload.nbytes))
 
-    def decode(self, payload, values):
-        return LIBRARY.zarrbits_decode(self, payload.ctypes.data, payload.nbytes, values.ctypes.data, values.nbytes)
+    def decode(self, payload: Any, values: Any) -> int:
+        return int(LIBRARY.zarrbits_decode(self, payload.ctypes.data, payload.nbytes, values.ctypes.data, values.nbytes))
 
-    def byte_range(self, elements, first, count):
+    def byte_range(self, elements: int, first: int, count: int) -> Tuple[int, int]:
         """(offset, size) of the bytes that hold these elements."""
         offset, size = ctypes.c_uint64(), ctypes.c_uint64()
         if not LIBRARY.zarrbits_encoded_range(self, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
             raise ValueError(f"packbits: elements {first} to {first + count - 1} are not in a chunk of {elements}")
         return offset.value, size.value
 
-    def decode_range(self, elements, first, part, values):
-        return LIBRARY.zarrbits_decode_range(self, elements, first, part.ctypes.data, part.nbytes, values.ctypes.data, values.nbytes)
+    def decode_range(self, elements: int, first: int, part: Any, values: Any) -> int:
+        return int(LIBRARY.zarrbits_decode_range(self, elements, first, part.ctypes.data, part.nbytes, values.ctypes.data, values.nbytes))
 
 
 @functools.lru_cache(maxsize=256)
-def codec(dtype, padding_encoding, first_bit, bits):
+def codec(dtype: Any, padding_encoding: str, first_bit: int, bits: int) -> Optional[_Codec]:
     """None where there is no library."""
     return _Codec(dtype, padding_encoding, first_bit, bits) if LIBRARY else None

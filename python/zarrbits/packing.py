@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSL-1.0
 """The packbits format, by the compiled core (library.py), or in numpy where there is none, whole arrays at a time:
 
-    pack(numpy.array([1, 2, 3], "u2"), last_bit=11)                        # b'\\x01 \\x00\\x03\\x00'
-    unpack(b"\\x01 \\x00\\x03\\x00", "u2", 3, last_bit=11)                    # array([1, 2, 3], dtype=uint16)
+    pack(numpy.array([1, 2, 3], "u2"), bits=12)                            # b'\\x01 \\x00\\x03\\x00'
+    unpack(b"\\x01 \\x00\\x03\\x00", "u2", 3, bits=12)                        # array([1, 2, 3], dtype=uint16)
 
 unpack_range() decodes some elements of a chunk from their bytes alone.
 
 Bits run from the least significant end. In numpy: 8 elements of b bits are exactly b bytes, so that the work is done on the columns of two tables, one with 8
 elements and one with b bytes in each row.
 """
+from __future__ import annotations
+
+import math
 import operator
+from typing import Any, Dict, Iterator, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -18,15 +22,16 @@ from .whole import is_whole
 
 _PADDING = {"none": "none", "first_byte": "first_byte", "last_byte": "last_byte", "start_byte": "first_byte", "end_byte": "last_byte"}
 _SPELLINGS = {"padding_encoding": ("padding_encoding",), "first_bit": ("first_bit", "start_bit"), "last_bit": ("last_bit", "end_bit")}
+Array = Any  # of numpy: its own types differ between its versions
 _BLOCK = 1 << 16  # elements at a time, a multiple of 8: what is held beside the chunk and the payload stays small
 
 
-def read_configuration(configuration):
+def read_configuration(configuration: Dict[str, Any]) -> Tuple[str, Optional[int], Optional[int]]:
     """(padding_encoding, first_bit, last_bit) of the codec's JSON, None for the default of a bit; older spellings are read, too."""
     for key in configuration:
         if not any(key in spellings for spellings in _SPELLINGS.values()):
             raise ValueError(f"packbits: unknown key \"{key}\" in the configuration; the keys are {', '.join(_SPELLINGS)}")
-    given = {}
+    given: Dict[str, Any] = {}
     for name, spellings in _SPELLINGS.items():
         # null is as good as absent
         values = [configuration[s] for s in spellings if configuration.get(s) is not None]
@@ -47,7 +52,7 @@ def read_configuration(configuration):
     return _PADDING[padding], first or None, last
 
 
-def component_type(dtype):
+def component_type(dtype: Any) -> Optional[Tuple[Any, int, int, bool]]:
     """(unsigned type that holds one component, its bits, components of an element, whether the sign is extended); None if packbits does not take it."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
@@ -59,12 +64,16 @@ def component_type(dtype):
     return np.dtype(f"<u{size}"), 8 * size, components, dtype.kind in "imM"
 
 
-def kept_bits(dtype, first_bit=None, last_bit=None):
-    """(first_bit, number of kept bits) of a component; ValueError where the type has no such bits."""
+def _component(dtype: Any) -> Tuple[Any, int, int, bool]:
     about = component_type(dtype)
     if about is None:
         raise ValueError(f"packbits: data type {np.dtype(dtype)} is not a number, and packbits takes bool, integers, floats and complex numbers; use \"bytes\"")
-    bits = about[1]
+    return about
+
+
+def kept_bits(dtype: Any, first_bit: Optional[int] = None, last_bit: Optional[int] = None) -> Tuple[int, int]:
+    """(first_bit, number of kept bits) of a component; ValueError where the type has no such bits."""
+    bits = _component(dtype)[1]
     first = 0 if first_bit is None else operator.index(first_bit)
     last = bits - 1 if last_bit is None else operator.index(last_bit)
     for name, value in (("first_bit", first), ("last_bit", last)):
@@ -75,17 +84,30 @@ def kept_bits(dtype, first_bit=None, last_bit=None):
     return first, last - first + 1
 
 
-def packed_size(dtype, elements, padding_encoding="none", first_bit=None, last_bit=None):
+def packed_size(dtype: Any, elements: int, padding_encoding: str = "none", first_bit: Optional[int] = None, last_bit: Optional[int] = None) -> int:
     """Bytes of a payload; Python's integers do not overflow."""
     _, bits = kept_bits(dtype, first_bit, last_bit)
-    return (elements * component_type(dtype)[2] * bits + 7) // 8 + (padding_encoding != "none")
+    return (elements * _component(dtype)[2] * bits + 7) // 8 + (padding_encoding != "none")
 
 
-def pack(values, padding_encoding="none", first_bit=None, last_bit=None):
-    """The payload of an array, as a uint8 array. A value that would not come back from unpack() is an error that names it."""
+def last_bit_of(first_bit: Optional[int], last_bit: Optional[int], bits: Optional[int]) -> Optional[int]:
+    if bits is None:
+        return last_bit
+    if last_bit is not None:
+        raise ValueError("packbits: bits and last_bit say the same; give one of them")
+    if not is_whole(bits) or bits < 1:
+        raise ValueError(f"packbits: bits is {bits!r}, but must be a whole number of at least 1")
+    return (first_bit or 0) + operator.index(bits) - 1
+
+
+def pack(values: Any, padding_encoding: str = "none", first_bit: Optional[int] = None, last_bit: Optional[int] = None, *, bits: Optional[int] = None) -> Array:
+    """The payload of an array, as a uint8 array. A value that would not come back from unpack() is an error that names it.
+
+    bits: how many to keep of each number, from first_bit on, in place of last_bit."""
     values = np.asarray(values)
+    last_bit = last_bit_of(first_bit, last_bit, bits)
     first, bits = kept_bits(values.dtype, first_bit, last_bit)
-    unsigned, component_bits, components, signed = component_type(values.dtype)
+    unsigned, _, components, signed = _component(values.dtype)
     if core := library.codec(values.dtype.newbyteorder("="), padding_encoding, first, bits):
         native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         payload = np.empty(packed_size(values.dtype, values.size, padding_encoding, first, first + bits - 1), np.uint8)
@@ -115,11 +137,14 @@ def pack(values, padding_encoding="none", first_bit=None, last_bit=None):
     return payload
 
 
-def unpack(payload, dtype, elements, padding_encoding="none", first_bit=None, last_bit=None):
-    """The array of this many elements, of one dimension."""
-    dtype = np.dtype(dtype)
+def unpack(payload: Any, dtype: Any, elements: Union[int, Tuple[int, ...]], padding_encoding: str = "none", first_bit: Optional[int] = None,
+           last_bit: Optional[int] = None, *, bits: Optional[int] = None) -> Array:
+    """The array of this many elements, of one dimension; or of this shape, where `elements` is one."""
+    if isinstance(elements, tuple):
+        return unpack(payload, dtype, math.prod(elements), padding_encoding, first_bit, last_bit, bits=bits).reshape(elements)
+    dtype, last_bit = np.dtype(dtype), last_bit_of(first_bit, last_bit, bits)
     first, bits = kept_bits(dtype, first_bit, last_bit)
-    unsigned, _, components, signed = component_type(dtype)
+    unsigned, _, components, signed = _component(dtype)
     payload = np.frombuffer(payload, np.uint8) if not isinstance(payload, np.ndarray) else payload.reshape(-1).view(np.uint8)
     count = elements * components
     size = (count * bits + 7) // 8
@@ -151,27 +176,31 @@ def unpack(payload, dtype, elements, padding_encoding="none", first_bit=None, la
     return values.view(dtype.newbyteorder("<")).astype(dtype, copy=False) if dtype.byteorder != ">" else values.byteswap().view(dtype)
 
 
-def byte_range(dtype, elements, first_element, count, padding_encoding="none", first_bit=None, last_bit=None):
+def byte_range(dtype: Any, elements: int, first_element: int, count: int, padding_encoding: str = "none", first_bit: Optional[int] = None,
+               last_bit: Optional[int] = None) -> Optional[Tuple[int, int]]:
     """(offset, size) of the bytes of a payload of `elements` that hold `count` of them; None where only whole payloads can be decoded."""
     first, bits = kept_bits(dtype, first_bit, last_bit)
     core = library.codec(np.dtype(dtype).newbyteorder("="), padding_encoding, first, bits)
     return core.byte_range(elements, first_element, count) if core else None
 
 
-def unpack_range(part, dtype, elements, first_element, count, padding_encoding="none", first_bit=None, last_bit=None):
+def unpack_range(part: Any, dtype: Any, elements: int, first_element: int, count: int, padding_encoding: str = "none", first_bit: Optional[int] = None,
+                 last_bit: Optional[int] = None) -> Array:
     """`count` elements from `first_element` on of a payload of `elements`, from the bytes of byte_range() alone."""
     dtype = np.dtype(dtype)
     first, bits = kept_bits(dtype, first_bit, last_bit)
     part = np.frombuffer(part, np.uint8) if not isinstance(part, np.ndarray) else np.ascontiguousarray(part.reshape(-1).view(np.uint8))
     core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
     values = np.empty(count, dtype.newbyteorder("="))
+    if core is None:
+        raise RuntimeError("packbits: without the compiled core only whole chunks can be decoded")
     if core.decode_range(elements, first_element, part, values) != library.DONE:
         raise ValueError(f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} of a chunk of {elements} of "
                          f"{dtype}; it is damaged, or not what the metadata says")
     return values.astype(dtype, copy=False)
 
 
-def _put_back(kept, unsigned, first, bits, signed):
+def _put_back(kept: Array, unsigned: Any, first: int, bits: int, signed: bool) -> Array:
     """The kept bits at first_bit; below is 0, above the sign or 0."""
     above = 8 * unsigned.itemsize - bits
     if signed and above:
@@ -180,7 +209,7 @@ def _put_back(kept, unsigned, first, bits, signed):
     return kept << unsigned.type(first) if first else kept
 
 
-def _columns_to_bytes(kept, bits):
+def _columns_to_bytes(kept: Array, bits: int) -> Array:
     """Elements of `bits` bits, the rest of each 0, one after the other."""
     if bits == 1:
         return np.packbits(kept.astype(np.uint8, copy=False), bitorder="little")
@@ -198,7 +227,7 @@ def _columns_to_bytes(kept, bits):
     return packed.reshape(-1)[:size]
 
 
-def _bytes_to_columns(packed, unsigned, count, bits):
+def _bytes_to_columns(packed: Array, unsigned: Any, count: int, bits: int) -> Array:
     """The reverse; bits of padding are ignored."""
     if bits == 1:
         return np.unpackbits(packed, count=count, bitorder="little").astype(unsigned)
@@ -215,14 +244,14 @@ def _bytes_to_columns(packed, unsigned, count, bits):
     return kept.reshape(-1)[:count]
 
 
-def _overlaps(bits):
+def _overlaps(bits: int) -> Iterator[Tuple[int, int, int]]:
     """(element, byte, bit of the element that is the lowest of the byte) for all pairs, of 8 elements and `bits` bytes, that share bits."""
     for column in range(8):
         for byte in range(column * bits // 8, (column * bits + bits - 1) // 8 + 1):
             yield column, byte, 8 * byte - column * bits
 
 
-def _refuse(values, element, first, bits):
+def _refuse(values: Array, element: int, first: int, bits: int) -> NoReturn:
     index = f"element {[int(i) for i in np.unravel_index(element, values.shape)]}" if values.ndim else "the value"
     value = values.reshape(-1)[element]
     if values.dtype.kind == "b":

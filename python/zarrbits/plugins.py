@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSL-1.0
 """The HDF5 plugins of this package, for every libhdf5 in the process and in its children. `import zarrbits` calls register()."""
+from __future__ import annotations
+
 import ctypes
 import importlib.util
 import os
 import sys
+from typing import Any, Iterator, List, Optional
 
 PLUGIN_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "plugins")
 _VARIABLE = "HDF5_PLUGIN_PATH"
-_before = None  # what the variable was, in a list of one, while register() is in force
+_before: Optional[List[Optional[str]]] = None  # what the variable was, in a list of one, while register() is in force
 
 
-def _default_folders():
+def _default_folders() -> List[str]:
     """Where libhdf5 and netCDF4 look when the variable is not set: it replaces these."""
     folders = ["/usr/local/hdf5/lib/plugin", f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/plugins", f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/serial/plugins"]
     try:
@@ -22,7 +25,7 @@ def _default_folders():
     return [f for f in folders if os.path.isdir(f)]
 
 
-def _loaded_libraries():
+def _loaded_libraries() -> Iterator[Any]:
     """Each libhdf5 that is in this process: h5py, netCDF4 and PyTables may have one each."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
@@ -41,7 +44,7 @@ def _loaded_libraries():
                 continue
 
 
-def _index_in(library):
+def _index_in(library: Any) -> Optional[int]:
     count = ctypes.c_uint()
     if library.H5PLsize(ctypes.byref(count)) < 0:
         return None
@@ -55,7 +58,7 @@ def _index_in(library):
     return None
 
 
-def _h5py_lock():
+def _h5py_lock() -> Any:
     """h5py lets one thread into libhdf5 at a time."""
     h5py = sys.modules.get("h5py")
     lock = getattr(getattr(h5py, "_objects", None), "phil", None)
@@ -63,14 +66,14 @@ def _h5py_lock():
 
 
 class _NoLock:
-    def __enter__(self):
+    def __enter__(self) -> _NoLock:
         return self
 
-    def __exit__(self, *reason):
+    def __exit__(self, *reason: Any) -> None:
         return None
 
 
-def register():
+def register() -> bool:
     """Lets HDF5 find the plugins: HDF5_PLUGIN_PATH is completed, for what is loaded later and for child processes; a libhdf5 that is loaded already
     is told by its own function. True where this package has plugins. Calling it again does no more."""
     global _before
@@ -94,7 +97,7 @@ def register():
     return True
 
 
-def unregister():
+def unregister() -> None:
     """Undoes register(). A filter that a libhdf5 has loaded already stays in it."""
     global _before
     folders = [f for f in os.environ.get(_VARIABLE, "").split(os.pathsep) if f and f != PLUGIN_PATH]

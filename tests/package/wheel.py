@@ -14,6 +14,11 @@ import tempfile
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wheel_program.py")
 
 
+# the three at the top of the page
+PAGE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "python.md")
+with open(PAGE, encoding="utf-8") as page:
+    EXAMPLES = re.findall(r"```python\n(.*?)```", page.read().split("\n## ")[0], re.S)
+assert len(EXAMPLES) == 3
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ZARRBITS", "HDF5", "PYTHON"))}
 
 
@@ -45,7 +50,12 @@ def check(wheel, python, packages):
         for imports in orders:
             subprocess.run([mine, "-W", "ignore", PROGRAM, *imports], cwd=folder, env=CLEAN, check=True)
             subprocess.run(["rm", "-rf", f"{folder}/in.h5", f"{folder}/out.zarr"], check=True)
-        return len(orders)
+        done = len(orders)
+        for example in EXAMPLES if "zarr" in names else []:
+            subprocess.run([mine, "-W", "error", "-W", "ignore::FutureWarning", "-W", "ignore::DeprecationWarning", "-c", example], cwd=folder, env=CLEAN, check=True,
+                           stdout=subprocess.DEVNULL)
+            done += 1
+        return done
 
 
 def main(wheel, *groups):

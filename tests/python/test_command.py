@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits.convert() and its like: what they give for the command's report, and its sentences as errors."""
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
 import time
+import warnings
+from inspect import signature
 
 import h5py
 import numpy as np
@@ -55,7 +59,13 @@ def test_the_commands_sentences_are_errors(folder):
     source = made(folder)
     missing = refused(zarrbits.convert, os.path.join(folder, "none.h5"), os.path.join(folder, "x.zarr"))
     assert "No such file" in str(missing) and missing.status == 1
-    assert refused(zarrbits.plan, source, no_such_option=3).status == 2
+    assert refused(zarrbits.plan, source, compress="no such").status == 2
+    try:
+        zarrbits.plan(source, no_such_option=3)
+    except TypeError as e:
+        assert "no_such_option" in str(e)
+    else:
+        raise AssertionError("accepted")
     # a name that begins like an option is a name
     assert "cannot open" in str(refused(zarrbits.convert, "--version", os.path.join(folder, "y.zarr")))
     assert refused(zarrbits.verify, source, os.path.join(folder, "none.zarr")).status == 1
@@ -81,9 +91,7 @@ def test_python_m_zarrbits_is_the_command(folder):
 
 
 def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
-    source, store = os.path.join(folder, "large.h5"), os.path.join(folder, "large.zarr")
-    with h5py.File(source, "w") as f:
-        f.create_dataset("x", data=np.random.default_rng(1).integers(0, 255, 48 << 20, dtype="u1"), chunks=(1 << 16,))
+    source, store = large(folder), os.path.join(folder, "large.zarr")
     script = "import sys, zarrbits; zarrbits.convert(sys.argv[1], sys.argv[2], compress='blosc:zstd:9', threads=1)"
     child = subprocess.Popen([sys.executable, "-c", script, source, store], stderr=subprocess.PIPE, start_new_session=True)
     until = time.monotonic() + 60
@@ -93,3 +101,102 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
     error = child.communicate(timeout=60)[1]
     assert child.returncode != 0 and b"KeyboardInterrupt" in error, (child.returncode, error)
     assert not os.path.exists(os.path.join(store, "zarr.json"))
+
+
+def test_no_option_of_the_command_is_forgotten(folder):
+    """Flags of --help on one side, parameters on the other."""
+    # help and json are no options here; progress is instead of quiet, and a share of a store is one process of several
+    without = {"help", "json", "quiet", "partition"}
+    for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
+        said = subprocess.run([os.environ["ZARRBITS_COMMAND"], name, "--help"], capture_output=True, text=True, check=True).stdout
+        flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
+        parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {"progress"}
+        assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
+
+
+def test_each_option_arrives(folder):
+    """With a command that prints what it is given."""
+    echo, report = os.path.join(folder, "echo"), {"source": "", "store": "", "summary": {}, "objects": []}
+    with open(echo, "w", encoding="utf-8") as f:
+        f.write(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(dict({report!r}, arguments=sys.argv[1:])))\n")
+    os.chmod(echo, 0o755)
+    before, os.environ["ZARRBITS_COMMAND"] = os.environ["ZARRBITS_COMMAND"], echo
+    try:
+        given = zarrbits.convert(["a.h5", "b.h5"], pathlib.Path("c.zarr"), concat="time", shard=(64,), chunk=[1, 2], include="/x", exclude=["/y", "/z"], bits=[12, "m=1"],
+                                 threads=2, memory="1G", allow_overlap=True, no_lock=False, report=pathlib.Path("r.json")).document["arguments"]
+    finally:
+        os.environ["ZARRBITS_COMMAND"] = before
+    assert given[:2] == ["convert", "--json"] and given[-4:] == ["--", "a.h5", "b.h5", "c.zarr"]
+    assert set(given[2:-4]) == {"--concat=time", "--allow-overlap", "--report=r.json", "--threads=2", "--memory=1G", "--include=/x", "--exclude=/y", "--exclude=/z",
+                                "--chunk=1,2", "--shard=64,", "--bits=12", "--bits=m=1", "--quiet", "--partition=0/1"}
+
+
+def large(folder):
+    source = os.path.join(folder, "large.h5")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("x", data=np.random.default_rng(1).integers(0, 255, 48 << 20, dtype="u1"), chunks=(1 << 16,))
+    return source
+
+
+def test_progress_for_a_function(folder):
+    source, states = large(folder), []
+    zarrbits.convert(source, os.path.join(folder, "a.zarr"), compress="gzip:1", progress=states.append)
+    assert states[-1] == zarrbits.Progress(48 << 20, 48 << 20, 2, 2, "/x") and len(states) > 2
+    assert [s.done for s in states] == sorted(s.done for s in states)
+
+
+def test_a_function_that_raises_ends_the_command(folder):
+    source, store = large(folder), os.path.join(folder, "a.zarr")
+
+    class Enough(BaseException):
+        pass
+
+    def stop(state):
+        if state.done > 1 << 20:
+            raise Enough
+
+    try:
+        zarrbits.convert(source, store, compress="blosc:zstd:9", threads=1, progress=stop)
+    except Enough:
+        assert not os.path.exists(store)
+    else:
+        raise AssertionError("it went on")
+
+
+def test_a_bar_of_tqdm(folder):
+    """With a stand-in that notes its calls; nobody looks at the real one here."""
+    os.makedirs(os.path.join(folder, "tqdm"))
+    with open(os.path.join(folder, "tqdm", "auto.py"), "w", encoding="utf-8") as f:
+        f.write("import os\nclass tqdm:\n    n, total = 0, None\n    def __init__(self, **options): print('bar', sorted(options))\n    def __enter__(self): return self\n"
+                "    def __exit__(self, *e): print('end', self.n == self.total)\n    def update(self, more): self.n += more\n    def set_postfix_str(self, s, refresh): pass\n")
+    script = "import sys, zarrbits; sys.stderr.isatty = lambda: sys.argv[3] == 'seen'; zarrbits.convert(*sys.argv[1:3], overwrite=True, progress=sys.argv[4] == 'True')"
+    source, store = made(folder), os.path.join(folder, "a.zarr")
+    environment = dict(os.environ, PYTHONPATH=folder + os.pathsep + os.environ["PYTHONPATH"])
+    for seen, progress, lines in (("seen", "True", ["bar ['leave', 'unit', 'unit_scale']", "end True"]), ("not", "True", []), ("seen", "False", [])):
+        done = subprocess.run([sys.executable, "-c", script, source, store, seen, progress], env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stdout.splitlines() == lines and not done.stderr, (seen, progress, done)
+
+
+def test_all_of_it_within_a_job(folder):
+    os.environ.update(SLURM_PROCID="1", SLURM_NTASKS="4", SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_COUNT="4", SLURM_ARRAY_TASK_MIN="0", SLURM_STEP_ID="0", SLURM_JOB_ID="7")
+    try:
+        assert not zarrbits.convert(made(folder), os.path.join(folder, "a.zarr")).lost
+    finally:
+        for name in [n for n in os.environ if n.startswith("SLURM_")]:
+            del os.environ[name]
+
+
+def test_a_whole_store_is_resumed_without_a_report(folder):
+    source, store = made(folder), os.path.join(folder, "a.zarr")
+    assert zarrbits.convert(source, store).objects
+    assert zarrbits.convert(source, store, resume=True).objects == []
+
+
+def test_warnings_are_pythons(folder):
+    source = os.path.join(folder, "wide.h5")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("x", data=np.zeros(40 << 20, "u1"), chunks=(40 << 20,), compression="gzip", compression_opts=1, shuffle=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        zarrbits.convert(source, os.path.join(folder, "a.zarr"), memory="32M", compress="zstd:1", allow_expansion=True)
+    assert any("memory" in str(w.message) and w.filename == __file__ for w in caught), [str(w.message) for w in caught]

@@ -133,6 +133,18 @@ def test_parts_of_a_chunk_from_their_bytes():
             refusal(packing.byte_range, dtype, 1000, 990, 11, padding, first, last)
 
 
+def test_bits_and_shapes():
+    values = np.arange(24, dtype="u2").reshape(2, 3, 4)
+    payload = packing.pack(values, bits=12)
+    assert payload.tobytes() == packing.pack(values, last_bit=11).tobytes() and payload.size == 36
+    assert np.array_equal(packing.unpack(payload, "u2", values.shape, bits=12), values)
+    high = values << 4
+    assert np.array_equal(packing.unpack(packing.pack(high, first_bit=4, bits=5), "u2", (24,), first_bit=4, bits=5), high.ravel())
+    assert "give one of them" in refusal(lambda: packing.pack(values, last_bit=11, bits=12))
+    for wrong in (0, -1, 17, 2.0, True):
+        refusal(lambda: packing.pack(values, bits=wrong))
+
+
 def test_numbers_only():
     for dtype in ("S3", "U3", "O", "V2", [("a", "i2")], "f16", "c32"):
         assert "use \"bytes\"" in refusal(packing.kept_bits, np.dtype(dtype))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A program of a user, as mypy --strict sees it; nobody runs it. An error that is not there is one, too."""
+from __future__ import annotations
+
+from typing import List
+
+import zarrbits
+
+
+def tell(state: zarrbits.Progress) -> None:
+    print(state.done / state.total, state.path)
+
+
+report: zarrbits.Report = zarrbits.convert("in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits=[12, "mask=1"], progress=tell)
+lost: List[zarrbits.Outcome] = report.lost
+equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order="value").equal
+zarrbits.convert("in.h5", "out.zarr", codec="gzip")  # type: ignore[arg-type]
+zarrbits.convert("in.h5", "out.zarr", no_such_option=1)  # type: ignore[call-arg]
+zarrbits.plan("in.h5", overwrite=True)  # type: ignore[call-arg]
+zarrbits.convert("in.h5")  # type: ignore[call-arg]
+zarrbits.verify("in.h5", "out.zarr").lost  # type: ignore[attr-defined]
+zarrbits.no_such_name  # type: ignore[attr-defined]
