@@ -31,7 +31,8 @@ if(TARGET zarrbits_command)
   install(TARGETS zarrbits_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   install(FILES docs/man/zarrbits.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
   install(FILES command/completion/zarrbits.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME zarrbits COMPONENT command)
-  install(FILES command/completion/_zarrbits DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
+  set(ZARRBITS_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Where zsh's completion is installed, below the prefix")
+  install(FILES command/completion/_zarrbits DESTINATION ${ZARRBITS_ZSH_DIR} COMPONENT command)
 endif()
 install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
 
@@ -49,7 +50,9 @@ install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPO
 if(ZARRBITS_LICENCES)
   install(DIRECTORY ${ZARRBITS_LICENCES}/ DESTINATION licences COMPONENT command)
 endif()
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+if(NOT ZARRBITS_DEBIAN)  # which has names of its own for these
+  install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake
   INSTALL_DESTINATION ${zarrbits_cmake_dir} PATH_VARS ZARRBITS_PLUGIN_DIR)
