@@ -6,7 +6,7 @@
     zarrbits.verify("in.h5", "out.zarr").equal      # True
 
 Options have their names and meaning in the command (`zarrbits convert --help`), with "_" for "-": compress="zstd:3", include=["/a", "/b"], consolidate=True;
-None and False are what the command does without them. With `concat`, the source may be a list. Each function raises Error with the command's sentence.
+None and False are what the command does without them. With `concat` and `append`, the source may be a list. Each function raises Error with the command's sentence.
 """
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
 
 
 def convert(source: Paths, store: Path, *, progress: Wanted = True,
-        concat: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
+        concat: Optional[str] = None, append: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, threads: Optional[int] = None,
-        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False, endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
+        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False,
+        endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
         allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
@@ -44,21 +45,22 @@ def convert(source: Paths, store: Path, *, progress: Wanted = True,
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
     progress: a function that is called with a Progress now and then, and may raise to stop; or True: a bar, where tqdm is installed and a terminal or
-    notebook shows it. Where `resume` finds a store that is whole, the report has no objects. Ctrl-C ends the command, which leaves nothing that looks whole. A share of a store is not for one process: `zarrbits convert --partition`.
+    notebook shows it. Ctrl-C ends the command, which leaves nothing that looks whole. Where there is nothing to do for `resume` or `append`, the report has
+    no objects. A share of a store is not for one process: `zarrbits convert --partition`.
     """
     options = _options(locals(), "source", "store", "progress")
     # within a job of Slurm or MPI as well: all of it
     options.update(quiet=True, partition="0/1")
     with shown(progress) as told:
         document, _ = run("convert", _paths(source, store), options, (0, 3), told)
-    if not document:  # the store that was to be completed is whole
+    if not document:  # the store has all of it already
         return Report(str(_paths(source)[0]), str(store), {}, [], {})
     objects = [Outcome(o["path"], o["kind"], o["outcome"], o.get("attribute"), o.get("reason"), bool(o.get("lossy", False))) for o in document["objects"]]
     return Report(document["source"], document["store"], document["summary"], objects, document)
 
 
 def plan(source: Paths, store: Optional[Path] = None, *,
-        concat: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
+        concat: Optional[str] = None, append: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
         allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,

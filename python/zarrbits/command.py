@@ -111,7 +111,7 @@ def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: 
         for thread in threads:
             thread.join()
     said = got.get("said", b"").decode(errors="replace").strip()
-    whole = bool(options.get("resume")) and child.returncode == 0  # there was nothing to do, and so nothing is told
+    whole = bool(options.get("resume") or options.get("append")) and child.returncode == 0  # there was nothing to do, and so nothing is told
     if child.returncode not in accepted or not (whole or got.get("out", b"").strip()):
         raise Error(said or f"zarrbits {verb}: exit status {child.returncode}", child.returncode)
     for sentence in said.splitlines():

@@ -192,6 +192,19 @@ def test_a_whole_store_is_resumed_without_a_report(folder):
     assert zarrbits.convert(source, store, resume=True).objects == []
 
 
+def test_many_files(folder):
+    paths, store = [os.path.join(folder, f"{i}.h5") for i in range(3)], os.path.join(folder, "all.zarr")
+    for i, path in enumerate(paths):
+        with h5py.File(path, "w") as f:
+            f.create_dataset("x", data=np.arange(4) + 4 * i, chunks=(2,), maxshape=(None,))
+    assert not zarrbits.convert(paths[:2], store, concat="x:0").lost
+    assert zarrbits.verify(paths[:2], store, concat="x:0").equal
+    assert zarrbits.convert([paths[2]], store, append="x:0").objects
+    assert zarrbits.verify(paths, store, concat="x:0").equal and not zarrbits.verify(paths[:2], store, concat="x:0").equal
+    zarrbits.convert([paths[2]], store, append="x:0")
+    assert zarrbits.verify(paths, store, concat="x:0").equal
+
+
 def test_warnings_are_pythons(folder):
     source = os.path.join(folder, "wide.h5")
     with h5py.File(source, "w") as f:
