@@ -12,6 +12,7 @@
 #include "convert/run/job.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
+#include "convert/run/planned_units.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
@@ -145,7 +146,7 @@ convert_result convert(const convert_options& options) {
     all.run();
     return finished(all, started);
   }
-  all.run(job::share_of(all.units(), options.share->index, options.share->count));
+  all.run(share_of(all.units(), options.share->index, options.share->count));
   convert_result result = result_for(all.options());
   count(result, all, started);
   return result;
@@ -165,13 +166,13 @@ convert_result finalize(const convert_options& options) {
   job all(options, job::mode::join);
   const auto units = all.units();
   const unsigned shares = std::max(1U, all.shares());
-  const std::vector<unsigned> share_of = job::shares_of(units, shares);
+  const std::vector<unsigned> share_of_unit = shares_of(units, shares);
   std::uint64_t missing = 0;
   std::set<unsigned> whose;
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (all.done(units[i].id)) continue;
     ++missing;
-    whose.insert(share_of[i]);
+    whose.insert(share_of_unit[i]);
   }
   if (missing > 0) {
     std::string of;

@@ -279,29 +279,6 @@ std::vector<planned_unit> job::units() {
   return all;
 }
 
-std::vector<unsigned> job::shares_of(const std::vector<planned_unit>& units, unsigned count) {
-  // opening a dataset and making an object cost about as much as copying this
-  const auto work = [](const planned_unit& u) { return static_cast<double>(u.range.bytes + (u.range.count + 1) * 65536); };
-  double all = 0, before = 0;
-  for (const planned_unit& u : units) all += work(u);
-  std::vector<unsigned> shares;
-  for (const planned_unit& u : units) {
-    const double middle = before + work(u) / 2;
-    before += work(u);
-    shares.push_back(std::min(count - 1, static_cast<unsigned>(middle / all * count)));
-  }
-  return shares;
-}
-
-std::vector<planned_unit> job::share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count) {
-  const std::vector<unsigned> shares = shares_of(units, count);
-  std::vector<planned_unit> mine;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (shares[i] == index) mine.push_back(units[i]);
-  }
-  return mine;
-}
-
 void job::run() {
   prepare_queue();
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {

@@ -10,6 +10,7 @@
 #include "convert/convention/convention_rules.hpp"
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/journal.hpp"
+#include "convert/run/planned_units.hpp"
 #include "convert/run/unit_result.hpp"
 #include "convert/run/unit_runner.hpp"
 #include "convert/store/sink.hpp"
@@ -24,11 +25,6 @@
 #include <vector>
 
 namespace zarrbits::conversion {
-
-struct planned_unit {
-  unit_id id;
-  chunk_range range;
-};
 
 class job {
  public:
@@ -58,10 +54,6 @@ class job {
   std::vector<planned_unit> units();
   // What is to become of each dataset.
   convert_plan plan();
-  // The units of a share: contiguous, of about equal work.
-  static std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count);
-  // The share of each.
-  static std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
 
   // A dataset, planned. What is asked for again is the same one, if it has been kept: as many stay open as the memory has room
   // for, until close(). Throws skip_dataset, h5::failure. By one thread.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,90 +56,117 @@ std::uint64_t as_number(E value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// An option: whether it is set, how the plan has it, and how it comes from there.
-struct option {
-  const char* name;
-  bool (*is_set)(const convert_options&);
-  json (*value)(const convert_options&);
-  void (*take)(const json&, convert_options&);
-};
+json value_of(const std::optional<compression>& given) {
+  if (!given) return nullptr;
+  const compression c = with_level(*given);
+  return {{"kind", as_number(c.kind)},
+          {"level", as_number(c.level)},
+          {"inside", as_number(c.inside)},
+          {"shuffle", as_number(c.shuffle)}};
+}
 
-const option known_options[] =
-    {
-        {"profile", [](const convert_options& o) { return o.profile || o.effective_profile() != profile::portable; },
-         [](const convert_options& o) { return json(as_number(o.effective_profile())); },
-         [](const json& j, convert_options& o) { take_enum(j, profile::recode, o.profile.emplace()); }},
-        {"compress", [](const convert_options& o) { return o.compress.has_value(); },
-         [](const convert_options& o) {
-  if (!o.compress) return json(nullptr);
-  const compression c = with_level(*o.compress);
-  return json{{"kind", as_number(c.kind)},
-              {"level", as_number(c.level)},
-              {"inside", as_number(c.inside)},
-              {"shuffle", as_number(c.shuffle)}};
-         },
-         [](const json& j, convert_options& o) {
+void take(const json& j, std::optional<compression>& to) {
   if (j.is_null()) return;
-  compression& c = o.compress.emplace();
+  compression& c = to.emplace();
   take_enum(member(j, "kind"), compressor::blosc, c.kind);
   c.level = static_cast<int>(number_in(member(j, "level"), 100));
   take_enum(member(j, "inside"), blosc_compressor::zstd, c.inside);
   take_enum(member(j, "shuffle"), blosc_shuffle::bits, c.shuffle);
-        }},
-             {"chunk", [](const convert_options& o) { return !o.chunk.empty(); },
-              [](const convert_options& o) { return json(o.chunk); },
-              [](const json& j, convert_options& o) { take_list(j, o.chunk); }},
-             {"shard", [](const convert_options& o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
-              [](const convert_options& o) {
-  return json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}};
-              },
-              [](const json& j, convert_options& o) {
-  o.shard.bytes = number_in(member(j, "bytes"));
-  take_list(member(j, "shape"), o.shard.shape);
-             }},
-             {"checksum", [](const convert_options& o) { return o.checksum != checksum::none; },
-              [](const convert_options& o) { return json(as_number(o.checksum)); },
-              [](const json& j, convert_options& o) { take_enum(j, checksum::crc32c, o.checksum); }},
-             {"codec", [](const convert_options& o) { return o.codec != array_codec::automatic; },
-              [](const convert_options& o) { return json(as_number(o.codec)); },
-              [](const json& j, convert_options& o) { take_enum(j, array_codec::packbits, o.codec); }},
-             {"convention", [](const convert_options& o) { return o.convention.has_value(); },
-              [](const convert_options& o) { return o.convention ? json(as_number(*o.convention)) : json(nullptr); },
-              [](const json& j, convert_options& o) {
-  if (!j.is_null()) take_enum(j, convention::pytables, o.convention.emplace());
-              }},
-    {"links", [](const convert_options& o) { return o.links.has_value(); },
-     [](const convert_options& o) { return o.links ? json(as_number(*o.links)) : json(nullptr); },
-     [](const json& j, convert_options& o) {
-  if (!j.is_null()) take_enum(j, link_policy::refuse, o.links.emplace());
-     }},
-    {"bits", [](const convert_options& o) { return o.bits || !o.bits_of.empty(); },
-     [](const convert_options& o) {
-  json all = {{"all", o.bits ? json(as_number(*o.bits)) : json(nullptr)}, {"of", json::array()}};
+}
+
+// Of an enumeration that need not be given.
+template <class E>
+json value_of(const std::optional<E>& given) {
+  return given ? json(as_number(*given)) : json(nullptr);
+}
+
+template <class E>
+void take(const json& j, E last, std::optional<E>& to) {
+  if (!j.is_null()) take_enum(j, last, to.emplace());
+}
+
+json bits_of(const convert_options& o) {
+  json all = {{"all", value_of(o.bits)}, {"of", json::array()}};
   for (const auto& [pattern, bits] : o.bits_of) all["of"].push_back({{"pattern", pattern}, {"bits", bits}});
   return all;
-     },
-     [](const json& j, convert_options& o) {
+}
+
+void take_bits(const json& j, convert_options& o) {
   if (const json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
   if (!member(j, "of").is_array()) throw no_value();
   for (const json& of : member(j, "of")) {
     if (!member(of, "pattern").is_string()) throw no_value();
     o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "bits"), 64))});
   }
-    }},
-    {"include", [](const convert_options& o) { return !o.include.empty(); },
-     [](const convert_options& o) { return json(o.include); },
-     [](const json& j, convert_options& o) { take_list(j, o.include); }},
-    {"exclude", [](const convert_options& o) { return !o.exclude.empty(); },
-     [](const convert_options& o) { return json(o.exclude); },
-     [](const json& j, convert_options& o) { take_list(j, o.exclude); }},
-    {"keep_going", [](const convert_options& o) { return o.keep_going; },
-     [](const convert_options& o) { return json(o.keep_going); },
-     [](const json& j, convert_options& o) { o.keep_going = truth(j); }},
-    {"allow_expansion", [](const convert_options& o) { return o.allow_expansion; },
-     [](const convert_options& o) { return json(o.allow_expansion); },
-     [](const json& j, convert_options& o) { o.allow_expansion = truth(j); }},
-    };
+}
+
+using options_in = const convert_options&;
+using options_out = convert_options&;
+
+// An option: whether it is set, how the plan has it, and how it comes from there.
+struct option {
+  const char* name;
+  bool (*is_set)(options_in);
+  json (*value)(options_in);
+  void (*take)(const json&, options_out);
+};
+
+// clang-format off
+const option known_options[] = {
+    {"profile",
+     [](options_in o) { return o.profile || o.effective_profile() != profile::portable; },
+     [](options_in o) { return json(as_number(o.effective_profile())); },
+     [](const json& j, options_out o) { take_enum(j, profile::recode, o.profile.emplace()); }},
+    {"compress",
+     [](options_in o) { return o.compress.has_value(); },
+     [](options_in o) { return value_of(o.compress); },
+     [](const json& j, options_out o) { take(j, o.compress); }},
+    {"chunk",
+     [](options_in o) { return !o.chunk.empty(); },
+     [](options_in o) { return json(o.chunk); },
+     [](const json& j, options_out o) { take_list(j, o.chunk); }},
+    {"shard",
+     [](options_in o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
+     [](options_in o) { return json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}}; },
+     [](const json& j, options_out o) { o.shard.bytes = number_in(member(j, "bytes")); take_list(member(j, "shape"), o.shard.shape); }},
+    {"checksum",
+     [](options_in o) { return o.checksum != checksum::none; },
+     [](options_in o) { return json(as_number(o.checksum)); },
+     [](const json& j, options_out o) { take_enum(j, checksum::crc32c, o.checksum); }},
+    {"codec",
+     [](options_in o) { return o.codec != array_codec::automatic; },
+     [](options_in o) { return json(as_number(o.codec)); },
+     [](const json& j, options_out o) { take_enum(j, array_codec::packbits, o.codec); }},
+    {"convention",
+     [](options_in o) { return o.convention.has_value(); },
+     [](options_in o) { return value_of(o.convention); },
+     [](const json& j, options_out o) { take(j, convention::pytables, o.convention); }},
+    {"links",
+     [](options_in o) { return o.links.has_value(); },
+     [](options_in o) { return value_of(o.links); },
+     [](const json& j, options_out o) { take(j, link_policy::refuse, o.links); }},
+    {"bits",
+     [](options_in o) { return o.bits || !o.bits_of.empty(); },
+     bits_of,
+     take_bits},
+    {"include",
+     [](options_in o) { return !o.include.empty(); },
+     [](options_in o) { return json(o.include); },
+     [](const json& j, options_out o) { take_list(j, o.include); }},
+    {"exclude",
+     [](options_in o) { return !o.exclude.empty(); },
+     [](options_in o) { return json(o.exclude); },
+     [](const json& j, options_out o) { take_list(j, o.exclude); }},
+    {"keep_going",
+     [](options_in o) { return o.keep_going; },
+     [](options_in o) { return json(o.keep_going); },
+     [](const json& j, options_out o) { o.keep_going = truth(j); }},
+    {"allow_expansion",
+     [](options_in o) { return o.allow_expansion; },
+     [](options_in o) { return json(o.allow_expansion); },
+     [](const json& j, options_out o) { o.allow_expansion = truth(j); }},
+};
+// clang-format on
 
 }  // namespace
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The units of a conversion, and how they are divided into shares.
+//
+#ifndef ZARRBITS_CONVERT_RUN_PLANNED_UNITS_HPP
+#define ZARRBITS_CONVERT_RUN_PLANNED_UNITS_HPP
+
+#include "convert/plan/dataset_plan.hpp"
+#include "convert/run/unit_result.hpp"
+
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct planned_unit {
+  unit_id id;
+  chunk_range range;
+};
+
+// The share of each unit: contiguous shares of about equal work.
+std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
+
+// The units of one share.
+std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count);
+
+}  // namespace zarrbits::conversion
+
+#endif
