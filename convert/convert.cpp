@@ -43,7 +43,7 @@ void check_append(const convert_options& options) {
         "`checksum`, `codec`, `bits` and `convention`");
   }
   if (options.overwrite) throw convert_error("a store either grows or is replaced; leave `overwrite` out, or `append`");
-  if (options.resume) throw convert_error("an append that was cut off is gone on with by the same options; leave `resume` out");
+  if (options.resume) throw convert_error("the same command completes an append that was cut off; leave `resume` out");
   if (options.share) throw convert_error("one process alone appends to a store; leave `share` out");
   if (is_s3(options.store) || options.store.ends_with(".zip"))
     throw convert_error("only a store in a directory can grow, not \"" + options.store +

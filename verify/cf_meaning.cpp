@@ -53,7 +53,9 @@ std::string text_of(hid_t object, const char* name) {
 void set_units(cf_meaning& m, const std::string& units, const std::string& calendar) {
   m.units = units;
   m.epoch = conversion::parse_epoch(units, calendar);
-  if (m.epoch) m.units += " " + conversion::calendar_name(calendar);
+  if (!m.epoch) return;
+  m.calendar = conversion::calendar_name(calendar);
+  m.units += " " + m.calendar;
 }
 
 std::optional<long double> number_in(const json& attributes, const char* name) {
@@ -124,6 +126,8 @@ bool same_value(const cf_meaning& here, long double source, const cf_meaning& th
   if (here.epoch && there.epoch) {
     const long double a = source * static_cast<long double>(here.epoch->unit),
                       b = store * static_cast<long double>(there.epoch->unit);
+    const auto dates_agree = conversion::same_from(here.calendar, there.calendar);
+    if (!dates_agree || a + static_cast<long double>(here.epoch->start) < static_cast<long double>(*dates_agree)) return false;
     const auto apart = static_cast<long double>(there.epoch->start - here.epoch->start);
     return std::abs(a - apart - b) <= precision * std::max(std::abs(a), std::abs(b));
   }

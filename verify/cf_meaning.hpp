@@ -24,7 +24,7 @@ namespace zarrbits::verification {
 struct cf_meaning {
   long double scale = 1, offset = 0;  // value = stored * scale + offset
   std::vector<long double> missing;   // stored numbers that mean none; NaN always does
-  std::string units;
+  std::string units, calendar;
   std::optional<conversion::cf_epoch> epoch;  // of units "days since ..."
   bool exact = true;                          // integers that are not unpacked
   long double precision = 0;                  // of the floats that it is told in, relative

@@ -100,7 +100,8 @@ class cf_change final : public value_change {
  public:
   cf_change(const cf_terms& from, const agreement& to) : from_(from), to_(to) {
     const auto here = parse_epoch(from.units, from.calendar), there = parse_epoch(to.terms.units, to.terms.calendar);
-    if (here && there && from.units != to.terms.units) {
+    if (here && there && (from.units != to.terms.units || from.calendar != to.terms.calendar)) {
+      earliest_ = same_from(from.calendar, to.terms.calendar).value_or(std::numeric_limits<std::int64_t>::max());
       moved_ = true;
       here_ = *here;
       there_ = *there;
@@ -144,9 +145,9 @@ class cf_change final : public value_change {
     };
     if (moved_) {
       std::int64_t micro = 0;
-      if (__builtin_mul_overflow(v.whole, here_.unit, &micro) ||
-          __builtin_add_overflow(micro, here_.start - there_.start, &micro))
-        fail("is too large");
+      if (__builtin_mul_overflow(v.whole, here_.unit, &micro) || __builtin_add_overflow(micro, here_.start, &micro) ||
+          micro < earliest_ || __builtin_sub_overflow(micro, there_.start, &micro))
+        fail(micro < earliest_ ? "is a time before 1582-10-15, which has another date" : "is too large");
       if (micro % there_.unit != 0) fail("is no whole number of units");
       made = micro / there_.unit;
     } else if (__builtin_add_overflow(v.whole, shift_, &made)) {
@@ -165,6 +166,11 @@ class cf_change final : public value_change {
     if (none) return missing_for(v).value();
     double made = v.value() + static_cast<double>(shift_);
     if (moved_) {
+      const double instant = made * static_cast<double>(here_.unit) + static_cast<double>(here_.start);
+      if (earliest_ > std::numeric_limits<std::int64_t>::min() && !(instant >= static_cast<double>(earliest_)) &&
+          !std::isnan(made))
+        throw damaged_chunk("its value " + std::to_string(made) +
+                            " is a time before 1582-10-15, which has another date in the terms of the first file");
       const double ratio = static_cast<double>(here_.unit) / static_cast<double>(there_.unit);
       made = made * ratio + static_cast<double>(here_.start - there_.start) / static_cast<double>(there_.unit);
     }
@@ -194,6 +200,7 @@ class cf_change final : public value_change {
   agreement to_;
   std::int64_t shift_ = 0;
   bool moved_ = false;
+  std::int64_t earliest_ = std::numeric_limits<std::int64_t>::min();  // that has the same date in both calendars; microseconds
   cf_epoch here_, there_;
 };
 
@@ -284,7 +291,10 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
       continue;
     }
     if (t == first) continue;
-    if (t.calendar != first.calendar)
+    const bool dates_agree =
+        t.calendar == first.calendar || (same_from(t.calendar, first.calendar) && parse_epoch(t.units, t.calendar) &&
+                                         parse_epoch(first.units, first.calendar) && !t.scale && !t.offset);
+    if (!dates_agree)
       refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
     if (t.units != first.units) {
       if (!parse_epoch(t.units, t.calendar) || !parse_epoch(first.units, first.calendar))
@@ -327,7 +337,7 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
 std::shared_ptr<const value_change> change_of(const cf_terms& from, const agreement& to) {
   if (from.kind.size == 0) return {};
   const bool as_it_is = !to.unpacked && same_packing(from, to.terms) && from.units == to.terms.units &&
-                        from.fill == to.terms.fill && from.missing == to.terms.missing;
+                        from.calendar == to.terms.calendar && from.fill == to.terms.fill && from.missing == to.terms.missing;
   return as_it_is ? nullptr : std::make_shared<const cf_change>(from, to);
 }
 

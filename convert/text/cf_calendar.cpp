@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -139,6 +140,14 @@ std::string calendar_name(const std::string& text) {
   if (name == "365_day") return "noleap";
   if (name == "366_day") return "all_leap";
   return name;
+}
+
+std::optional<std::int64_t> same_from(const std::string& calendar, const std::string& other) {
+  const std::string a = calendar_name(calendar), b = calendar_name(other);
+  if (a == b) return std::numeric_limits<std::int64_t>::min();
+  const std::string proleptic = "proleptic_gregorian";
+  if ((a != "standard" || b != proleptic) && (b != "standard" || a != proleptic)) return {};
+  return days_before(1582, 10, 15, false) * day;
 }
 
 bool is_time_units(const std::string& units) {

@@ -23,6 +23,11 @@ struct cf_epoch {
 // One name for each calendar: "gregorian" and no name at all are "standard", "365_day" is "noleap", "366_day" is "all_leap".
 std::string calendar_name(const std::string& text);
 
+// From when on two calendars give each instant the same date, in microseconds as cf_epoch::start; the smallest number where they
+// are one. Nothing where they never do. Since 1582-10-15 the standard calendar is the proleptic Gregorian one, which is what
+// xarray writes.
+std::optional<std::int64_t> same_from(const std::string& calendar, const std::string& other);
+
 // True of "days since ...", whether or not the rest can be read.
 bool is_time_units(const std::string& units);
 

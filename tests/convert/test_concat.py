@@ -203,3 +203,30 @@ def test_shares_threads_and_resumed_runs_make_the_same_store(uneven):
 def test_a_plan_says_the_same_before(uneven):
     plan = json.loads(subprocess.run([COMMAND, "plan", "--json", "--concat", "t", *uneven], capture_output=True, text=True, check=True).stdout)
     assert len(plan["sources"]) == 4 and plan["sources"][3]["first"] == 24, plan
+
+
+@pytest.mark.parametrize("kind", ["i8", "f8"])
+def test_calendars_that_agree_since_1582(kind):
+    """The standard calendar is the proleptic Gregorian one from 1582-10-15 on; days before have other dates."""
+    def times(name, units, calendar, values):
+        with h5py.File(name, "w") as f:
+            t = f.create_dataset("t", data=np.array(values, kind))
+            t.attrs["units"] = units
+            if calendar:
+                t.attrs["calendar"] = calendar
+            t.make_scale("t")
+            f["x"] = np.array(values, "f4")
+            f["x"].dims[0].attach_scale(t)
+        return name
+
+    first = times("a.h5", "days since 1970-01-01", None, [0, 1])
+    names = [first, times("b.h5", "hours since 1970-01-01", "proleptic_gregorian", [48, 72]), times("c.h5", "days since 1970-01-01", "proleptic_gregorian", [4, 5])]
+    joined(names)
+    assert opened("out.zarr").read("t").tolist() == [0, 1, 2, 3, 4, 5]
+    assert verify(*names, "out.zarr")["datasets"]["equal"] == 6
+    # 1970-01-01 is 141427 days after 1582-10-15
+    early = [times("d.h5", "days since 1970-01-01", None, [-141427, -141426]), times("e.h5", "days since 1970-01-01", "proleptic_gregorian", [-141428, 0])]
+    assert "before 1582-10-15" in joined(early, "--allow-overlap", status=1)
+    joined(list(reversed(early[:1])) + [times("f.h5", "days since 1970-01-01", "proleptic_gregorian", [-141427, 0])], "--allow-overlap")
+    assert opened("out.zarr").read("t").tolist() == [-141427, -141426, -141427, 0]
+    assert "calendars" in joined([first, times("g.h5", "days since 1970-01-01", "noleap", [2, 3])], "--allow-overlap", status=1)

@@ -62,6 +62,7 @@ CASES = {
         {"dtype": "i2", "scale_factor": .5, "add_offset": 285., "_FillValue": -32768}, {"dtype": "f4", "scale_factor": .5, "add_offset": 280., "_FillValue": -32768}][i]}),
     "fill values that differ": dict(lengths=[24, 24], encode=lambda i: {"t2m": {"_FillValue": -999. - i}}),
     "epochs that differ": dict(lengths=[24, 24, 24], encode=lambda i: {"time": {"units": ["hours since 2000-01-01", "hours since 2000-01-02", "minutes since 1999-12-31 12:00"][i]}}),
+    "calendars that agree": dict(lengths=[24, 24], encode=lambda i: {"time": {"calendar": ["standard", "proleptic_gregorian"][i]}}),
     "types that differ": dict(lengths=[24, 24], encode=lambda i: {"mask": {}, "t2m": {"dtype": ["f4", "f8"][i], "_FillValue": None if i > 1 else np.nan}}),
     "chunks that differ": dict(lengths=[24, 24, 24], encode=lambda i: {"t2m": {"chunksizes": [(8, 9, 36), (12, 9, 36), (8, 9, 36)][i]}}),
 }
