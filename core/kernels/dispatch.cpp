@@ -5,6 +5,10 @@
 //
 #include "core/kernels/kernels.hpp"
 
+#ifdef ZARRBITS_X86_KERNELS
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -28,14 +32,26 @@ constexpr const kernel_table* tables[] = {
 
 constexpr const char* names[] = {"portable", "avx2", "avx512", "neon"};
 
+#ifdef ZARRBITS_X86_KERNELS
+// 1: neither, 2: AVX2, 3: AVX-512 as well. Asked of the processor itself: __builtin_cpu_supports() needs a part of the compiler's
+// run-time library that ziglang's has not (there it says no to everything), and this goes into plugins without one.
+std::size_t x86_level() noexcept {
+  const auto has = [](unsigned word, unsigned bit) { return (word >> bit & 1u) != 0; };
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, 27) || !has(c, 28)) return 1;  // OSXSAVE, AVX
+  unsigned low = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));  // which registers the system keeps
+  if ((low & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has(b, 5)) return 1;
+  // F, BW, VL; VBMI, VBMI2, GFNI
+  const bool avx512 = (low & 0xE6) == 0xE6 && has(b, 16) && has(b, 30) && has(b, 31) && has(c, 1) && has(c, 6) && has(c, 8);
+  return avx512 ? 3 : 2;
+}
+#endif
+
 std::size_t available() noexcept {
 #ifdef ZARRBITS_X86_KERNELS
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2")) return 1;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
-                      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
-  return avx512 ? 3 : 2;
+  __builtin_cpu_init();  // for prefetch_pays()
+  return x86_level();
 #else
   return std::size(tables);  // 64-bit ARM always has NEON
 #endif
