@@ -66,6 +66,11 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
                  "Join several files along this dimension: its name, or PATTERN:N, an axis of datasets. A source may also be "
                  "@LIST.txt or a quoted \"*.nc\"")
       ->type_name("DIMENSION");
+  app.add_option(
+         "--concat-new", a.fresh,
+         "Join several files along a new dimension of this name, the first one of all datasets but the dimension scales: each "
+         "file is one step of it")
+      ->type_name("DIMENSION");
   if (may_append) {
     app.add_option(
            "--append", a.append,
@@ -84,9 +89,9 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
 
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
                                           bool store_may_be_missing) {
-  if (!a.append.empty() && !a.dimension.empty())
-    throw usage_error("give --concat, which makes a store, or --append, to one that is there");
-  if (a.dimension.empty() && a.append.empty()) {
+  if (!a.append.empty() + !a.dimension.empty() + !a.fresh.empty() > 1)
+    throw usage_error("give one of --concat and --concat-new, which make a store, and --append, to one that is there");
+  if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
     if (!a.more.empty())
       throw usage_error(quote(a.more.front()) + " is one name too many; several files are joined with --concat or --append");
     if (!a.order.empty() || !a.different.empty() || a.overlap)
@@ -107,7 +112,8 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   source = names.front();
   concatenation concat;
   concat.append = !a.append.empty();
-  concat.dimension = concat.append ? a.append : a.dimension;
+  concat.is_new = !a.fresh.empty();
+  concat.dimension = concat.append ? a.append : concat.is_new ? a.fresh : a.dimension;
   concat.sources.assign(names.begin() + 1, names.end());
   concat.order = parse_order(a.order);
   concat.different = parse_different(a.different);

@@ -26,7 +26,7 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names);
 // --concat and what goes with it, of all commands that take several sources.
 struct concat_arguments {
   std::vector<std::string> more;  // names after the first two
-  std::string dimension, append, order, different;
+  std::string dimension, append, fresh, order, different;
   bool overlap = false;
 };
 void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);

@@ -79,6 +79,8 @@ void check_options(const convert_options& options) {
   }
   if (options.concat) {
     const auto remote = [](const std::string& source) { return is_s3(source); };
+    if (options.concat->is_new && (options.concat->append || options.concat->dimension.find_first_of("/:") != std::string::npos))
+      throw convert_error("a new dimension has a name without \"/\" and \":\", and makes a store anew; leave `append` out");
     if (options.concat->dimension.empty()) throw convert_error("`concat` has no dimension; give its name, such as time");
     if (remote(options.source) || std::any_of(options.concat->sources.begin(), options.concat->sources.end(), remote))
       throw convert_error("sources in S3 cannot be joined; copy them to a disk first");

@@ -255,7 +255,8 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   return for_blocks(source_start, source_count, most, [&](const index& from, const index& size) {
     if (going_) going_();
     try {
-      source.read(dataset_, from, size);
+      const auto own = [&](const index& all) { return index(all.begin() + (place_ && place_->added ? 1 : 0), all.end()); };
+      source.read(dataset_, own(from), own(size));
     } catch (const source_error& e) {
       // the other blocks can still be compared
       unchecked_ += product(size) * l.inside;

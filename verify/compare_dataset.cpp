@@ -120,6 +120,10 @@ void dataset_comparison::whole(const store_folder& folder) {
     throw source_error("cannot read the dataspace: " + hdf5_reason());
   dims_.assign(dims.begin(), dims.end());
   read_properties();
+  if (place_ && place_->added) {
+    dims_.insert(dims_.begin(), 1);
+    if (!lengths_.empty()) lengths_.insert(lengths_.begin(), 0);
+  }
 
   const source_type t = describe(type.get());
   if (t.kind == source_kind::unsupported || t.size == 0) {

@@ -86,7 +86,7 @@ class dataset_comparison {
 
   hid_t dataset_;
   const source_objects& objects_;
-  const std::vector<std::uint64_t> lengths_;
+  std::vector<std::uint64_t> lengths_;
   std::function<void()> going_;
   finding& finding_;
   std::vector<store_folder> only_in_store_;

@@ -113,6 +113,7 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
     return tell(n, dimension_names_kind, "", verdict::unreadable,
                 std::string("has dimension names that cannot be read from the source: ") + e.what());
   }
+  if (!added_dimension_.empty() && dataset >= 0) right.insert(right.begin(), alternatives{{added_dimension_}});
   right.resize(stored_rank);
   if (names.is_null()) {
     const bool none = std::all_of(right.begin(), right.end(), [](const alternatives& a) { return a.empty(); });

@@ -88,6 +88,9 @@ class metadata_comparison {
   // What the store alone has.
   void tell_extra(const node_pair& n, const char* kind, const std::string& name);
 
+  // The next dataset has this dimension in front of its own in the store; "": none.
+  void add_dimension(const std::string& name) { added_dimension_ = name; }
+
  private:
   // The attributes that NWB's reader needs and the source does not have: their names, having compared them.
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
@@ -106,6 +109,7 @@ class metadata_comparison {
   const convention rules_;
   verify_result& result_;
   std::set<std::string> unpacked_;
+  std::string added_dimension_;
   std::map<std::string, std::pair<std::string, std::uint64_t>> phony_;  // name: group and length of the dimensions that have it
 };
 

@@ -30,8 +30,16 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
                                                  const std::string& store_path, const source_tree& tree,
                                                  const convention& rules) {
   const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
-  if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE) return {};
+  if (const auto kind = H5Sget_simple_extent_type(space.get()); kind != H5S_SIMPLE && !(is_new_ && kind == H5S_SCALAR)) return {};
   const std::vector<std::uint64_t> dims = extent_of(space.get());
+  if (is_new_) {
+    if (is_dimension_scale(dataset)) return {};
+    const std::string along = "/" + dimension_;
+    lengths_[along] = 1;
+    arrays_[store_path].path = path;
+    arrays_[store_path].dimension = along;
+    return joined_place{0, ends_[along], true};
+  }
   std::optional<std::size_t> axis;
   if (auto pattern = axis_pattern_of(dimension_)) {
     if (pattern->axis < dims.size() && pattern->paths.wants(store_path)) axis = pattern->axis;

@@ -23,12 +23,13 @@ namespace zarrbits::verification {
 struct joined_place {
   std::size_t axis = 0;
   std::uint64_t first = 0;
+  bool added = false;  // the dimension is the array's alone
 };
 
 class joined_arrays {
  public:
   explicit joined_arrays(const concatenation& how)
-      : dimension_(how.dimension), all_equal_(how.different == concatenation::different_type::refuse) {}
+      : dimension_(how.dimension), is_new_(how.is_new), all_equal_(how.different == concatenation::different_type::refuse) {}
 
   // A dataset of the file at hand; nothing where it does not have the dimension. Throws source_error.
   std::optional<joined_place> place(hid_t dataset, haddr_t address, const std::string& path, const std::string& store_path,
@@ -37,6 +38,8 @@ class joined_arrays {
   void note_length(const std::string& store_path, std::uint64_t length) { arrays_[store_path].length = length; }
   // Datasets without the dimension have to be those of every file.
   bool all_equal() const { return all_equal_; }
+  // That every dataset gets which has a place.
+  std::string added_dimension() const { return is_new_ ? dimension_ : ""; }
   bool is_dimension(const std::string& name) const { return name == dimension_; }
   // The file at hand is through.
   void next_file();
@@ -49,6 +52,7 @@ class joined_arrays {
     std::uint64_t length = 0;
   };
   std::string dimension_;
+  bool is_new_;
   bool all_equal_;
   std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: of the files before, and of this one
   std::map<std::string, array> arrays_;                  // by path in the store

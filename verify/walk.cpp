@@ -337,8 +337,9 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     if (at_) at_(path);
       },
       f);
+  std::optional<joined_place> lies;
   try {
-    const auto lies = joined_ ? joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_) : std::nullopt;
+    if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);
     if (lies) c.lie_at(*lies);
     else if (joined_ && !first_ && !joined_->all_equal()) return;
     c.run(folder);
@@ -348,6 +349,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     f.outcome = verdict::unreadable;
     f.reason = std::string("has dimensions that cannot be read from the source: ") + e.what();
   }
+  metadata_->add_dimension(lies && lies->added ? joined_->added_dimension() : "");
   if (joined_ && first_) compare_metadata(dataset.get(), path, folder);
   for (const store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
   result_.elements += c.elements();

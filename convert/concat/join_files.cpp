@@ -3,17 +3,16 @@
 
 #include "convert/concat/cf_terms.hpp"
 #include "convert/concat/compare_files.hpp"
+#include "convert/concat/joined_axis.hpp"
 #include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
 #include "convert/convention/convention_rules.hpp"
 #include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/dimensions.hpp"
 #include "convert/hdf5/file_references.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -78,7 +77,8 @@ class joiner {
                           "; `keep_going` leaves such files out, but for the first, and names them");
     }
     for (variable& v : variables_)
-      v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "");
+      v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "",
+               concat_.is_new ? concat_.dimension : "");
     for (source_object& o : first_.objects()) {
       if (o.kind == kind_type::dimension && is_dimension(o)) o.arranged.shape = {ends_[o.store_path]};
     }
@@ -89,30 +89,9 @@ class joiner {
   }
 
  private:
-  // Where a variable has the dimension, in this file; nothing where it has not.
-  std::optional<std::size_t> axis_of(const source_file& file, const source_object& o, const source_dataset& data) const {
-    if (data.null || data.dims.empty()) return {};
-    const std::string& wanted = concat_.dimension;
-    if (const auto colon = wanted.rfind(':'); colon != std::string::npos) {
-      std::size_t axis = 0;
-      const char* end = wanted.data() + wanted.size();
-      const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
-      if (error != std::errc() || at != end) throw convert_error("`concat` \"" + wanted + "\" ends with no number of an axis");
-      if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
-      if (axis >= data.dims.size()) {
-        throw convert_error("dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis));
-      }
-      return axis;
-    }
-    const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
-    const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
-    const auto found = std::find(names.begin(), names.end(), wanted);
-    if (found == names.end()) return {};
-    return static_cast<std::size_t>(found - names.begin());
-  }
-
   // As netCDF looks for a dimension: in the group, then in those above.
   std::string dimension_path(const source_object& o) const {
+    if (concat_.is_new) return "/" + concat_.dimension;
     for (std::string group = o.store_path; !group.empty();) {
       group.resize(group.rfind('/'));
       const std::string path = group + "/" + concat_.dimension;
@@ -132,13 +111,15 @@ class joiner {
       if (o.kind != kind_type::dataset) continue;
       reason_to_skip([&] {
         const source_dataset data(first_, o);
-        const auto axis = axis_of(first_, o, data);
+        const auto axis = axis_of(concat_, first_, o, data);
         if (!axis) return;
         variable_of_[o.store_path] = variables_.size();
         variables_.push_back({i, *axis, dimension_path(o), data.dims, {}, {}, 0});
       });
     }
     if (!variables_.empty()) return;
+    if (concat_.is_new)
+      throw convert_error("no dataset of \"" + names_[0] + "\" can have a new dimension: there are scales alone");
     throw convert_error(
         "no dataset of \"" + names_[0] + "\" has a dimension \"" + concat_.dimension +
         "\"; \"zarrbits inspect\" lists the datasets, and \"/PATH:0\" in place of a name is the first axis of one");
@@ -202,20 +183,20 @@ class joiner {
     }
     const source_object& o = *found->second;
     const source_dataset data(file, o);
-    const auto axis = axis_of(file, o, data);
+    const auto axis = axis_of(concat_, file, o, data);
     const auto refuse = [&](const std::string& what) {
       throw unjoinable("\"" + model.path + "\" of \"" + names_[0] + "\" and of \"" + names_[k] + "\" cannot be joined: " + what);
     };
     if (axis != v.axis || data.dims.size() != v.dims.size()) refuse("its dimensions differ");
     for (std::size_t d = 0; d < v.dims.size(); ++d) {
-      if (d != v.axis && data.dims[d] != v.dims[d])
+      if ((concat_.is_new || d != v.axis) && data.dims[d] != v.dims[d])
         refuse("along another dimension they have " + std::to_string(v.dims[d]) + " and " + std::to_string(data.dims[d]) +
                " elements");
     }
     if (holds_references(data.type) && !(data.type.kind == type_class::text)) refuse("its values are references or sequences");
-    const hsize_t own = data.dims[v.axis];
+    const hsize_t own = concat_.is_new ? 1 : data.dims[v.axis];
     length = std::max(length, own);
-    if (o.arranged.shape.size() > v.axis) length = std::max(length, o.arranged.shape[v.axis]);
+    if (!concat_.is_new && o.arranged.shape.size() > v.axis) length = std::max(length, o.arranged.shape[v.axis]);
     v.stored += data.stored_bytes;
     const std::size_t which = v.variant_of(data, names_[k]);
     ++v.variants[which].parts;

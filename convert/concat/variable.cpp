@@ -44,7 +44,7 @@ std::size_t variable::variant_of(const source_dataset& data, const std::string& 
 }
 
 void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
-                      std::vector<joined_source>& sources, const std::string& store) const {
+                      std::vector<joined_source>& sources, const std::string& store, const std::string& added) const {
   auto made = std::make_shared<joined_parts>();
   made->axis = axis;
   made->length = length;
@@ -65,6 +65,9 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   made->chunk =
       std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
   if (variants[0].chunk.empty()) made->chunk.clear();
+  const std::vector<hsize_t> chunk_of_file = made->chunk;
+  if (!added.empty() && !made->chunk.empty()) made->chunk.insert(made->chunk.begin(), 1);
+  made->added = added;
   std::vector<cf_terms> all = terms;
   if (before) {  // in its terms
     made->before = before;
@@ -88,8 +91,9 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   for (const cf_terms& t : terms) changes.push_back(change_of(t, way));
   for (const draft_part& p : parts) {
     const variant &mine = variants[p.variant], &model = variants[0];
-    const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() && mine.chunk == made->chunk &&
-                       mine.layout == model.layout && H5Tequal(mine.type, model.type) > 0;
+    const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() &&
+                       mine.chunk == (before ? made->chunk : chunk_of_file) && mine.layout == model.layout &&
+                       H5Tequal(mine.type, model.type) > 0;
     made->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant]});
     if (changes[p.variant] && (before || (p.variant > 0 && !way.unpacked)))
       sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the " +
@@ -100,7 +104,8 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
                                       std::to_string(8 * way.terms.kind.size) + " bits, for " + way.why);
     }
   }
-  if (o.arranged.shape.size() > axis) o.arranged.shape[axis] = made->length;
+  if (!added.empty() && !o.arranged.shape.empty()) o.arranged.shape.insert(o.arranged.shape.begin(), made->length);
+  else if (o.arranged.shape.size() > axis) o.arranged.shape[axis] = made->length;
   o.joined = std::move(made);
 }
 

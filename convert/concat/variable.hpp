@@ -52,9 +52,9 @@ struct variable {
   // The variant of a file's dataset, which may be new.
   std::size_t variant_of(const source_dataset& data, const std::string& name);
   // Makes `o`, the first file's object, stand for all parts, `length` long along the axis; notes at the files whose values are
-  // put in other terms. `store`: the one that grows. Throws unjoinable, convert_error.
+  // put in other terms. `store`: the one that grows. `added`: as joined_parts has it. Throws unjoinable, convert_error.
   void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
-              std::vector<joined_source>& sources, const std::string& store) const;
+              std::vector<joined_source>& sources, const std::string& store, const std::string& added) const;
 };
 
 }  // namespace zarrbits::conversion

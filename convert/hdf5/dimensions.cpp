@@ -2,6 +2,7 @@
 #include "convert/hdf5/dimensions.hpp"
 
 #include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/variable_memory.hpp"
 #include "convert/text/names.hpp"
 
@@ -72,6 +73,13 @@ bool is_dimension_without_variable(hid_t dataset) {
 
 std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
                                                 std::size_t rank) {
+  if (o.joined && !o.joined->added.empty() && rank > 0) {
+    source_object part = o;
+    part.joined = nullptr;
+    std::vector<std::string> all = names(part, dataset, shape.subspan(1), rank - 1);
+    all.insert(all.begin(), o.joined->added);
+    return all;
+  }
   std::vector<std::string> names(shape.size());
   std::copy_n(o.arranged.dimension_names.begin(), std::min(rank, o.arranged.dimension_names.size()), names.begin());
   try {

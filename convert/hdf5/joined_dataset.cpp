@@ -17,6 +17,10 @@ namespace zarrbits::conversion {
 // After all was read of the dataset of the first file.
 void source_dataset::stand_for_all() {
   const joined_parts& parts = *joined();
+  if (!parts.added.empty()) {
+    dims.insert(dims.begin(), 1);
+    max_dims.insert(max_dims.begin(), 1);
+  }
   dims[parts.axis] = parts.length;
   if (max_dims[parts.axis] != H5S_UNLIMITED) max_dims[parts.axis] = parts.length;
   stored_bytes = parts.stored_bytes;
@@ -67,6 +71,7 @@ std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> source_datase
   if (!part.stored_alike || begin < part.first || end > part.first + part.count) return {};
   if ((begin - part.first) % grid.chunk[all.axis] != 0) return {};
   first[all.axis] = begin - part.first;
+  if (!all.added.empty()) first.erase(first.begin());
   return std::pair{&part, std::move(first)};
 }
 
@@ -150,6 +155,17 @@ void source_dataset::read_parts(hid_t memory, std::size_t size, const std::vecto
     n[axis] = to - from;
     corner[axis] = from - first[axis];
     const std::shared_ptr<const source_dataset> one = parts.files->dataset(part);
+    std::vector<hsize_t> count_there = n;
+    if (!parts.added.empty()) {
+      there.erase(there.begin());
+      count_there.erase(count_there.begin());
+    }
+    if (!part.change && !parts.added.empty()) {
+      buffer values(static_cast<std::size_t>(product(n)) * size, std::byte{0});
+      one->read_block(memory, size, there, count_there, count_there, values, strings);
+      put_block(values, size, n, room, corner, out);
+      continue;
+    }
     if (!part.change) {
       one->read_block(memory, size, there, n, room, out, strings, corner);
       continue;
@@ -157,7 +173,7 @@ void source_dataset::read_parts(hid_t memory, std::size_t size, const std::vecto
     const std::size_t before = H5Tget_size(part.change->from()), after = H5Tget_size(part.change->to());
     const std::size_t elements = static_cast<std::size_t>(product(n));
     buffer values(elements * before), changed(elements * std::max(after, size));
-    one->read_block(part.change->from(), before, there, n, n, values);
+    one->read_block(part.change->from(), before, there, count_there, count_there, values);
     part.change->apply(values.data(), changed.data(), elements);
     h5::check(H5Tconvert(part.change->to(), memory, elements, changed.data(), nullptr, H5P_DEFAULT), "convert the values");
     changed.resize(elements * size);

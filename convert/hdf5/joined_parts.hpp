@@ -129,6 +129,7 @@ class stored_values {
 
 struct joined_parts {
   std::size_t axis = 0;
+  std::string added;  // the axis is a new one, the first, of this name: a part is one step of it; "": the datasets have it
   std::shared_ptr<const stored_values> before = {};  // of a store that grows; null: the array begins with the first part
   hsize_t length = 0;                                // along the axis, of all
   std::vector<hsize_t> chunk;     // the shape that the chunks of most parts have; empty: they are not stored in chunks

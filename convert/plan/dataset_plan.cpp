@@ -5,6 +5,7 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "convert/text/json_text.hpp"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -78,7 +80,8 @@ json dataset_plan::own_attributes() const {
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
     json list = json::array();
-    for (const hsize_t m : data.max_dims) list.push_back(m == H5S_UNLIMITED ? json(nullptr) : json(m));
+    const std::size_t added = data.joined() && !data.joined()->added.empty() ? 1 : 0;
+    for (const hsize_t m : std::span(data.max_dims).subspan(added)) list.push_back(m == H5S_UNLIMITED ? json(nullptr) : json(m));
     own["maxshape"] = std::move(list);  // null: unlimited
   }
   if (data.null) own["null_dataspace"] = true;

@@ -9,6 +9,7 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -87,7 +88,9 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
   }
   if (data.layout == H5D_CHUNKED) {
     grid.chunk.resize(dims.size());
-    if (H5Pget_chunk(data.dcpl, static_cast<int>(dims.size()), grid.chunk.data()) != static_cast<int>(dims.size())) {
+    const bool as_in_file = !data.joined() || data.joined()->chunk.empty();
+    if (as_in_file &&
+        H5Pget_chunk(data.dcpl, static_cast<int>(dims.size()), grid.chunk.data()) != static_cast<int>(dims.size())) {
       throw skip_dataset("the chunk shape does not fit the dataspace");
     }
     if (data.joined() && !data.joined()->chunk.empty()) grid.chunk = data.joined()->chunk;
@@ -100,6 +103,10 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
     const std::size_t element =
         holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
     grid.chunk = chunk_as_sources(*data.beside, dims, element);
+    if (data.joined() && !data.joined()->added.empty()) {
+      grid.chunk = chunk_shape_for(std::span(dims).subspan(1), element);
+      grid.chunk.insert(grid.chunk.begin(), 1);
+    }
     if (grid.chunk.empty()) grid.chunk = chunk_shape_for(dims, element);
   }
   if (!dims.empty() && chunk.size() == dims.size()) {

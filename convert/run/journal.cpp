@@ -74,7 +74,7 @@ json plan_of(const convert_options& options, const source_file& file, const std:
           {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
           {"checksum", checksum_of(file)},
           {"joined", joined},
-          {"concat", options.concat ? json(options.concat->dimension) : json(nullptr)},
+          {"concat", options.concat ? json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : json(nullptr)},
           {"options", plan_options(options)},
           {"consolidate", options.consolidate},
           {"external", !options.external.empty()}};

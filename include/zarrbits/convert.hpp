@@ -186,6 +186,9 @@ struct concatenation {
     skip,    // it is left out
   };
   different_type different = different_type::refuse;  // for datasets without the dimension
+  // Each file is one step of a new dimension of this name, the first one of all datasets but of the dimension scales, which have
+  // to be equal in all files.
+  bool is_new = false;
   // The store is there, and grows by these files: its arrays stay as they are, and take the new values in their terms. Files that
   // are in it already are passed over.
   bool append = false;

@@ -230,3 +230,72 @@ def test_calendars_that_agree_since_1582(kind):
     joined(list(reversed(early[:1])) + [times("f.h5", "days since 1970-01-01", "proleptic_gregorian", [-141427, 0])], "--allow-overlap")
     assert opened("out.zarr").read("t").tolist() == [-141427, -141426, -141427, 0]
     assert "calendars" in joined([first, times("g.h5", "days since 1970-01-01", "noleap", [2, 3])], "--allow-overlap", status=1)
+
+
+def run_file(name, i, rows=6, change=None, **how):
+    """An image and a number of its own, on a scale that all files share."""
+    with h5py.File(name, "w") as f:
+        f["x"] = np.arange(10.0)
+        f["x"].make_scale("x")
+        d = f.create_dataset("image", data=ROWS[i, :rows], chunks=(3, 10), **{"compression": "gzip", "shuffle": True, **how})
+        d.dims[1].attach_scale(f["x"])
+        f["g/number"] = i
+        f["g/text"] = f"run {i} é"
+        if change:
+            change(f)
+    return name
+
+
+def new(files, *options, status=0, verb="convert"):
+    if verb == "convert":
+        shutil.rmtree("out.zarr", ignore_errors=True)
+    run = subprocess.run([COMMAND, verb, "--concat-new", "run", *files, "out.zarr", "--json", *options], capture_output=True, text=True)
+    assert run.returncode == status, (run.returncode, run.stdout, run.stderr)
+    return json.loads(run.stdout) if run.stdout else run.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--profile", "native"], ["--compress", "gzip", "--shard", "4,6,10"], ["--compress", "gzip", "--chunk", "2,6,5"]], ids=" ".join)
+def test_a_new_dimension(options):
+    """Each file is one step of it, its stored chunks are copied, and what is a scale is stored once."""
+    files = [run_file(f"r{i}.h5", i) for i in range(5)]
+    report = new(files, *options)
+    assert [(s["first"], s["count"]) for s in report["sources"]] == [(i, 1) for i in range(5)]
+    made = opened("out.zarr")
+    meta = made.meta("image")
+    assert meta["shape"] == [5, 6, 10] and meta["dimension_names"][0] == "run" and meta["dimension_names"][2] == "x", meta
+    assert made.meta("x")["shape"] == [10] and made.meta("g/number")["shape"] == [5]
+    if options == ["--profile", "native"]:
+        chunks = {o["path"]: o["chunks"] for o in report["objects"] if o["kind"] == "dataset"}
+        assert chunks["/image"] == {"raw": 10} and meta["chunk_grid"]["configuration"]["chunk_shape"] == [1, 3, 10], chunks
+    elif "--shard" not in options:
+        if "--chunk" in options:
+            assert (made.read("image") == ROWS[:5]).all()
+        assert made.read("g/number").tolist() == list(range(5)) and list(made.read("g/text")) == [f"run {i} é" for i in range(5)]
+    result = new(files, verb="verify")
+    assert result["elements"]["unchecked"] == 0 and result["datasets"]["equal"] == 4 * 5, result
+    run_file("r3.h5", 3, change=lambda f: f["image"].__setitem__((2, 2), 9999))
+    found = new(files, verb="verify", status=1)["findings"]
+    assert [f["index"] for f in found] == [[3, 2, 2]] and "r3.h5" in found[0]["reason"], found
+
+
+def test_what_a_new_dimension_cannot_join():
+    def refused(second, *words, dimension="run"):
+        text = convert("--concat-new", dimension, "a.h5", second, "out.zarr", status=1).stderr
+        assert all(w in text for w in words) and not os.path.exists("out.zarr"), text
+    run_file("a.h5", 0)
+    refused(run_file("shape.h5", 1, rows=4), "/image", "6 and 4")
+    refused(run_file("scale.h5", 1, change=lambda f: f["x"].__setitem__(0, 9)), "/x", "values differ")
+    refused(run_file("b.h5", 1), "has a dimension", dimension="x")
+    refused(run_file("less.h5", 1, change=lambda f: f.__setitem__("more", 1)), "/more")
+    for wrong in (["--concat", "t"], ["--append", "t"]):
+        convert("--concat-new", "run", "a.h5", "b.h5", "out.zarr", *wrong, status=2)
+    convert("--concat-new", "a/b", "a.h5", "b.h5", "out.zarr", status=2)
+
+
+def test_packing_of_each_step_is_undone():
+    def packing(i):
+        return lambda f: f["image"].attrs.update(scale_factor=.5 + i, add_offset=float(i))
+    files = [run_file(f"r{i}.h5", i, change=packing(i)) for i in range(3)]
+    new(files, "--compress", "gzip")
+    assert (opened("out.zarr").read("image") == np.stack([ROWS[i] * (.5 + i) + i for i in range(3)])).all()
+    assert new(files, verb="verify")["elements"]["unchecked"] == 0

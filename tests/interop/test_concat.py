@@ -124,3 +124,18 @@ def test_killed_at_any_moment(tmp_path):
                 xr.open_zarr(store, consolidated=False)
     run("convert", "--concat", "time", *paths, store, "--quiet", "--resume")
     xr.testing.assert_identical(want, xr.open_zarr(store, consolidated=False).load())
+
+
+@pytest.mark.parametrize("how", [[], ["--profile", "native"], ["--compress", "zstd", "--shard", "1M"], ["--chunk", "2,6,8"]], ids=" ".join)
+def test_a_new_dimension(how, tmp_path):
+    """As xarray has files without the dimension: data variables get it, coordinates that are equal do not."""
+    noise, paths = np.random.default_rng(2), [tmp_path / f"r{i}.nc" for i in range(4)]
+    for i, path in enumerate(paths):
+        ds = xr.Dataset({"v": (("lat", "lon"), noise.normal(size=(6, 8)).astype("f4"), {"units": "K"}), "n": ((), np.int32(i)),
+                         "s": (("lat",), np.array([f"{i}{k}é" for k in range(6)], object))}, coords={"lat": np.arange(6.), "lon": np.arange(8.)})
+        ds.to_netcdf(path, encoding={"v": {"zlib": True, "shuffle": True, "chunksizes": (3, 8)}})
+    run("convert", "--concat-new", "run", *paths, tmp_path / "out.zarr", "--quiet", *how)
+    want = xr.open_mfdataset(paths, combine="nested", concat_dim="run", data_vars="all", coords="different", compat="equals", join="exact").load()
+    xr.testing.assert_identical(want, xr.open_zarr(tmp_path / "out.zarr", consolidated=False).load())
+    result = json.loads(run("verify", "--json", "--concat-new", "run", *paths, tmp_path / "out.zarr"))
+    assert result["elements"]["unchecked"] == 0 and result["dimension_names"]["differs"] == 0, result

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/concat/joined_axis.hpp"
+
+#include "convert/concat/variable.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/text/selection.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// All but scales get the new dimension, in front of their own.
+std::optional<std::size_t> new_axis_of(const std::string& dimension, const source_file& file, const source_object& o,
+                                       const source_dataset& data) {
+  if (data.null || is_dimension_scale(data.dataset)) return {};
+  const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
+  const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
+  const std::string which = "\"" + o.path + "\" of \"" + file.path() + "\" ";
+  if (std::find(names.begin(), names.end(), dimension) != names.end())
+    throw unjoinable(which + "has a dimension \"" + dimension + "\" already; join along it with `concat`");
+  if (data.layout == H5D_VIRTUAL) throw unjoinable(which + "is a virtual dataset, of which none is joined along a new dimension");
+  if (data.dims.size() >= H5S_MAX_RANK) throw unjoinable(which + "has as many dimensions as there can be");
+  return 0;
+}
+
+}  // namespace
+
+std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
+                                   const source_dataset& data) {
+  if (how.is_new) return new_axis_of(how.dimension, file, o, data);
+  if (data.null || data.dims.empty()) return {};
+  const std::string& wanted = how.dimension;
+  if (const auto colon = wanted.rfind(':'); colon != std::string::npos) {
+    std::size_t axis = 0;
+    const char* end = wanted.data() + wanted.size();
+    const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
+    if (error != std::errc() || at != end) throw convert_error("`concat` \"" + wanted + "\" ends with no number of an axis");
+    if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
+    if (axis >= data.dims.size()) {
+      throw convert_error("dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis));
+    }
+    return axis;
+  }
+  const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
+  const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found == names.end()) return {};
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Along which of its dimensions a dataset is joined.
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
+#define ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
+
+#include "convert/hdf5/source_dataset.hpp"
+#include "convert/hdf5/source_file.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cstddef>
+#include <optional>
+
+namespace zarrbits::conversion {
+
+// Nothing where it has not the dimension, and does not get it. Throws convert_error.
+std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
+                                   const source_dataset& data);
+
+}  // namespace zarrbits::conversion
+
+#endif
