@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The commands of docs/many.md, line by line as they stand there, on files of that form."""
+import pathlib
+import re
+import shlex
+import subprocess
+
+import h5py
+import numpy as np
+
+import store
+from store import COMMAND
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/many.md"
+VALUES = np.random.default_rng(3).normal(280, 10, (96, 4, 5)).astype("f4")
+
+
+def day(path, i):
+    with h5py.File(path, "w") as f:
+        f["time"] = np.arange(24 * i, 24 * i + 24, dtype="i4")
+        f["time"].attrs["units"] = "hours since 2020-01-01"
+        f["time"].make_scale("time")
+        d = f.create_dataset("t2m", data=VALUES[24 * i:24 * i + 24], chunks=(8, 4, 5), maxshape=(None, 4, 5), compression="gzip", shuffle=True)
+        d.dims[0].attach_scale(f["time"])
+
+
+def test_every_command_of_the_page_runs(tmp_path):
+    for folder in ("data", "runs"):
+        (tmp_path / folder).mkdir()
+    for i in range(3):
+        day(tmp_path / f"data/d{i + 8}.nc", i)
+    day(tmp_path / "tomorrow.nc", 3)
+    for i in range(3):
+        with h5py.File(tmp_path / f"runs/r{i}.h5", "w") as f:
+            f["image"] = np.full((3, 4), i)
+    commands = re.findall(r"^    (zarrbits .*?)(?: +#.*)?$", PAGE.read_text(), re.M)
+    assert len(commands) >= 5 and {c.split()[1] for c in commands} == {"convert", "verify"}
+    for command in commands:
+        run = subprocess.run([COMMAND, *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True)
+        assert run.returncode == 0, (command, run.stderr)
+    assert store.Store(str(tmp_path / "out.zarr")).meta("t2m")["shape"] == [96, 4, 5]
+    assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
+    checked = subprocess.run([COMMAND, "verify", "--concat", "time", "data/*.nc", "tomorrow.nc", "out.zarr"], cwd=tmp_path, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
