@@ -164,7 +164,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     part(type.get(), n, folder, &shape, true, std::move(expected));
   } catch (const source_error& e) {
     tell(n, "note", "", verdict::unreadable, std::string("cannot be read from the source: ") + e.what());
-  } catch (const store_error& e) {  // of a node in it; that is told where its values are compared
+  } catch (const store_error& e) {  // of a node in it; reported when its values are compared
     tell(n, "note", "", verdict::differs, std::string("cannot be read from the store: ") + e.what());
   } catch (const std::runtime_error& e) {
     tell(n, "note", "", verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what());
@@ -194,7 +194,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
   const bool array = n.node.value("node_type", json()) == "array";
   std::set<std::string> known = {"attribute_types"};
   if (n.store_path == "/") known.merge(std::set<std::string>{"selection", "convention"});
-  // that of booleans is told where they are not all 0 and 1
+  // that of booleans is reported where they are not all 0 and 1
   if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
   if (!is_whole) {
     for (const auto& [key, value] : n.attributes().items()) {
@@ -203,7 +203,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
     if (array) dimension_names(-1, 0, n);
   }
   const auto inner = [&](hid_t inner_type, const store_folder& child, const std::vector<std::uint64_t>* inner_shape) {
-    if (kind_of(child) == node_kind::none) return;  // missing, which is told where values are compared
+    if (kind_of(child) == node_kind::none) return;  // missing; reported when values are compared
     const json node = read_node(child);
     part(inner_type, {n.path, "/" + child.path(), node}, child, inner_shape, false, {});
   };

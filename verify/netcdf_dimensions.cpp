@@ -63,7 +63,7 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
       if (o.type != H5O_TYPE_DATASET) continue;
       try {
         if (const handle dataset = tree.open(address); dataset) look(address, o, dataset.get());
-      } catch (const std::runtime_error&) {  // which is told where the dataset is compared
+      } catch (const std::runtime_error&) {  // reported when the dataset is compared
         H5Eclear2(H5E_DEFAULT);
       }
     }

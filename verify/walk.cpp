@@ -297,7 +297,7 @@ void walk::compare_metadata(hid_t dataset, const std::string& path, const store_
   try {
     const nlohmann::json node = kind_of(folder) == node_kind::none ? nlohmann::json() : read_node(folder);
     if (node.is_object()) metadata_->dataset(dataset, {path, store_path(folder), node}, folder);
-  } catch (const store_error&) {  // which is told where values are compared
+  } catch (const store_error&) {  // reported when values are compared
   }
 }
 

@@ -164,8 +164,8 @@ void waiting_append::move() {
   const std::string shown = store_ + "/" + own_folder;
   const json list = parse_foreign_json(text_at(own_.get(), list_name, shown + "/" + list_name));
   const auto refuse = [&](const std::string& why) {
-    throw convert_error("an append to \"" + store_ + "\" was cut off, and cannot be gone on with: " + why + "; remove \"" +
-                        shown + "\" and append again");
+    throw convert_error("an append to \"" + store_ + "\" was cut off and cannot be resumed: " + why + "; remove \"" + shown +
+                        "\" and append again");
   };
   const auto text_of = [](const json& j, const char* key) {
     return j.is_object() && j.contains(key) && j[key].is_string() ? std::optional(j[key].get<std::string>()) : std::nullopt;

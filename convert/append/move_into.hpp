@@ -21,7 +21,7 @@ namespace zarrbits::conversion {
 // The folder ".zarrbits-append" of a store. It has a whole store of its own in it, with the new chunks alone, and the metadata of
 // what the store is to become. Each of its files takes the place of the store's by a rename: chunks first, which nobody looks at
 // before the metadata, or which say the same as the ones before where these say anything; then the metadata, in the order that
-// was declared. A run that is killed on the way is gone on with by the next one.
+// was declared. The next run completes what a killed one has begun.
 class waiting_append {
  public:
   // Throws convert_error.

@@ -15,7 +15,7 @@ bool is_compound(const source_file& file, const source_object& object) {
   try {
     const h5::handle dataset = file.open(object), type(H5Dget_type(dataset));
     return type && H5Tget_class(type) == H5T_COMPOUND;
-  } catch (const h5::failure&) {  // which is told where it is converted
+  } catch (const h5::failure&) {  // reported when it is converted
     return false;
   }
 }

@@ -81,7 +81,7 @@ class netcdf_file {
   }
 
  private:
-  // What is damaged is told where the dataset is converted.
+  // Damage is reported when the dataset is converted.
   template <class Action>
   static void try_to(const Action& act) {
     try {

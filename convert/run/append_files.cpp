@@ -59,7 +59,7 @@ const known_source* find_known(const grown_store& store, const std::string& name
     if (leaf == s.file) same_name.push_back(&s);
   }
   const raw_file open(same_name.empty() ? -1 : ::open(file.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (open.descriptor() < 0) return nullptr;  // new, or nothing that can be read, which is told where it is joined
+  if (open.descriptor() < 0) return nullptr;  // new, or unreadable, which is reported when it is joined
   const json state = parse_json(json_text(state_note({file.name, state_of(open.descriptor())})));
   for (const known_source* s : same_name) {
     if (s->state == state) return s;

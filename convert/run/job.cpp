@@ -192,7 +192,7 @@ void job::look_ahead() {
     const source_object& o = source_->objects()[i];
     if (o.kind != source_object::kind_type::dataset) continue;
     h5::handle d;
-    reason_to_skip([&] { d = source_->open(o); });  // which is told where it is converted
+    reason_to_skip([&] { d = source_->open(o); });  // reported when it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // the whole plan of a dataset takes its time: only for those of which there may be something to say
     if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);

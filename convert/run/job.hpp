@@ -30,7 +30,7 @@ class job {
  public:
   enum class mode {
     all,     // from the first unit to the metadata; without finish() nothing is left
-    resume,  // goes on with what is there, alone; what is done stays
+    resume,  // makes what is missing, as the only process; what is done stays
     join,    // the same, and other processes may do so at the same time
     look,    // writes nothing: there is no store
   };

@@ -119,7 +119,7 @@ struct sink_options {
       {};  // tells what this run began from what others did, for remove_unfinished(); kept in the store until it is whole
   std::string source = {};                               // the file that is read: a store that holds it is never removed
   bool sync = false;                                     // all is on the disk before it is said to be written
-  std::function<void(const std::string&)> warning = {};  // a sentence on what the target's server does not keep to
+  std::function<void(const std::string&)> warning = {};  // a sentence on what the target's server does not support
   std::string endpoint = {};                             // of an S3 server that is not Amazon's: "http://127.0.0.1:7070"
 };
 
