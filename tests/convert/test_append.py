@@ -4,6 +4,7 @@
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
 import fcntl
+import hashlib
 import json
 import os
 import random
@@ -280,3 +281,27 @@ def test_killed_at_any_moment_with_a_reader():
     assert not reader.wrong and reader.count > 0, reader.wrong
     print(f"{KILLS} kills (seed {SEED}), {reader.count} reads, lengths {sorted(reader.lengths)}")
     check(files)
+
+
+@pytest.mark.parametrize("moved", [0, .3, .7, 1])
+def test_a_move_that_was_cut_off_is_gone_on_with(moved):
+    """Some files were renamed to their places, in their order, and others not: the next run moves these."""
+    files = parts(10, 13)
+    begun(files[:1], *GZIP)
+    old = state()
+    append(files[1])
+    new = state()
+    metadata = ["g/rows/zarr.json", "t/zarr.json", "zarr.json"]
+    order = sorted((k for k in new if new[k] != old.get(k)), key=lambda k: (k in metadata, metadata.index(k) if k in metadata else 0))
+    done = order[:int(moved * len(order))]
+    shutil.rmtree("out.zarr")
+    places = {k: f"out.zarr/{k}" for k in {*old, *done}} | {k: f"out.zarr/.zarrbits-append/store/{k}" for k in order if k not in done}
+    for key, place in [*places.items(), *((k, f"out.zarr/{k}") for k in order if k in old and k not in done)]:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as f:
+            f.write(new[key] if key in done or "zarrbits-append" in place else old[key])
+    os.makedirs("out.zarr/.zarrbits-append/store", exist_ok=True)
+    with open("out.zarr/.zarrbits-append/metadata", "w") as f:
+        json.dump([{"key": k, "before": hashlib.sha256(old[k]).hexdigest(), "after": hashlib.sha256(new[k]).hexdigest()} for k in metadata], f)
+    report = append(files[1])
+    assert state() == new and report["sources"][0]["notes"] == ["it is in the store already"]
