@@ -6,7 +6,7 @@
     zarrbits.verify("in.h5", "out.zarr").equal      # True
 
 Options have their names and meaning in the command (`zarrbits convert --help`), with "_" for "-": compress="zstd:3", include=["/a", "/b"], consolidate=True;
-None and False are what the command does without them. With `concat` and `append`, the source may be a list. Each function raises Error with the command's sentence.
+None and False are what the command does without them. With `concat`, `concat_new` and `append`, the source may be a list. Each function raises Error with the command's sentence.
 """
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
 
 
 def convert(source: Paths, store: Path, *, progress: Wanted = True,
-        concat: Optional[str] = None, append: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
+        concat: Optional[str] = None, concat_new: Optional[str] = None, append: Optional[str] = None,
+        order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, threads: Optional[int] = None,
         memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False,
@@ -60,7 +61,8 @@ def convert(source: Paths, store: Path, *, progress: Wanted = True,
 
 
 def plan(source: Paths, store: Optional[Path] = None, *,
-        concat: Optional[str] = None, append: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
+        concat: Optional[str] = None, concat_new: Optional[str] = None, append: Optional[str] = None,
+        order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
         allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
@@ -74,7 +76,7 @@ def plan(source: Paths, store: Optional[Path] = None, *,
 
 
 def verify(source: Paths, store: Path, *,
-        concat: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
+        concat: Optional[str] = None, concat_new: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         include: Many = None, exclude: Many = None, endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False,
         links: Optional[Literal["keep", "copy"]] = None) -> Verification:
