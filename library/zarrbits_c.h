@@ -34,7 +34,7 @@ const char* zarrbits_version(void);
 zarrbits_codec* zarrbits_make_codec(const char* codec_json, const char* data_type, char* why, size_t size);
 void zarrbits_free_codec(zarrbits_codec* codec);
 
-/* Bytes of a chunk of so many elements; -1 where that is no number of 63 bits. */
+/* Bytes of a chunk of that many elements; -1 where that is no number of 63 bits. */
 int64_t zarrbits_encoded_size(const zarrbits_codec* codec, uint64_t elements);
 /* Which bytes of it hold the elements `first` ... `first + count - 1`. 0 where there are no such elements. */
 int zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint64_t first, uint64_t count, uint64_t* offset,

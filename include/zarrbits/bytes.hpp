@@ -28,7 +28,7 @@ struct bytes_parameters {
 // What is reversed is the component, never the element: complex128 is two 8-byte numbers. r<N> has no byte order; structs go
 // field by field. Sub-byte types take a whole byte: encode takes both forms of a negative number (upper bits all set, or zero),
 // decode ignores them, both write the extended form. Throws `error`.
-codec bytes(const data_type& type, const bytes_parameters& parameters = {});
+[[nodiscard]] codec bytes(const data_type& type, const bytes_parameters& parameters = {});
 
 }  // namespace zarrbits
 

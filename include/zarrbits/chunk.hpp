@@ -84,7 +84,7 @@ failure wrong_size(const codec& c, std::size_t size) noexcept;
 failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
 
 // How many objects of `size` bytes decode() makes: elements, or where `size` is 0, the bytes of all elements. Throws data_error
-// where `encoded` is no chunk of so many elements.
+// where `encoded` is no chunk of that many elements.
 std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements,
                             std::size_t size);
 void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);

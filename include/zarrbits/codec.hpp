@@ -101,7 +101,7 @@ struct codec_policy {
 // Makes a codec from a codec's JSON (an object with or without "configuration", or a string), or from its bare name. The names
 // are "bytes" (also "endian", its old name), "packbits" and "numcodecs.packbits". Throws `error` with a sentence that names the
 // key, the value, the data type and what would be right.
-codec parse_codec(std::string_view name_or_json, const data_type& type, const codec_policy& policy = {});
+[[nodiscard]] codec parse_codec(std::string_view name_or_json, const data_type& type, const codec_policy& policy = {});
 
 }  // namespace zarrbits
 

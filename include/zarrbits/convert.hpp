@@ -323,7 +323,7 @@ bool remove_unfinished_store(const std::string& store, const std::string& endpoi
 void check_options(const convert_options& options);
 
 // Converts. Throws convert_error; what cannot be converted but does not stand in the way of the rest is in the result.
-convert_result convert(const convert_options& options);
+[[nodiscard]] convert_result convert(const convert_options& options);
 
 // What convert() would do with one dataset, as far as can be told without reading its values.
 struct planned_dataset {
@@ -357,7 +357,7 @@ struct convert_plan {
   std::string json() const;                                      // strict JSON
 };
 // Reads metadata alone, and writes nothing. `store` may be empty. Throws convert_error.
-convert_plan plan(const convert_options& options);
+[[nodiscard]] convert_plan plan(const convert_options& options);
 
 // One process of several that make the chunks of a store between them, in whatever order the units are handed out. When all are
 // made, finalize() writes the metadata.
@@ -393,7 +393,7 @@ class convert_worker {
 void begin_store(const convert_options& options);
 
 // The metadata of a store whose chunks were made in shares. Throws convert_error where some are missing, and says whose.
-convert_result finalize(const convert_options& options);
+[[nodiscard]] convert_result finalize(const convert_options& options);
 
 }  // namespace zarrbits
 

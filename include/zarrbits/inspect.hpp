@@ -63,7 +63,7 @@ struct inspect_options {
 };
 
 // Values are not read. Throws inspect_error; what cannot be read in it is in the tree.
-inspected_tree inspect(const inspect_options& options);
+[[nodiscard]] inspected_tree inspect(const inspect_options& options);
 
 // An HDF5 file whose chunks are looked into.
 struct file_options {
@@ -102,8 +102,8 @@ struct filter_report {
 };
 
 // `progress` hears of each object: the one at hand, and how many there are. Throws inspect_error.
-filter_report report_filters(const file_options& options,
-                             const std::function<void(const std::string& path, std::uint64_t objects)>& progress = {});
+[[nodiscard]] filter_report report_filters(
+    const file_options& options, const std::function<void(const std::string& path, std::uint64_t objects)>& progress = {});
 
 // The bits that a dataset's values need, and what packbits would make of it.
 struct suggestion {
@@ -142,7 +142,8 @@ struct suggest_progress {
 };
 
 // Reads every value, a few MiB at a time. Throws inspect_error.
-suggested_bits suggest_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress = {});
+[[nodiscard]] suggested_bits suggest_bits(const file_options& options,
+                                          const std::function<void(const suggest_progress&)>& progress = {});
 
 }  // namespace zarrbits
 

@@ -31,7 +31,7 @@ struct packbits_parameters {
 
 // Encode is checked: an element whose dropped bits would not come back from decode is an error that names its index and value.
 // Decode puts the kept bits back at first_bit, zeros below, the sign (signed types) or zeros above. Throws `error`.
-codec packbits(const data_type& type, const packbits_parameters& parameters = {});
+[[nodiscard]] codec packbits(const data_type& type, const packbits_parameters& parameters = {});
 
 // What numcodecs' configuration does not say. Every default is the safe choice.
 struct numcodecs_packbits_parameters {
@@ -41,7 +41,7 @@ struct numcodecs_packbits_parameters {
 
 // numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): bool only, most significant bit first, count byte in front.
 // The same as packbits with first_byte but for the order of the bits in each byte.
-codec numcodecs_packbits(const data_type& type = "bool", const numcodecs_packbits_parameters& parameters = {});
+[[nodiscard]] codec numcodecs_packbits(const data_type& type = "bool", const numcodecs_packbits_parameters& parameters = {});
 
 }  // namespace zarrbits
 

@@ -111,10 +111,10 @@ struct verify_options {
 void check_options(const verify_options& options);
 
 // True where there is a store that no conversion has left unfinished. What is in it is not looked at.
-bool is_whole_store(const verify_options& options);
+[[nodiscard]] bool is_whole_store(const verify_options& options);
 
 // Compares. Throws verify_error; what is wrong with one object is in the result.
-verify_result verify(const verify_options& options);
+[[nodiscard]] verify_result verify(const verify_options& options);
 
 }  // namespace zarrbits
 
