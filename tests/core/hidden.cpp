@@ -10,7 +10,7 @@ __attribute__((visibility("default"))) std::error_code codec_error_in_shared_lib
 
 std::error_code codec_error_in_shared_library() {
   try {
-    zarrbits::parse_codec("gzip", "uint8");
+    (void)zarrbits::parse_codec("gzip", "uint8");
     return {};
   } catch (const zarrbits::error& e) {
     return e.code();

@@ -12,21 +12,21 @@ int main() {
   options.source = "there-is-no-such-file.h5";
   options.store = "never-made.zarr";
   try {
-    zarrbits::convert(options);
+    (void)zarrbits::convert(options);
     std::cerr << "a file that does not exist was converted\n";
     return EXIT_FAILURE;
   } catch (const zarrbits::convert_error& e) {
     if (std::string(e.what()).find(options.source) == std::string::npos) return EXIT_FAILURE;
   }
   try {
-    zarrbits::verify({.source = options.source, .store = options.store});
+    (void)zarrbits::verify({.source = options.source, .store = options.store});
     std::cerr << "a store that does not exist was verified\n";
     return EXIT_FAILURE;
   } catch (const zarrbits::verify_error& e) {
     if (std::string(e.what()).find(options.store) == std::string::npos) return EXIT_FAILURE;
   }
   try {
-    zarrbits::inspect({.name = options.source});
+    (void)zarrbits::inspect({.name = options.source});
   } catch (const zarrbits::inspect_error& e) {
     return std::string(e.what()).find(options.source) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
   }
