@@ -96,6 +96,7 @@ std::string with_flags(std::string_view sentence) {
       {"`order`", "--order"},
       {"`overwrite`", "--overwrite"},
       {"`profile`", "--profile"},
+      {"`references`", "--virtual"},
       {"`resume`", "--resume"},
       {"`shard`", "--shard"},
       {"`share`", "--partition"},

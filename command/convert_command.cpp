@@ -136,6 +136,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   convert_options& options = arguments.options;
   std::string &report = arguments.report, &origin = arguments.share_origin;
   bool &quiet = arguments.quiet, &print_json = arguments.print_json;
+  bool references = false;
+  std::string inline_bytes;
   std::vector<std::string> bits;
   std::string threads, memory, partition, codec, profile_name, compress, chunk, shard, sum, convention, links;
   app.add_option(
@@ -143,7 +145,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
          "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
       ->required()
       ->type_name("IN.h5[:/PATH]");
-  app.add_option("store", options.store, "Zarr store to make: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
+  app.add_option("store", options.store,
+                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json with --virtual")
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;
@@ -168,6 +171,13 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   }
   if (!planning) {
     app.add_flag("--fsync", options.sync, "Bring all to the disk before it counts as done");
+    if (kind == convert_kind::convert) {
+      app.add_flag("--virtual", references, "Make a file OUT.json of references: chunks stay in the source, and are not copied");
+      app.add_option(
+             "--inline", inline_bytes,
+             "With --virtual: what is no chunk of the source, and has at most so many bytes, is in OUT.json (default: 1024)")
+          ->type_name("BYTES");
+    }
     app.add_flag("--consolidate", options.consolidate, "Put the metadata of all nodes into the root group's, too");
   }
   app.add_option("--endpoint", options.endpoint,
@@ -243,6 +253,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.chunk = parse_shape("--chunk", chunk);
   options.shard = parse_shard("--shard", shard);
   options.checksum = parse_checksum(sum);
+  if (references) options.references = inline_bytes.empty() ? 1024 : parse_bytes("--inline", inline_bytes);
+  else if (!inline_bytes.empty()) throw usage_error("--inline goes with --virtual");
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (!bits.empty() && options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");
   for (const std::string& text : bits) {

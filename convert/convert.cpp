@@ -52,7 +52,19 @@ void check_append(const convert_options& options) {
 
 }  // namespace
 
+// What lies in no source is not worth a reference.
+void check_references(const convert_options& options) {
+  if (is_s3(options.source))
+    throw convert_error("references are made to local files; copy \"" + options.source + "\" to a disk first");
+  if (options.shard.bytes > 0 || !options.shard.shape.empty() || options.checksum != checksum::none)
+    throw convert_error(
+        "references name chunks that lie in the source, which have no shards and no checksum; leave `shard` and `checksum` out");
+  if (options.resume || options.share || (options.concat && options.concat->append))
+    throw convert_error("references are made in one run; leave `resume`, `share` and `append` out");
+}
+
 void check_options(const convert_options& options) {
+  if (options.references) check_references(options);
   const auto check_bits = [&](unsigned bits) {
     if (options.codec != array_codec::packbits || bits < 1 || bits > 64)
       throw convert_error("the number of bits goes with the codec packbits, and is 1 to 64");

@@ -59,6 +59,7 @@ void begin_store(const convert_options& options) {
   conversion::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::refuse,
                                         .source = split_source(options.source).file,
                                         .warning = options.warning,
+                                        .references = options.references,
                                         .endpoint = conversion::is_s3(options.store) ? options.endpoint : ""});
 }
 

@@ -28,8 +28,8 @@ inspected_tree read(const inspect_options& options) {
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s)) throw inspect_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
-  if (fs::is_directory(s) || (parts.object.empty() && conversion::is_zip_file(parts.file)))
-    return inspection::read_zarr(verification::open_store(name), options);
+  const bool one_file = parts.object.empty() && (conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"));
+  if (fs::is_directory(s) || one_file) return inspection::read_zarr(verification::open_store(name), options);
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 

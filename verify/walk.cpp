@@ -14,7 +14,7 @@
 namespace zarrbits::verification {
 
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
-    : store_(open_store(options.store, options.endpoint)),
+    : store_(open_store(options.store, options.endpoint, {name.file})),
       joined_(joined),
       first_(first),
       gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),

@@ -165,7 +165,7 @@ void array_plan::choose_way(const convert_options& options) {
   }
   const bool again = options.effective_profile() == profile::recode;
   const bool wants_native = data.joined() && data.joined()->before ? has_native_codecs(data.joined()->before->codecs)
-                                                                   : options.profile == profile::native;
+                                                                   : options.effective_profile() == profile::native;
   if (bytes_are_bytes && p.empty()) {
     way = strategy::copy;
   } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {

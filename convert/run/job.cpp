@@ -87,6 +87,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
                                    .source = name.file,
                                    .sync = options.sync,
                                    .warning = options.warning,
+                                   .references = options.references,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
   const bool taken = join && out_->keeps_unfinished() && take_plan(*out_, options);
   if (options.consolidate) out_ = consolidating(std::move(out_));

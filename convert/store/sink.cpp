@@ -6,6 +6,7 @@
 #ifdef ZARRBITS_WITH_S3
 #include "convert/store/s3_sink.hpp"
 #endif
+#include "convert/store/reference_sink.hpp"
 #include "convert/store/zip_sink.hpp"
 #include "convert/text/names.hpp"
 
@@ -58,6 +59,7 @@ void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::ui
 namespace {
 
 bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
+bool is_references(const std::string& target) { return target.size() > 5 && target.ends_with(".json"); }
 
 }  // namespace
 
@@ -73,6 +75,11 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
   }
   if (!options.endpoint.empty())
     throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
+  if (is_references(target) != options.references.has_value())
+    throw convert_error(options.references
+                            ? "references are made in a file \"OUT.json\", not in \"" + target + "\""
+                            : "\"" + target + "\" would be a file of references; give `references`, or another name");
+  if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);
 }
@@ -84,6 +91,7 @@ bool remove_unfinished(const std::string& target, const sink_options& options) n
 #else
     if (is_s3(target)) return false;
 #endif
+    if (is_references(target)) return reference_sink::remove_unfinished(target);
     if (is_zip(target)) return zip_sink::remove_unfinished(target);
     return directory_sink::remove_unfinished(target, options);
   } catch (...) {

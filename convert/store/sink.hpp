@@ -120,10 +120,11 @@ struct sink_options {
   std::string source = {};                               // the file that is read: a store that holds it is never removed
   bool sync = false;                                     // all is on the disk before it is said to be written
   std::function<void(const std::string&)> warning = {};  // a sentence on what the target's server does not support
-  std::string endpoint = {};                             // of an S3 server that is not Amazon's: "http://127.0.0.1:7070"
+  std::optional<std::uint64_t> references = {};  // "x.json": bytes of sources are named, and larger objects stand beside it
+  std::string endpoint = {};                     // of an S3 server that is not Amazon's: "http://127.0.0.1:7070"
 };
 
-// "s3://bucket/prefix", "x.zip" for one file, or a directory.
+// "s3://bucket/prefix", "x.zip" for one file, "x.json" for references, or a directory.
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
 
 // Removes what a conversion left that was killed: that of options.run, or, where that is empty, any that nobody writes to. True

@@ -6,7 +6,7 @@
 #ifndef ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
 
-#include "convert/io/files.hpp"
+#include "convert/store/file_target.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/store/zip_records.hpp"
 
@@ -22,8 +22,7 @@ namespace zarrbits::conversion {
 // in the same order make the same file. What put() writes over, and what remove() removes, stays in the file but is no member.
 class zip_sink final : public sink {
  public:
-  zip_sink(std::string path, const sink_options& options);
-  ~zip_sink() override;
+  zip_sink(const std::string& path, const sink_options& options);
 
   using sink::put;
   void put(std::string_view key, std::span<const std::byte> bytes) override;
@@ -44,18 +43,12 @@ class zip_sink final : public sink {
 
  private:
   class writer;
-  void open_temporary();
-  void check_target(const sink_options& options) const;
-  void rename_to_target();
   // Makes room at the end of the file for a header and the content. Returns where the content goes.
   std::uint64_t reserve(std::string_view key, std::uint64_t size);
   // Writes the header: from then on it is a member.
   void complete(std::string_view key, const zip_member& m);
-  void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
 
-  std::string path_, temporary_;
-  file_descriptor fd_;
-  bool sync_ = false, replaces_ = false, finished_ = false;
+  file_target file_;
   std::mutex mutex_;
   std::uint64_t end_ = 0;
   // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes

@@ -5,8 +5,7 @@
 //   zarrbits::convert_result r = zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
 //   if (r.lost()) std::cerr << r.report_json();   // what was skipped, and why
 //
-// Needs libhdf5 and zlib at link time; the header needs neither. libhdf5 keeps process-wide state: call convert() from one thread
-// at a time.
+// Needs libhdf5 at link time, the header does not. It keeps process-wide state: call convert() from one thread at a time.
 //
 #ifndef ZARRBITS_CONVERT_HPP
 #define ZARRBITS_CONVERT_HPP
@@ -52,8 +51,7 @@ enum class convention {
 // Its name, as in the report: "netcdf".
 const char* to_string(convention c) noexcept;
 
-// What becomes of links that are not the first to their object: soft ones, those into other files, further hard ones. Zarr has
-// none.
+// What becomes of links that are not the first to their object (soft, further hard, into other files): Zarr has none.
 enum class link_policy {
   keep,    // notes, under "zarrbits"
   copy,    // what they lead to stands at their place, with all below it; the note stays
@@ -75,8 +73,7 @@ struct chunk_counts {
   std::uint64_t lost = 0;       // unreadable in the source
 };
 
-// One object of the source: a group, dataset, named datatype, attribute, a link that is not the first to its object, or the bytes
-// before the HDF5 file proper.
+// A group, dataset, named datatype, attribute, further link, or the bytes before the HDF5 file proper.
 struct converted_object {
   std::string path;                                       // in the source; bytes that are not UTF-8 as %XX
   std::string kind;                                       // "group", "dataset", "datatype", "attribute", "link", "user_block"
@@ -199,10 +196,13 @@ struct concatenation {
 struct convert_options {
   std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
   std::optional<concatenation> concat = {};  // not set: `source` alone
-  std::string store = {};                    // a directory that does not exist yet, a file "x.zip", or "s3://bucket/prefix"
+  std::string store = {};     // a new directory, a file "x.zip" or, with `references`, "x.json", or "s3://bucket/prefix"
   std::string endpoint = {};  // URL of an S3 server; "" asks the environment (AWS_ENDPOINT_URL), and is Amazon's otherwise
   bool overwrite = false;     // replace a Zarr store that is there
-  bool consolidate = false;   // the metadata of all nodes once more in the root's, for readers of remote stores
+  // The store is a file "x.json" of references in kerchunk's format: chunks that are in the source as the store has them stay
+  // there. Metadata and other objects of at most so many bytes are in it, larger ones in "x.json.data". Not set: a copy.
+  std::optional<std::uint64_t> references = {};
+  bool consolidate = false;  // the metadata of all nodes once more in the root's, for readers of remote stores
   // Patterns of paths in the source: what is included (nothing given: everything) and not excluded is converted, with the groups
   // above it. `*` any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without "/" in front they begin in
   // any group; a group stands for all below it. A pattern that matches nothing is an error.
@@ -216,7 +216,7 @@ struct convert_options {
   bool lock = true;
   bool keep_going = false;       // a damaged chunk is left out and named, instead of ending the conversion
   bool allow_expansion = false;  // chunks may become more than 1,000 times larger, beyond `memory`, when they are decoded
-  std::optional<zarrbits::profile> profile = {};  // not set: what the other options imply, portable or recode
+  std::optional<zarrbits::profile> profile = {};  // not set: what effective_profile() says
   std::optional<compression> compress = {};       // recode: with this; not set: as portable does for compressed sources
   std::vector<std::uint64_t> chunk = {};  // recode: another shape of chunks, for all datasets of this rank; cut to their extents
   shard_size shard = {};                  // many chunks in one object, with Zarr's codec sharding_indexed
@@ -236,7 +236,8 @@ struct convert_options {
   std::vector<pattern_bits> bits_of = {};  // go before `bits`; of several whose pattern matches, the last one counts
   // The profile, or what the other options imply.
   zarrbits::profile effective_profile() const {
-    return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : zarrbits::profile::portable;
+    const auto usual = references ? zarrbits::profile::native : zarrbits::profile::portable;
+    return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : usual;
   }
   unsigned threads = 0;                             // that make chunks; 0: as many as the processors that the process may use
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for chunks under way; a chunk that is larger is made alone
@@ -258,8 +259,7 @@ struct convert_options {
   // Sentences name options in backquotes, as in "replace it with `overwrite`". Reasons pass through this on their way into the
   // store and the report: the place to call an option otherwise. (Those of exceptions and warnings are the caller's anyway.)
   std::function<std::string(const std::string& reason)> wording = {};
-  // Called when all is known and only the last step is left, after which the store counts as whole; what it throws ends the
-  // conversion. The place to write a report.
+  // Called when only the last step is left that makes the store whole; what it throws ends the conversion. The place for reports.
   std::function<void(const convert_result&)> before_done = {};
   std::string run = {};        // tells what this run leaves, if it is killed, from what others leave: any text that is used once
   bool measure_first = false;  // add up the stored bytes before, for a progress bar

@@ -42,7 +42,7 @@ def convert(source: Paths, store: Path, *, progress: Wanted = True,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
         compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Union[int, str, Sequence[Union[int, str]], None] = None) -> Report:
+        bits: Union[int, str, Sequence[Union[int, str]], None] = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Report:
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
     progress: a function that is called with a Progress now and then, and may raise to stop; or True: a bar, where tqdm is installed and a terminal or

@@ -104,3 +104,31 @@ def test_what_cannot_be_decoded_is_refused():
                             (lambda: zarrbits.NumcodecsPackbits.of_filter([1, 17, 0, 0, 0x5A504201, 1, 1, 1 | 1 << 18, 8, 0, 2, 0]), "numcodecs' own")):
         with pytest.raises(ValueError, match=sentence):
             wrong()
+
+
+def test_virtual_stores_of_the_command(tmp_path):
+    """`zarrbits convert --virtual`, opened by zarr-python and xarray through fsspec: what h5py reads."""
+    import os
+    import subprocess
+    import xarray as xr
+    values = RNG.integers(0, 1000, (40, 30)).astype("i4")
+    paths = []
+    for i in range(3):
+        paths.append(tmp_path / f"d{i}.h5")
+        with h5py.File(paths[-1], "w") as f:
+            f["t"] = np.arange(10 * i, 10 * i + 10)
+            f["t"].make_scale("t")
+            f.create_dataset("packed", data=values[10 * i:10 * i + 10], chunks=(5, 30), compression="gzip", shuffle=True, fletcher32=True)
+            f.create_dataset("plain", data=values[10 * i:10 * i + 10])
+            f.create_dataset("text", data=[f"row {k}" for k in range(10)], dtype=h5py.string_dtype())
+            for name in ("packed", "plain", "text"):
+                f[name].dims[0].attach_scale(f["t"])
+    subprocess.run([os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--virtual", "--concat", "t", *map(str, paths), str(tmp_path / "refs.json")], check=True)
+    import fsspec
+    files = fsspec.filesystem("reference", fo=str(tmp_path / "refs.json"), remote_protocol="file", asynchronous=True, skip_instance_cache=True)
+    store = zarr.storage.FsspecStore(files, read_only=True)
+    group = zarr.open_group(store, mode="r")
+    assert np.array_equal(group["packed"][:], values[:30]) and np.array_equal(group["plain"][:], values[:30])
+    ds = xr.open_zarr(store, consolidated=False)
+    assert ds.t.values.tolist() == list(range(30)) and ds.text.values.tolist() == [f"row {k}" for k in range(10)] * 3
+    assert np.array_equal(ds.packed.sel(t=[3, 17]).values, values[[3, 17]])

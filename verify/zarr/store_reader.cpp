@@ -113,7 +113,8 @@ std::vector<store_folder> store_folder::nodes() const {
 
 namespace {
 
-std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint) {
+std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint,
+                                                const std::vector<std::string>& sources) {
   if (conversion::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, endpoint);
@@ -126,16 +127,18 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name);
-  if (!conversion::is_zip_file(name))
-    throw store_error("\"" + name + "\" is neither a directory nor a .zip file; give a Zarr v3 store");
-  return open_zip(name);
+  if (conversion::is_zip_file(name)) return open_zip(name);
+  if (!name.ends_with(".json"))
+    throw store_error("\"" + name +
+                      "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
+  return open_references(name, sources);
 }
 
 }  // namespace
 
-store_folder open_store(const std::string& name, const std::string& endpoint) {
+store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources) {
   try {
-    store_folder root(open_reader(name, endpoint), name);
+    store_folder root(open_reader(name, endpoint, sources), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is no Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {

@@ -82,11 +82,13 @@ class store_folder {
   std::string path_;
 };
 
-// A directory, a .zip file or "s3://bucket/prefix" that has a zarr.json. `endpoint` is an S3 server that is not Amazon's. Throws
-// store_error.
-store_folder open_store(const std::string& name, const std::string& endpoint = "");
+// A directory, a .zip file, a .json file of references or "s3://bucket/prefix" that has a zarr.json. `endpoint` is an S3 server
+// that is not Amazon's; references may lead to what lies in the folders of `sources`. Throws store_error.
+store_folder open_store(const std::string& name, const std::string& endpoint = "", const std::vector<std::string>& sources = {});
 
-std::shared_ptr<const store_reader> open_zip(const std::string& path);                              // zip_reader.cpp
+std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
+std::shared_ptr<const store_reader> open_references(const std::string& path,
+                                                    const std::vector<std::string>& sources);       // reference_reader.cpp
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint);  // s3_reader.cpp
 
 }  // namespace zarrbits::verification

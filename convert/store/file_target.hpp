@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A file that stands under another name beside its own until it is whole: a store in one file, or a part of a store.
+//
+//   file_target file("out.zip", unfinished_zip("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
+//   file.write_at(0, bytes);
+//   file.finish();              // without it there is none
+//
+#ifndef ZARRBITS_CONVERT_STORE_FILE_TARGET_HPP
+#define ZARRBITS_CONVERT_STORE_FILE_TARGET_HPP
+
+#include "convert/io/files.hpp"
+#include "convert/store/sink.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+class file_target {
+ public:
+  // What may be replaced: in words, and whether a file is that.
+  struct kind {
+    std::string words;
+    std::function<bool(const std::string& path)> is_one;
+  };
+  // Throws convert_error where the file is there and is not to be replaced, or another process writes it.
+  file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable);
+  ~file_target();
+  file_target(const file_target&) = delete;
+  file_target& operator=(const file_target&) = delete;
+
+  const std::string& path() const { return path_; }
+  const std::string& temporary() const { return temporary_; }
+  int descriptor() const { return fd_.get(); }
+  bool replaces() const { return replaces_; }
+  // By any thread. Throws convert_error.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
+  // Gives it its name. Throws convert_error; then there is no such file.
+  void finish();
+
+  // The file that a killed run left beside the target. True where there was one, and nobody writes to it.
+  static bool remove_unfinished(const std::string& path, const std::string& temporary);
+
+ private:
+  void check_target(const sink_options& options) const;
+  void open_temporary();
+  void rename_to_target();
+
+  std::string path_, temporary_;
+  kind replaceable_;
+  file_descriptor fd_;
+  bool sync_ = false, replaces_ = false, finished_ = false;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif
