@@ -154,11 +154,11 @@ std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) 
     if (at->second.file == in_text) return bytes_of(at->second.text);
     found = at->second;
   }
-  const file_descriptor source(found.file == beside ? -1
-                                                    : ::open(files_[found.file].name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const file_descriptor from(found.file == beside ? -1
+                                                  : ::open(files_[found.file].name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::vector<std::byte> bytes(static_cast<std::size_t>(found.size));
   try {
-    read_range(found.file == beside ? data_->descriptor() : source.get(), found.offset, bytes);
+    read_range(found.file == beside ? data_->descriptor() : from.get(), found.offset, bytes);
   } catch (const unreadable_range& e) {
     throw convert_error("cannot read \"" + std::string(key) + "\" of \"" + file_.path() + "\": " + e.what());
   }
