@@ -6,6 +6,8 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
