@@ -148,6 +148,7 @@ std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) 
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   };
   reference found;
+  std::string name;  // taken under the lock, for other threads add files
   {
     const std::lock_guard lock(mutex_);
     if (const auto kept = kept_.find(key); kept != kept_.end()) return bytes_of(kept->second);
@@ -155,9 +156,9 @@ std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) 
     if (at == all_.rend()) return std::nullopt;
     if (at->second.file == in_text) return bytes_of(at->second.text);
     found = at->second;
+    if (found.file != beside) name = files_[found.file].name;
   }
-  const file_descriptor from(found.file == beside ? -1
-                                                  : ::open(files_[found.file].name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const file_descriptor from(found.file == beside ? -1 : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::vector<std::byte> bytes(static_cast<std::size_t>(found.size));
   try {
     read_range(found.file == beside ? data_->descriptor() : from.get(), found.offset, bytes);

@@ -3,6 +3,7 @@
 // A store of references in kerchunk's JSON format, version 1: a key is a text, "base64:..", or [file, offset, size].
 //
 #include "convert/io/files.hpp"
+#include "verify/zarr/sorted_keys.hpp"
 #include "verify/zarr/store_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -196,17 +197,7 @@ class reference_reader final : public store_reader {
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    const std::string prefix = folder.empty() ? "" : folder + "/";
-    for (auto i = table_.keys.lower_bound(prefix); i != table_.keys.end() && i->first.starts_with(prefix);) {
-      const std::size_t slash = i->first.find('/', prefix.size());
-      store_entry e;
-      e.name = i->first.substr(prefix.size(), slash - prefix.size());
-      e.is_folder = slash != std::string::npos;
-      if (!e.is_folder) e.size = i->second.size;
-      if (!each(e)) return;
-      // past the folder and what is in it: '0' follows '/'
-      i = e.is_folder ? table_.keys.lower_bound(prefix + e.name + '0') : std::next(i);
-    }
+    list_sorted(table_.keys, folder, each);
   }
 
  private:

@@ -3,9 +3,9 @@
 // A store in one .zip file.
 //
 #include "convert/io/zip_archive.hpp"
+#include "verify/zarr/sorted_keys.hpp"
 #include "verify/zarr/store_reader.hpp"
 
-#include <iterator>
 #include <utility>
 
 namespace zarrbits::verification {
@@ -50,18 +50,7 @@ class zip_reader final : public store_reader {
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    const zip_archive::member_map& members = archive_.members();
-    const std::string prefix = folder.empty() ? "" : folder + "/";
-    for (auto i = members.lower_bound(prefix); i != members.end() && i->first.starts_with(prefix);) {
-      const std::size_t slash = i->first.find('/', prefix.size());
-      store_entry e;
-      e.name = i->first.substr(prefix.size(), slash - prefix.size());
-      e.is_folder = slash != std::string::npos;
-      if (!e.is_folder) e.size = i->second.size;
-      if (!each(e)) return;
-      // past the folder and what is in it: '0' follows '/'
-      i = e.is_folder ? members.lower_bound(prefix + e.name + '0') : std::next(i);
-    }
+    list_sorted(archive_.members(), folder, each);
   }
 
  private:
