@@ -15,31 +15,37 @@ Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}.
     scripts/bench                      # all of this page: twenty minutes
     scripts/bench --quick --json FILE  # a look, two minutes
 
-How to read it: every cell is **GB/s of decoded bytes (ratio to memcpy)**, one thread, buffers that are reused, CPU time of the thread. Each sample stands between two of
-glibc's memcpy of as many decoded bytes, between aligned buffers in huge pages, and counts only if these two agree and a loop in registers shows that nobody else uses the core; cells are medians of samples and then of several processes. Data is noise in the
-bits that are kept, zero elsewhere. Encode is checked: an element that would lose something is found.
+Every cell is **GB/s of decoded bytes (ratio to memcpy)**: one thread, its CPU time, reused buffers.
+Each sample is taken between two samples of glibc's memcpy of as many decoded bytes, between aligned buffers in huge pages.
+It counts only if these two agree, and if a loop in registers shows that nobody else uses the core.
+Cells are medians of samples, and then of several processes.
+Data is noise in the bits that are kept, zero elsewhere.
+Encode is checked: it finds every element that would lose a bit.
 
-The machine may have been shared with others, and all ratios are of one run. Between two runs on a busy machine half of them moved by less than 2 %, nine of ten by less than 15 %, single ones by up to
-40 %; GB/s change with the clock too. On other CPUs the ratios differ, mostly because memcpy does: here it copies {memcpy}.
+The machine may have been shared with others, and all ratios are of one run.
+Between two runs on a busy machine, half of the ratios changed by less than 2 %, nine of ten by less than 15 %, single ones by up to 40 %; GB/s change with the clock too.
+On other CPUs the ratios differ, mostly because memcpy does: here it copies {memcpy}.
 """
 
 COMPRESSORS = """## Where compressors do better
 
-Packing is not compression. It takes the same room whatever the values are, so on data with structure a compressor wins on size, often by far. The table has a mask of discs through HDF5, where deflate
-and LZ4 after bitshuffle store about a third of what packbits stores; deflate after packbits stores least, and is faster than deflate alone.
+Packing is not compression.
+It takes the same space whatever the values are, so on data with structure a compressor stores less, often far less.
+The table has a mask of discs through HDF5: there deflate, and LZ4 after bitshuffle, store about a third of what packbits stores.
+Deflate after packbits stores least, and is faster than deflate alone.
 
-On noise, which the lower bits of most measured data are, nothing beats the number of bits that matter, and compressors come near it at best (the stored sizes in the table of 12 bits
-and of random bools).
+The lower bits of most measured data are noise.
+There nothing beats the number of bits that matter, and compressors come near it at best (see the stored sizes for 12 bits and for random bools).
 
-What packing gives that compressors do not:
+Packing has advantages over compressors:
 
 - a size that is known beforehand: any chunk of n elements has the same number of bytes, so buffers, files and shards can be laid out;
 - random access: element i lies at bit i * k, and `decode_range` and the seekable decoder read only the bytes of a slice;
 - speed near that of memcpy both ways, whatever the data is;
 - nothing is guessed: encode says which element does not fit, instead of growing.
 
-Where size is what counts and the data has structure, compress, before or instead: masks pack *and* compress well (`packbits` then a compressor), numbers whose bits
-no longer begin at byte borders may compress less well packed than unpacked.
+If size matters most and the data has structure, compress it.
+Masks pack *and* compress well (`packbits`, then a compressor); numbers whose bits no longer begin at byte borders may compress less well packed than unpacked.
 """
 
 
@@ -87,8 +93,8 @@ def peers(rows, every_row):
             last = name
         stored = next((r["stored"] for r in every_row if r["name"] == name and r.get("peer") == who and "stored" in r), None)
         lines.append(["", who, *(cell(rows.get(name, who, s)) for s in SIZES), f"{stored:.3f}" if stored else ""])
-    return ("## Peers, in the same run\n\nPython's make their result anew at every call (numpy.copyto does not), as is usual there; at 64 MiB most of that is the system's work of giving memory. blosc runs in one "
-            "thread. zarrs allocates its result too, and was not run at 64 MiB. *stored*: encoded size over decoded size where it is not simply the number of bits.\n\n" + table(["case", "by", *map(size_text, SIZES), "stored"], lines))
+    return ("## Peers, in the same run\n\nPython's peers allocate their result at every call (numpy.copyto does not), as is usual there; at 64 MiB most of the time is the system's allocation. blosc runs in one "
+            "thread. zarrs allocates its result too, and was not run at 64 MiB. *stored*: encoded size over decoded size, if it is not simply the number of bits.\n\n" + table(["case", "by", *map(size_text, SIZES), "stored"], lines))
 
 
 def streams(rows):
@@ -100,13 +106,13 @@ def streams(rows):
     for case in cases:
         found = [rows.get(f"{way}/{case}", rows.best, MIB) for _, way in ways]
         lines.append([case, *(cell(r) for r in found[:5]), *(f"{r['ratio']:.2f}" if r else "-" for r in found[5:])])
-    return ("## Streams, 1 MiB\n\nBoost's chains copy twice more, from the stream into its buffer and from the filter to the device. The last three columns are ratios to the same work done otherwise, not to "
-            "memcpy: the same filter with the 128 bytes of buffer that Boost gives a filter that asks for nothing; `step()` in pieces of 64 KiB.\n\n"
+    return ("## Streams, 1 MiB\n\nBoost's chains copy twice more, from the stream into its buffer and from the filter to the device. The last three columns are no ratios to memcpy: one is the ratio to the same "
+            "filter with Boost's default buffer of 128 bytes, two are ratios of `step()` in pieces of 64 KiB to one call.\n\n"
             + table(["codec", *(title for title, _ in ways)], lines))
 
 
 def hdf5(rows, every_row):
-    out = ["## HDF5, 64 MiB through H5Dwrite and H5Dread\n\nIn memory (core driver), no chunk cache, chunks of 1 and 4 MiB. The no-op filter returns at once: what it costs is what HDF5 costs with any filter. "
+    out = ["## HDF5, 64 MiB through H5Dwrite and H5Dread\n\nIn memory (core driver), no chunk cache, chunks of 1 and 4 MiB. The no-op filter returns at once: it shows what HDF5 itself costs with any filter. "
            "*n-bit as used*: memory type uint16 or uint8, file type of reduced precision, HDF5 converts. *alone*: both of reduced precision.\n"]
     for kind, title in (("bool", "Random bools"), ("8/4", "4 bits in uint8, noise"), ("16/12", "12 bits in uint16, noise"), ("swap/4", "uint32 to big endian"),
                         ("mask", "A mask of discs")):
@@ -146,8 +152,8 @@ def goal_table(rows, evaluated):
     measured = sum(reached is not None for _, _, _, reached, _ in evaluated)
     beyond = sum(line[-1] != "" for line in lines)
     above = f"; of those missed, {beyond} are above what this machine's memory allows" if met < measured else ""
-    return (f"## Goals\n\nSet from what prototypes reached on two CPUs (AMD Zen 3, an Intel with AVX-512); where memcpy is faster beside the arithmetic, as on other CPUs, the ratios are lower. The row is the "
-            f"slowest of those that a goal is about. Met here: {met} of {measured}{above}.\n\n"
+    return (f"## Goals\n\nThe goals are what prototypes reached on two CPUs (AMD Zen 3, an Intel with AVX-512); on CPUs whose memcpy is faster compared with arithmetic, the ratios are lower. The row is the "
+            f"slowest of those that a goal covers. Met here: {met} of {measured}{above}.\n\n"
             + table(["goal", "kernels", "goal", "reached", "", "row", "allowed at most"], lines))
 
 
