@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 # ZARRBITS_HDF5=bundled: libhdf5 2.2.0, built here from source and linked statically into the command. It knows the datatypes that files of
-# today's h5py have, and Debian's 1.10 does not. Nothing else gets it: a program that links zarrbits::convert, or loads a plugin, has a libhdf5
+# today's h5py have; Debian's 1.10 does not. Only the command gets it: a program that links zarrbits::convert, or loads a plugin, has a libhdf5
 # of its own.
 set(ZARRBITS_BUNDLED_DIR ${PROJECT_SOURCE_DIR}/build/static CACHE PATH "Where the bundled libhdf5 is built; all builds of one compiler share it")
 

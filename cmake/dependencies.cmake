@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# What each part needs, in one place: zarrbits_find(PART REQUIRED) stops where something is not there, zarrbits_find(PART QUIET) leaves its
-# name in zarrbits_missing. Macros, because what find_package() sets belongs to the caller.
+# What each part needs, in one place: if something is missing, zarrbits_find(PART REQUIRED) stops, and zarrbits_find(PART QUIET) sets
+# zarrbits_missing to its name. These are macros, because find_package() has to set variables of the caller.
 
 macro(zarrbits_need_package how name version)
   find_package(${name} ${version} ${how} ${ARGN})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-# What `cmake --install` lays down, and what another project finds afterwards: a CMake package with components, and pkg-config
+# What `cmake --install` installs, and what another project finds afterwards: a CMake package with components, and pkg-config
 # files. Both also say where the HDF5 plugins went, so that nobody has to guess what to put into HDF5_PLUGIN_PATH.
 include(CMakePackageConfigHelpers)
 
@@ -36,7 +36,7 @@ if(TARGET zarrbits_command)
 endif()
 install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
 
-# Headers of parts that were not built stay away, so that a missing part shows when compiling and not when linking.
+# Headers of parts that were not built are not installed, so that a missing part shows when compiling and not when linking.
 set(unbuilt_headers)
 if(NOT TARGET zarrbits_streams)
   list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-# Options of our own targets only; nothing of this reaches a project that uses zarrbits.
+# Options for our own targets only; they do not reach a project that uses zarrbits.
 
 function(zarrbits_target_options target)
   target_compile_options(${target} PRIVATE

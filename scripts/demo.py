@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What scripts/demo runs once all is built: demo.py ZARRBITS FOLDER. Needs h5py and numpy alone.
+"""scripts/demo runs it after the build: demo.py ZARRBITS FOLDER. Needs only h5py and numpy.
 
 The checks here share no code with zarrbits: chunks are unpacked by numpy, zarr.json is read by hand.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-# Boost's headers, and Boost.Test made from them: its library is installed for this machine alone.
+# Boost's headers, and Boost.Test built from them: its library is installed only for this machine's architecture.
 include(${CMAKE_CURRENT_LIST_DIR}/headers.cmake)
 
 zarrbits_host_headers(boost folder)
