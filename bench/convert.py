@@ -27,7 +27,7 @@ PAGE = HERE.parent / "docs/performance.md"
 
 
 def times_of(command):
-    """User and system seconds of a process and of those that it waited for, and elapsed seconds; None where it failed."""
+    """User and system seconds of a process and of the processes that it waited for, and elapsed seconds; None if it failed."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     after, elapsed = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - started
@@ -38,7 +38,7 @@ def times_of(command):
 
 
 def ways(name, arguments):
-    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most[, command before it]). What compares a store has it made before."""
+    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most[, command before it]). A way that compares a store makes it first."""
     small = name.startswith("small")
     edge = {"small chunks": "256,256", "small deflate": "512,512"}.get(name, "1024,8192")  # of a shard: 16 MB of the first two, 256 KiB and 1 MiB of small ones
     zarrbits = [arguments.command, "convert", "--quiet", "{in}", "{out}"]
@@ -87,8 +87,8 @@ def ways_of_trees(name, arguments):
 
 
 def measure(name, source, arguments, folder):
-    """Rounds in which every way has its turn; after each of ours `cp -r` of what it made. A turn of a short way is several in a row: they are what
-    a machine that is shared with others disturbs most."""
+    """Rounds in which every way has its turn; after each of ours follows `cp -r` of its store. A turn of a short way is several runs in a row:
+    other users of the machine disturb short ways most."""
     samples, stores, pairs = {}, {}, {}
     out, copy = folder / "out.zarr", folder / "copy"
 
@@ -196,7 +196,7 @@ def goal_lines(rows):
 
 
 def write_page(rows):
-    """The part of this data alone; what follows the last of these parts stays."""
+    """Replaces only the part of this data; text after the last of these parts stays."""
     name = rows[0]["data"]
     page, begin, end = PAGE.read_text(), BEGIN.format(name), END.format(name)
     source = f" {rows[0]['source_bytes'] / 1e6:.4g} MB stored." if "source_bytes" in rows[0] else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the figures are meant to be. Ratios are to memcpy at 64 KiB in one thread, unless the goal says something else."""
+"""The goals of the figures. Ratios are to memcpy at 64 KiB in one thread, unless the goal says something else."""
 
 KIB64, MIB, MIB64 = 65536, 1 << 20, 64 << 20
 

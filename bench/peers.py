@@ -49,7 +49,7 @@ class Bench:
         self.best = sorted(self.base(n, calls) for _ in range(15))[3]
 
     def measure(self, name, peer, n, call, **more):
-        """`call()` is the work on n decoded bytes; what it returns is kept until the next, as a user would."""
+        """`call()` is the work on n decoded bytes; its result is kept until the next call, as a user would keep it."""
         call()
         start = now()
         call()

@@ -25,7 +25,7 @@ def merge(runs):
             by_key[r["name"], r.get("kernels"), r.get("peer"), r["bytes"]].append(r)
     merged = []
     for same in by_key.values():
-        same = [r for r in same if not r.pop("disturbed", False)] or same  # what was measured while something else used the machine
+        same = [r for r in same if not r.pop("disturbed", False)] or same  # drop samples that other users of the machine disturbed
         row = dict(same[0])
         for figure in ("gbps", "ratio"):
             row[figure] = float(f"{statistics.median(r[figure] for r in same):.4g}")
@@ -34,7 +34,7 @@ def merge(runs):
 
 
 def run(command, times, environment=None, may_fail=False):
-    """`may_fail`: a peer that is missing or broken does not cost us the rest."""
+    """`may_fail`: a peer that is missing or broken does not stop the rest."""
     runs = []
     for _ in range(times):
         with tempfile.NamedTemporaryFile(suffix=".json") as target:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The rows that scripts/bench promises are there, for every kernel table; nothing is said of how fast.
+"""Checks that the rows that scripts/bench promises are there, for every kernel table; speed is not checked.
 
     test_rows.py bench_kernels
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What all tests in Python share. ctest runs each file by itself, and tells where things are by environment variables (tests/CMakeLists.txt)."""
+"""Shared by all tests in Python. ctest runs each file by itself; environment variables say where things are (tests/CMakeLists.txt)."""
 import os
 import shutil
 import tempfile
@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def memory_folder(tmp_path):
-    """A temporary folder in memory where there is room, on the disk otherwise: for thousands of small files, which take a disk five times as long."""
+    """A temporary folder, in memory if there is room, else on the disk: for thousands of small files, which take five times as long on a disk."""
     room = shutil.disk_usage("/dev/shm").free if os.access("/dev/shm", os.W_OK) else 0
     if room < 1 << 30:
         yield str(tmp_path)

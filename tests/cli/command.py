@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""How the tests run the command."""
+"""Runs the command for the tests."""
 import json
 import os
 import re

@@ -48,7 +48,7 @@ def write_json(folder, value):
 
 
 def group(folder, attributes=None, **notes):
-    """`notes`: what stands under "zarrbits"."""
+    """`notes`: the value of "zarrbits"."""
     write_json(folder, {"zarr_format": 3, "node_type": "group", "attributes": (attributes or {}) | ({"zarrbits": notes} if notes else {})})
 
 

@@ -8,7 +8,7 @@ import subprocess
 from command import COMMAND, is_one_sentence, run
 
 SUBCOMMANDS = ["convert", "verify", "encode", "decode"]
-# every option that users were promised; the help must name each
+# every documented option; the help must name each
 OPTIONS = {
     "convert": ["--report", "--codec", "--bits", "--allow-lossy", "--overwrite", "--quiet", "--json", "--help"],
     "verify": ["--json", "--help"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Names in a file are those of strangers: none of them does anything to the terminal, and every line of `suggest` can be pasted."""
+"""Names in a file are hostile: none of them acts on the terminal, and every line of `suggest` can be pasted."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a user sees while a conversion runs and when it is over: on terminals of two widths, and where there is none."""
+"""The output while a conversion runs and at its end: on terminals of two widths, and without a terminal."""
 import json
 import os
 import re
@@ -41,7 +41,7 @@ def test_a_terminal_shows_progress_in_one_line(folder):
         assert shares == sorted(shares)
         assert "\r" not in rest.replace("\r\n", "\n") and "[#" not in rest     # the line is gone at the end
         assert "recoded" in rest and "ratio" in rest and "of them lossy" in rest
-        assert "\x1b[33m" in text                                              # what is lossy stands out
+        assert "\x1b[33m" in text                                              # lossy objects stand out
     assert "\x1b[3" not in on_terminal([COMMAND, "convert", source, target, "--overwrite"], 80, NO_COLOR="1")[0]
     assert drawn(on_terminal([COMMAND, "convert", source, target, "--overwrite", "--quiet"], 80)[0])[0] == []
 

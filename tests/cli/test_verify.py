@@ -18,7 +18,7 @@ from stores_by_hand import (BIG, BYTES, DATASETS, GZIP, LITTLE, array, edit, fli
                             write_sequences, write_source, write_store)
 
 WITHOUT_HARD = {"loop": {"kind": "hard", "target": "/"}, "soft": {"kind": "soft", "target": "/g/int16"}}
-# what is done to the store -> (path of the only finding, its outcome, index or None)
+# change of the store -> (path of the only finding, its outcome, index or None)
 DAMAGE = {
     "a flipped bit": (lambda s: flip(s, "g/nan/c/0", 0), "/g/nan", "differs", [0]),
     "the sign of a zero": (lambda s: flip(s, "g/nan/c/0", 15, 0x80), "/g/nan", "differs", [1]),

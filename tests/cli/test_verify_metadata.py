@@ -119,7 +119,7 @@ def links(**changed):
     return lambda s: note(s, "", links={k: v for k, v in (LINKS | changed).items() if v})
 
 
-# what is done to the store -> (kind and path of the only finding, its outcome, a part of its sentence)
+# change of the store -> (kind and path of the only finding, its outcome, a part of its sentence)
 CHANGES = {
     "a number": (attribute(count=6), "attribute", "/d", "differs", 'another attribute "count": source 5, store 6'),
     "a number as text": (attribute(count="5"), "attribute", "/d", "differs", 'source 5, store "5"'),
@@ -189,7 +189,7 @@ CHANGES = {
     "a name that is not whole": (lambda s: note(s, "g", names=None), "note", "/g", "missing", "of a name that is not whole"),
     "a name that is another": (lambda s: note(s, "g", names={next(n for n in os.listdir(s + "/g") if "~" in n): LONG + "m"}), "note", "/g", "differs", "zarrbits.names"),
 }
-# what the store alone has -> (its node, kind and name)
+# what only the store has -> (its node, kind and name)
 MORE = {
     "an attribute": (attribute(more=1), ("/d", "attribute", "more")),
     "an attribute of a member": (lambda s: edit(s, "pairs/e", attributes={"zarrbits": {"enum": ENUM["members"]}, "more": 1}), ("/pairs/e", "attribute", "more")),

@@ -61,7 +61,7 @@ class TestSources:
                 flip(store, key, at)
 
     def test_strings_of_more_than_the_bound_are_not_read(self):
-        """Any number of strings may be one and the same piece of the file."""
+        """Any number of strings may refer to the same piece of the file."""
         count, text = 300, "x" * 4_000_000
         with tempfile.TemporaryDirectory() as folder:
             source, store = folder + "/b.h5", folder + "/b.zarr"

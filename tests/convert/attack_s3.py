@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A hostile S3 server: at a request that the seed chooses it begins to lie, to cut off, to flood, or to be silent. Each run has to end within its
-time, and either with 0 and the very store that a good server has, or with another status and no store that looks whole.
+"""A hostile S3 server: from a request on that the seed chooses, it lies, cuts off, floods, or is silent. Each run has to end within its
+time, either with 0 and the same store as on a good server, or with another status and no store that looks whole.
 
 ZARRBITS_CASES: how many, by default one of each kind; ZARRBITS_SEED: others.
 
@@ -173,7 +173,7 @@ def make_sources(folder):
 
 
 def one_case(sources, name, seed):
-    """(what became of it, or what is wrong)"""
+    """(the outcome, or what is wrong)"""
     rng = random.Random(f"{name} {seed}")
     if rng.random() < 0.2:
         return one_reading(sources, name, seed)
@@ -229,7 +229,7 @@ def one_case(sources, name, seed):
 
 
 def one_reading(sources, name, seed):
-    """verify and inspect of a good store on the same server: they may say what they like, in sentences."""
+    """verify and inspect of a good store on the same server: they may end with any status, and any error is a sentence."""
     rng = random.Random(f"reading {name} {seed}")
     kinds, begins, lasts, asked = rng.choice([("get", "head", "list"), ("get",), ("head",), ("list",)]), rng.randrange(4), rng.choice([1, 10 ** 9]), []
 

@@ -35,7 +35,7 @@ def children(pid):
 
 
 class S3:
-    """A source, a large one and another one, and the stores that they become in a directory."""
+    """A source, a large one and another one, and their stores in a directory, to compare with."""
 
     @classmethod
     def teardown_class(cls):

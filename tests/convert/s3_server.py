@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A small S3 in memory, of the standard library alone: every signature is checked, conditions are kept to. Faults make it a bad one, or a hostile one.
+"""A small S3 server in memory, with only the standard library: it checks every signature and obeys conditions. Faults make it bad or hostile.
 
     with Server() as s:
         convert(source, "s3://bucket/x.zarr", "--endpoint", s.url)
@@ -27,7 +27,7 @@ class Stored:
 
 
 class Answer:
-    """What goes back. `stored` False: a PUT or a removal that is only said to have happened."""
+    """The answer. `stored` False: the server only claims that a PUT or a removal has happened."""
     def __init__(self, status=200, body=b"", headers=None):
         self.status, self.body, self.headers = status, body, headers or {}
 

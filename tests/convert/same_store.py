@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Whether two ways to convert a file make the same store and report, byte for byte."""
+"""Compares the stores and reports of two ways to convert a file, byte for byte."""
 import ctypes
 import filecmp
 import json
@@ -19,13 +19,13 @@ def run(*command, status=0, timeout=300, **how):
 
 
 def adopt_orphans():
-    """What loses its parent becomes a child of this process, which need not wait then until the system's first process has noticed."""
+    """Processes that lose their parent become children of this process, so that it need not wait for init to reap them."""
     PR_SET_CHILD_SUBREAPER = 36
     assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
 
 
 def wait_for_group(pid):
-    """Until no process of this group is left: one that was killed holds its locks until it is gone."""
+    """Waits until no process of this group is left: a killed process holds its locks until it is gone."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         try:
@@ -64,7 +64,7 @@ def report(path):
 
 
 class Case:
-    """A file, and what an undisturbed run on one thread makes of it."""
+    """A file, and the store and report of an undisturbed run on one thread."""
     def __init__(self, folder, example, *options):
         self.folder, self.options = folder, options
         self.source, self.whole, self.out = (os.path.join(folder, n) for n in ("in.h5", "whole.zarr", "out.zarr"))

@@ -90,7 +90,7 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// Makes a file, converts it, and tells what is in the store.
+// Makes a file, converts it, and reads the store.
 class conversion {
  public:
   conversion() : file_(H5Fcreate(source().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), "make a file") {}

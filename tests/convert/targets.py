@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the tests of targets share: commands that fail with one sentence, small sources, and what is in a folder."""
+"""Shared by the tests of targets: commands that fail with one sentence, small sources, and listings of folders."""
 import os
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A store that grows: --append. Values are compared with what numpy makes of the files; tests/interop/test_append.py has xarray.
+"""A store that grows: --append. Values are compared with those that numpy joins; tests/interop/test_append.py compares with xarray.
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
@@ -285,7 +285,7 @@ def test_killed_at_any_moment_with_a_reader():
 
 @pytest.mark.parametrize("moved", [0, .3, .7, 1])
 def test_a_move_that_was_cut_off_is_gone_on_with(moved):
-    """Some files were renamed to their places, in their order, and others not: the next run moves these."""
+    """Some files were renamed to their places, in order, and others not: the next run renames the others."""
     files = parts(10, 13)
     begun(files[:1], *GZIP)
     old = state()

@@ -44,7 +44,7 @@ def test_values_of_each_type(folder):
 
 
 def test_types_that_json_does_not_tell(folder):
-    """Under zarrbits.attribute_types, by the name in the store; nothing of what the value tells."""
+    """Types are under zarrbits.attribute_types, by the name in the store; types that follow from the value are not."""
     colours = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
 
     def fill(f):
@@ -98,7 +98,7 @@ def test_nothing_is_noted_of_plain_attributes(folder):
 
 
 def test_user_block(folder):
-    """It is kept as bytes; one that is too large is a loss that is told."""
+    """The user block is kept as bytes; one that is too large is reported as a loss."""
     source, target, report = (os.path.join(folder, n) for n in ("in.h5", "out.zarr", "r.json"))
 
     def entry(*options, status=0, top=""):

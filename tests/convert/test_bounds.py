@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Small files that would take gigabytes or hours: values that are one and the same piece of the file, objects with very many names, groups in groups."""
+"""Small files that would take gigabytes or hours: many values that refer to one piece of the file, objects with very many names, nested groups."""
 import json
 import os
 import struct
@@ -29,7 +29,7 @@ class Case:
 
 
 def aliased(source, length, rows, name="d"):
-    """All rows of a dataset, or of an attribute of the root, become the first, which has so many elements."""
+    """Makes all rows of a dataset, or of an attribute of the root, refer to the first, and gives it this number of elements."""
     with open(source, "r+b") as f:
         data = f.read()
         first = -1

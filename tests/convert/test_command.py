@@ -63,7 +63,7 @@ def test_failures_are_1_and_leave_nothing(folder):
 
 
 def selected(source, target, *args, verified=0):
-    """Converts and verifies; the datasets that are in the store, and the report's paths of what was not selected."""
+    """Converts and verifies. Returns the datasets in the store, and the report's paths of objects that were not selected."""
     run = convert(source, target, "--overwrite", "--quiet", "--json", *args)
     assert run.stderr == ""
     verify = subprocess.run([COMMAND, "verify", source, target, *args], capture_output=True, text=True)
@@ -150,7 +150,7 @@ def test_a_value_that_does_not_fit_is_named(folder):
 
 
 def test_bits_of_some_datasets(folder):
-    """--bits PATTERN=N: the last that matches counts, then the one for all; other datasets are not packed."""
+    """--bits PATTERN=N: the last pattern that matches counts, else the number for all; other datasets are not packed."""
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:
         for name in "a/x", "a/y", "b=c", "rest":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Several files as one store: --concat. Values are compared with what numpy makes of the files; tests/interop/test_concat.py has xarray."""
+"""Several files as one store: --concat. Values are compared with those that numpy joins; tests/interop/test_concat.py compares with xarray."""
 import json
 import os
 import shutil
@@ -54,7 +54,7 @@ def joined(files, *options, status=0, compress=("--compress", "gzip:1"), out="ou
 
 
 def check(files, rows, *options, **how):
-    """The store has these rows; verify agrees, and finds one that is wrong."""
+    """The store has these rows; verify agrees, and finds a wrong row."""
     report = joined(files, *options, **how)
     if how.get("compress", True) and "--shard" not in options:
         made = opened("out.zarr")
@@ -186,7 +186,7 @@ def test_an_axis_by_its_number():
 
 
 def test_shares_threads_and_resumed_runs_make_the_same_store(uneven):
-    """Shares, threads and runs that are resumed make the same store, byte for byte."""
+    """Shares, threads and resumed runs make the same store, byte for byte."""
     convert("--concat", "t", *uneven, "one.zarr", "--threads", "1")
     convert("--concat", "t", *uneven, "four.zarr", "--threads", "4")
     same_store.same("one.zarr", "four.zarr")
@@ -256,7 +256,7 @@ def new(files, *options, status=0, verb="convert"):
 
 @pytest.mark.parametrize("options", [[], ["--profile", "native"], ["--compress", "gzip", "--shard", "4,6,10"], ["--compress", "gzip", "--chunk", "2,6,5"]], ids=" ".join)
 def test_a_new_dimension(options):
-    """Each file is one step of it, its stored chunks are copied, and what is a scale is stored once."""
+    """Each file is one step of the new dimension; its stored chunks are copied, and scales are stored once."""
     files = [run_file(f"r{i}.h5", i) for i in range(5)]
     report = new(files, *options)
     assert [(s["first"], s["count"]) for s in report["sources"]] == [(i, 1) for i in range(5)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a convention changes in the store, told without the community's software, which tests/interop has. netCDF files are ncgen's."""
+"""What a convention changes in the store, checked without the community's software; tests/interop uses that. ncgen makes the netCDF files."""
 import json
 import os
 import subprocess

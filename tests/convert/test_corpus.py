@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Real files that hold the traps of raw copying; they are found through ZARRBITS_CORPUS."""
+"""Real files in which raw copying goes wrong easily; ZARRBITS_CORPUS says where they are."""
 import os
 import subprocess
 
@@ -42,7 +42,7 @@ def test_traps_give_the_values_that_libhdf5_reads(folder):
                     continue
                 try:
                     wanted = d[()]
-                except OSError:     # a filter that this libhdf5 has not
+                except OSError:     # this libhdf5 lacks the filter
                     continue
                 if any(c["name"] in ("zstd", "blosc") for c in store.meta(n)["codecs"]):
                     continue
@@ -62,7 +62,7 @@ def test_huge_extents_take_no_time(folder):
 
 
 def test_verify_says_of_each_what_convert_says(folder):
-    """Of every twelfth file, or as ZARRBITS_CORPUS_EVERY says: what was converted without loss is equal, attributes, names and links too."""
+    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: all that was converted without loss is equal, attributes, names and links too."""
     every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "12"))
     files = sorted(os.path.join(root, name) for root, _, names in os.walk(CORPUS) for name in names)
     equal = 0

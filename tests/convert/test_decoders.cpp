@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The decoders by themselves: what was compressed by hand, and streams that lie.
+// The decoders alone: hand-made streams, and streams that lie.
 //
 #include "tests/convert/support.hpp"
 
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(hostile_compressed_chunks_are_refused_and_nothing_else) {
       std::memcpy(in.data(), head, sizeof head);
     }
     buffer blosc = in;
-    if (blosc.size() > 16) {  // a header that is right, before what is not
+    if (blosc.size() > 16) {  // a right header before wrong data
       const unsigned char head[16] = {2,
                                       1,
                                       static_cast<unsigned char>(random()),

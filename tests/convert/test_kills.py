@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Signals at any moment, to the process that was started, to its child or to both, in every way to convert: nothing is left that looks whole and is not, no process,
-no rest where there is none to be kept, and what is resumed becomes the same store, byte for byte.
+"""Signals at any moment, to the started process, to its child or to both, in every way to convert. Afterwards there is no unfinished store that looks whole, no process, and
+nothing left over unless it is to be kept; a resumed run makes the same store, byte for byte.
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
@@ -43,14 +43,14 @@ def begin(*args):
 
 
 def wait_for_all(p):
-    """Status and last words of a process; nothing of its group may be there soon after."""
+    """Status and standard error of a process; soon after, no process of its group may be left."""
     said = p.communicate(timeout=60)[1]
     wait_for_group(p.pid)
     return p.returncode, said
 
 
 class Way:
-    """One way to convert: `keeps`: what is done stays."""
+    """One way to convert. `keeps`: finished work stays after a signal."""
     def __init__(self, folder, name, case, *options, keeps=False, before=(), target="out.zarr"):
         self.name, self.case, self.options, self.keeps, self.before = name, case, options, keeps, before
         self.target = os.path.join(folder, target)
@@ -60,7 +60,7 @@ class Way:
         return self.case.whole if self.target.endswith(".zarr") else os.path.join(self.case.folder, "whole.zip")
 
     def amount(self):
-        """How much is there, as a part of what there will be: the run's progress."""
+        """The run's progress: the part of the final files that is there."""
         try:
             if self.target.endswith(".zip"):
                 return os.path.getsize(self.target + MARK) / os.path.getsize(self.good())
@@ -101,7 +101,7 @@ class Way:
                 same(os.path.join(self.good(), os.path.relpath(folder, self.target)), folder)
 
     def finish(self, old_is_there, looks_whole):
-        """Gone on with as the documentation says, it is the same store."""
+        """Resumed as the documentation says, it becomes the same store."""
         # of a store that was whole already, and whose mark was being removed, the journal may be gone
         if not looks_whole and ("finalize" in self.options or "--partition" in self.options):
             if "--partition" in self.options:

@@ -23,7 +23,7 @@ OPTIONS = subprocess.run([COMMAND, "convert", "--help"], capture_output=True, te
 
 
 def make(path, chunks, libver, unlimited=(), deflate=False):
-    """Chunks of 32 bytes, in so many dimensions as `unlimited` says, or one; libhdf5 allocates all of them at once and fills them with zeros."""
+    """Chunks of 32 bytes; the rank is that of `unlimited`, or 1. libhdf5 allocates all of them at once and fills them with zeros."""
     properties = h5p.create(h5p.DATASET_CREATE)
     properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     if deflate:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The commands of docs/many.md, line by line as they stand there, on files of that form."""
+"""Runs the commands of docs/many.md, line by line, on files of that form."""
 import pathlib
 import re
 import shlex

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""--memory bounds the process: the peak of its resident memory, printed for each case. Chunks for which it is not enough are told before.
+"""--memory limits the process: prints the peak of its resident memory for each case. A warning names chunks for which it is not enough.
 
 ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound, which take a minute and the room."""
 import sys
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def allocated(f, name, size, chunk=None):
-    """Zeros that are stored (in a file with holes): HDF5 has their place, and nobody wrote them."""
+    """Stored zeros (in a file with holes): HDF5 has allocated the space, and nobody has written to it."""
     properties = h5p.create(h5p.DATASET_CREATE)
     properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     properties.set_fill_time(h5d.FILL_TIME_NEVER)
@@ -46,7 +46,7 @@ class TestMemory:
         return run("convert", "-q", "--overwrite", self.source, self.source.with_suffix(".zarr"), "--threads", threads, *options)
 
     def within(self, bound, make, *options, default=False, **how):
-        """Converted without a word, in so many MiB."""
+        """Converts without a warning, and returns the peak in MiB."""
         taken = self.convert(make, *([] if default else ["--memory", f"{bound}M"]), *options, **how)
         print(f"{self.name}: peak {taken.peak / MIB:.0f} of {bound} MiB, {taken.cpu:.1f} s of CPU", file=sys.stderr)
         assert (taken.status, taken.errors) == (0, "")

@@ -55,7 +55,7 @@ def rotated(x, k):
 
 
 def lookup3(data, lengths):
-    """Bob Jenkins' hash of the first so many bytes, for each of the lengths, which ascend (numpy)."""
+    """Bob Jenkins' hash of the first n bytes, for each n of the ascending lengths (numpy)."""
     lengths = np.asarray(lengths, "i8")
     words = np.frombuffer(bytes(data) + b"\0" * (24 - len(data) % 12), "<u4")
     result = np.empty(len(lengths), "u4")
@@ -64,7 +64,7 @@ def lookup3(data, lengths):
     for i in range(0, len(words) - 2, 3):
         left = lengths[len(lengths) - len(a):] - 4 * i
         ends = int(np.searchsorted(left, 12, "right"))
-        if ends:  # what is behind the end counts as zeros
+        if ends:  # bytes behind the end count as zeros
             x, y, z = (v[:ends] + (words[i + k] & (np.uint64(0xFFFFFFFF) >> (8 * np.clip(4 - (left[:ends] - 4 * k), 0, 4)).astype("u8")).astype("u4"))
                        for k, v in enumerate((a, b, c)))
             result[len(lengths) - len(a):][:ends] = final(x, y, z)
@@ -211,7 +211,7 @@ def convert(source, target, *more):
 
 
 def complaint(status, errors, target):
-    """What is wrong with how it ended, or ""."""
+    """What is wrong with the way it ended, or ""."""
     lines = errors.splitlines()
     if "crashed" in errors:  # glibc's last words on a heap that libhdf5 spoilt
         lines = [line for line in lines if line.startswith("zarrbits: ") or not GLIBC.match(line)]

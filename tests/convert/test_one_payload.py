@@ -39,7 +39,7 @@ def test_stream_hdf5_chunk_and_zarr_chunk_are_the_same_bytes(folder):
     with open(os.path.join(folder, "r.json"), encoding="utf-8") as f:
         outcomes = {o["path"]: o["outcome"] for o in json.load(f)["objects"]}
     assert outcomes["/camera"] == "raw" and outcomes["/plain"] == "recoded"
-    convert(source, plain.path, "--quiet")  # what is packed stays packed, nothing else is packed
+    convert(source, plain.path, "--quiet")  # packed chunks stay packed, nothing else is packed
     assert plain.chunk("camera/c/0") == encoded and plain.chunk("plain/c/0") == decoded
     convert(source, plain.path, "--quiet", "--overwrite", "--codec", "bytes")
     assert plain.chunk("camera/c/0") == decoded
@@ -59,7 +59,7 @@ def test_the_plugin_is_not_needed_to_convert_what_it_wrote(folder):
 
 
 def test_a_raw_chunk_under_a_mask_that_does_not_say_so_is_read_right(folder):
-    """Parallel HDF5 (1.10.8) stores a chunk that did not fit so: the values themselves, and a filter mask of 0."""
+    """Parallel HDF5 (1.10.8) stores a chunk that did not fit in this way: the values themselves, and a filter mask of 0."""
     source, values = os.path.join(folder, "in.h5"), np.arange(128, dtype="<u2")
     values[70] = 5000
     after = {"alone": lambda p: None, "checked": lambda p: p.set_fletcher32(), "deflated": lambda p: p.set_deflate(1)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Other files that an HDF5 file names, and libhdf5 would read by itself: those of its own folder are read, and listed; others are not, and named."""
+"""Other files that an HDF5 file names, and that libhdf5 would read: those in its own folder are read and listed; others are named and not read."""
 import json
 import os
 import subprocess
@@ -42,7 +42,7 @@ class Case:
         return any(SECRET[:8] in open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(self.store) for name in names)
 
     def refused(self, file, *options, dataset="/d"):
-        """The source's dataset does not get at the file, with any command."""
+        """With no command does the source's dataset reach the file."""
         report, errors = self.convert(*options, status=3)
         assert not self.leaked(), self.store
         [entry] = [o for o in report["objects"] if o["path"] == dataset and o["kind"] == "dataset"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores in S3, on the small server of s3_server.py: what is there is what a directory holds, or the conversion says why not.
+"""Stores in S3, on the small server of s3_server.py: the store has the same objects as a directory, or the conversion says why not.
 tests/interop/test_s3.py has real servers; attack_s3.py a hostile one."""
 import concurrent.futures
 import contextlib
@@ -56,7 +56,7 @@ class TestS3(S3):
                 with Server(fault) as s:
                     self.sentence(self.convert(s, source=self.source if kinds == ("put",) else self.large), words)
                     assert s.content("out.zarr") == {}
-        # of what is encrypted with another key the ETag is something else
+        # an object that is encrypted with another key has another ETag
         for header in ({"x-amz-server-side-encryption": "aws:kms"}, {"x-amz-server-side-encryption-customer-algorithm": "AES256"}, {"ibm-sse-kp-enabled": "true"}):
             def encrypted(r, go):
                 answer = go()
@@ -182,7 +182,7 @@ class TestS3(S3):
                             assert "knows no conditional writes" in "".join(d.stderr for _, d in done)
 
     def test_a_conversion_that_still_runs_is_not_replaced(self):
-        """It writes one chunk, whose answer it waits for, and lives on by its heartbeat alone."""
+        """It writes one chunk and waits for the answer; only its heartbeat shows that it is alive."""
         waiting, go_on = threading.Event(), threading.Event()
         def slow(r, go):
             if r.kind == "put" and r.key.endswith("/c/7"):

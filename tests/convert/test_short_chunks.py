@@ -77,7 +77,7 @@ def fletcher32(data):
     return data + struct.pack("<I", b << 16 | a)
 
 
-# of each filter: its values, and what it makes of bytes
+# for each filter: its values, and a function that encodes bytes
 FILTERS = {
     "shuffle": (SHUFFLE, (ELEMENT,), lambda d: np.frombuffer(d, "u1").reshape(-1, ELEMENT).T.tobytes()),
     "fletcher32": (FLETCHER32, (), fletcher32),
@@ -185,7 +185,7 @@ class TestShortChunks:
                 assert objects["/x"]["lost_chunks"] == [[i] for i in range(4 if "--chunk" in options else 1)]
 
     def test_values_that_lie_outside_of_their_chunks(self):
-        """Strings, sequences and references are read by libhdf5, which goes by what it finds in the chunk."""
+        """libhdf5 reads strings, sequences and references, and trusts what it finds in the chunk."""
         types = {"strings": h5t.py_create(h5py.string_dtype(), logical=True), "sequences": h5t.py_create(h5py.vlen_dtype("i4"), logical=True),
                  "references": h5t.py_create(h5py.ref_dtype, logical=True)}
         names = []

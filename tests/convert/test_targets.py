@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What is written where, removed, or taken for one's own: names, targets that exist, two runs at once. test_unfinished.py has unfinished stores."""
+"""What a run writes, removes, or takes for its own: names, existing targets, two runs at once. test_unfinished.py has unfinished stores."""
 import json
 import os
 import re
@@ -189,7 +189,7 @@ def test_a_report_is_never_written_over_source_or_store(folder):
 # Two runs at once
 
 def pair(*commands):
-    """What becomes of commands that are begun at once: exit status and sentence of each."""
+    """Starts commands at once; returns the exit status and sentence of each."""
     running = [subprocess.Popen([COMMAND, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for c in commands]
     said = [p.communicate(timeout=60)[1] for p in running]
     return [(p.returncode, s) for p, s in zip(running, said)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Unfinished stores: what others left is not believed, and a run that fails removes only what is its own."""
+"""Unfinished stores: what others left is not trusted, and a run that fails removes only what it made."""
 import os
 import shutil
 import signal

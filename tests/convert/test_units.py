@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Any number of threads, shares, and runs that were cut off make the same store and report, byte for byte; what is unfinished is never
+"""Any number of threads, shares, and interrupted runs make the same store and report, byte for byte; an unfinished array is never
 taken for a whole array."""
 import json
 import os
@@ -43,7 +43,7 @@ def begin(*args):
 
 
 def example(path, chunks=60):
-    """All ways that a chunk goes, and some that are found wrong on the way."""
+    """All ways to convert a chunk, and some chunks that turn out to be wrong."""
     noise = np.random.default_rng(7)
     steps = np.cumsum(noise.integers(-3, 4, (chunks * 10, 64)), axis=0).astype("i4")
     with h5py.File(path, "w") as f:
@@ -87,7 +87,7 @@ def case_of(folder, **how):
 
 
 def chunks_in(store):
-    """Chunks that are there under their keys; and no metadata of arrays or of the root are."""
+    """The chunks are there under their keys; the metadata of arrays and of the root is not."""
     n = 0
     for folder, _, files in os.walk(store):
         assert "zarr.json" not in files, folder
@@ -252,7 +252,7 @@ def test_what_stands_in_the_way_is_one_sentence(folder):
     os.mkdir(readonly, 0o555)
     if os.geteuid() != 0:
         assert "cannot create" in sentence(case.source, os.path.join(readonly, "out.zarr"))
-    # the end of the source is gone: a share that fails keeps what is done, a whole run leaves nothing
+    # the end of the source is gone: a share that fails keeps its finished work, a whole run leaves nothing
     with open(case.source, "r+b") as f:
         f.truncate(os.path.getsize(case.source) * 2 // 3)
     sentence(case.source, case.out)
@@ -260,7 +260,7 @@ def test_what_stands_in_the_way_is_one_sentence(folder):
 
 
 def test_options_come_from_the_plan(folder):
-    """Who goes on with a store gives them once; one that differs is named."""
+    """A run that resumes a store need not repeat the options; one that differs is named."""
     everything = ["--profile", "recode", "--compress", "blosc:lz4:3:bitshuffle", "--chunk", "50,50", "--shard", "100,100", "--checksum", "crc32c", "--codec", "packbits",
                   "--bits", "40", "--bits", "small=15", "--exclude", "/many", "--keep-going", "--allow-expansion", "--consolidate"]
     for options in everything, ["--include", "/g", "--shard", "64k"], ["--compress", "zstd:7"], ["--profile", "native"]:
@@ -319,7 +319,7 @@ def test_a_store_that_is_whole_is_not_resumed(folder):
             f["contiguous"][5, 5] += 1
         said = run("convert", other, store, "--resume", status=1)
         assert "not of this source" in said and "contiguous" in said, said
-    # what is begun is not whole
+    # a store that is begun is not whole
     run("convert", case.source, case.out, "--partition", "0/2")
     run("convert", case.source, case.out, "--resume", "--report", case.out_report)
     case.matches()

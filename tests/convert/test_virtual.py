@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Virtual datasets: chunks that are whole chunks of a source are copied, all others are read through libhdf5. What h5py reads is
-what the store holds."""
+"""Virtual datasets: chunks that are whole chunks of a source are copied, all others are read through libhdf5. The store has the
+values that h5py reads."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""--virtual: a store of references. Each one is followed by hand here, and must lead to the bytes that a native copy has."""
+"""--virtual: a store of references. The test follows each one itself; it must lead to the bytes that a native copy has."""
 import base64
 import json
 import os

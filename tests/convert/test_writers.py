@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Sources that another process writes to, or was killed while it wrote: h5py in a process of its own."""
+"""Sources to which another process writes, or wrote until it was killed: h5py in a process of its own."""
 import os
 import shutil
 import subprocess
@@ -111,7 +111,7 @@ def refused(command, source, store, *options, env={}):
 
 
 def ends(command):
-    """Without a word on the source: verify is given another store, doctor may find no plugins."""
+    """No message about the source: verify is given another store, doctor may find no plugins."""
     return {"verify": (1,), "doctor": (0, 1)}.get(command, (0,))
 
 
@@ -158,7 +158,7 @@ def test_without_a_lock_it_is_read(folder):
 
 
 def test_mounts_without_locks(folder):
-    """They do not stand in the way, unless the environment says so; nobody knows of a writer there."""
+    """Mounts without locks are no obstacle, unless the environment requires locks; there nobody can notice a writer."""
     if os.environ.get("ZARRBITS_SANITIZED") or not shutil.which("cc"):
         return
     source, store, library = (os.path.join(folder, name) for name in ("in.h5", "out.zarr", "no_locks.so"))
@@ -211,7 +211,7 @@ def test_the_mark_of_a_killed_writer(folder):
 
 
 def test_swmr(folder):
-    """Of a file that a SWMR writer has open: what is in the file; where it grows meanwhile, nothing."""
+    """From a file that a SWMR writer has open, the store gets what is in the file; if it grows meanwhile, there is no store."""
     source, store = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with Writer(source, "swmr") as writer:
         for n in 1000, 1100:

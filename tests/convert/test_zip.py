@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores in one .zip file, read by Python's zipfile: the members are what a directory holds.
+"""Stores in one .zip file, read by Python's zipfile: the members are the files of a directory.
 
 ZARRBITS_LARGE=1 adds a file of more than 4 GiB, which takes a minute and the room."""
 import os

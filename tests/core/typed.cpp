@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(wrong_data_is_a_data_error_with_the_element_and_its_value) 
       (refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, 4); }, "too early").code == errc::truncated));
   BOOST_TEST((refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, 2); }, "after the last").code ==
               errc::trailing_data));
-  // so many elements that no memory would hold them: the length is looked at first
+  // more elements than fit in any memory: the length is checked first
   BOOST_TEST(
       (refusal([&] { return zarrbits::decode<std::uint16_t>(camera(), encoded, std::uint64_t{1} << 60); }, "too early").code ==
        errc::truncated));

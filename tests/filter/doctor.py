@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarrbits doctor and suggest as their tests run them, and a file that both look at."""
+"""Runs zarrbits doctor and suggest for their tests, and makes a file for both."""
 import os
 import subprocess
 

@@ -29,7 +29,7 @@ bytes_of from_hex(const std::string& hex) {
   return out;
 }
 
-// How a Zarr data type is told to HDF5.
+// The HDF5 datatype of a Zarr data type.
 struct h5_type {
   hid_t id = -1;
   unsigned bits = 0;  // of the data type

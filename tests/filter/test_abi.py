@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the plugins need and show."""
+"""The libraries and symbols that the plugins need and export."""
 import os
 import subprocess
 

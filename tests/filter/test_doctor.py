@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarrbits doctor, with every fault that it tells planted."""
+"""zarrbits doctor, with every fault that it can report planted."""
 import json
 import os
 import shutil

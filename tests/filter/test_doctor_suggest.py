@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What zarrbits doctor and suggest have alike: on a terminal, of wrong and of damaged files."""
+"""Common behaviour of zarrbits doctor and suggest: on a terminal, with wrong and with damaged files."""
 import fcntl
 import os
 import pty

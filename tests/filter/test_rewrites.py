@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 class Rewritten:
-    """A dataset of a few chunks, and what it should hold."""
+    """A dataset of a few chunks, and its expected values."""
 
     def __init__(self, file, name, rng, after):
         self.dtype = np.dtype(rng.choice(["u1", "<u2", ">u2", "<u2", "<u4"]))

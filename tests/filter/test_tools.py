@@ -62,7 +62,7 @@ def repacked():
 
 
 def test_h5repack_adds_reshapes_and_removes():
-    """h5repack: add, change the chunk's shape (the settings stay, and are worked out anew), remove."""
+    """h5repack: add, change the chunk's shape (the settings stay, and are computed anew), remove."""
     same(packed)
     assert first_chunk(packed, "mask") == (0, little(mask[:100, :100]))
     assert first_chunk(packed, "raw") == (0, twelve(raw[:100, :100]))
@@ -79,7 +79,7 @@ def test_h5repack_adds_reshapes_and_removes():
 
 
 def test_h5repack_of_all_datasets_at_once():
-    """h5repack: all datasets at once; what cannot be packed keeps its settings, and -v says so."""
+    """h5repack: all datasets at once; a dataset that cannot be packed keeps its settings, and -v says so."""
     everything = place("everything.h5")
     said = run("h5repack", "-v", "-l", "CHUNK=50", "-f", f"text:UD={PACKBITS},1,0", plain, everything)
     same(everything)

@@ -42,7 +42,7 @@ void command_line(cli::convert_kind kind, std::string_view text) {
   cli::convert_arguments arguments;
   if (cli::parse_convert_arguments(arguments, kind, static_cast<int>(words.size()), argv.data())) return;
   const convert_options& options = arguments.options;
-  check_options(options);  // what was accepted once is
+  check_options(options);  // accepted once, accepted again
   conversion::selection wanted(options.include, options.exclude);
   for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.wants(path);
   split_source(options.source);

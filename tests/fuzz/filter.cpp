@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     unsigned sum = 0;  // every byte of the result is there, and was written
     for (std::size_t i = 0; i < result; ++i) sum += static_cast<const unsigned char*>(buf)[i];
     __asm__ volatile("" : : "r"(sum));
-    if (!reverse) {  // what was encoded decodes, to the same unless it was cut
+    if (!reverse) {  // encoded data decodes, to the same values unless it was cut
       const std::size_t back = f.filter(flag_reverse, n, cd.get(), result, &buf_size, &buf);
       require(back == nbytes, "what was encoded decodes");
       const bool cut = !is_bytes && (cd[1] >> 2 & 3) == 1;

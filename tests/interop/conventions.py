@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Files of communities, through HDF5 and through the store: equal by what the community itself calls equal. docs/conventions.md has the
+"""Files of communities, read from HDF5 and from the store, are equal by the community's own comparison. docs/conventions.md has the
 table. Each file is converted in four ways: portable, native, with shards, and as one .zip file."""
 import glob
 import importlib.metadata

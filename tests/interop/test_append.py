@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A store that grows: the same as one that was made of all files, by what xarray calls identical. docs/many.md."""
+"""A store that is appended to is identical, for xarray, to one that was made of all files. docs/many.md."""
 import json
 import os
 import random
@@ -91,7 +91,7 @@ def test_what_was_unpacked_takes_packed_files(tmp_path):
 
 @pytest.mark.parametrize("how", ["plain", "shards", "blosc", "none", "consolidated"])
 def test_stores_of_xarray(how, tmp_path):
-    """A store that xarray has written of the first file takes the others."""
+    """The other files can be appended to a store that xarray wrote of the first."""
     import zarr
     # a netCDF file has integers where xarray has booleans, and its stores have these
     paths = files(tmp_path, [24, 20, 7], change=lambda i, ds: ds.drop_vars("wet"))

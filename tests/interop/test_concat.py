@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""netCDF files joined to one store, against xarray.open_mfdataset of the files: what xarray itself calls identical. docs/many.md."""
+"""netCDF files joined to one store, compared with xarray.open_mfdataset of the files by xarray's own assert_identical. docs/many.md."""
 import json
 import os
 import random
@@ -83,7 +83,7 @@ def test_identical(case, way, tmp_path):
 
 
 def test_a_variable_is_missing(tmp_path):
-    """xarray has NaN where a file has no variable; the store its fill value, which is NaN here, and a note."""
+    """If a file lacks a variable, xarray has NaN; the store has its fill value, which is NaN here, and a note."""
     paths = files(tmp_path, [8, 8, 8], change=lambda i, ds: ds.drop_vars("t2m") if i == 1 else ds,
                   encode=lambda i: {} if i == 1 else {"t2m": {"_FillValue": np.nan}})
     report = json.loads(run("convert", "--concat", "time", *paths, tmp_path / "out.zarr", "--quiet", "--json"))
@@ -106,7 +106,7 @@ def test_names_in_the_order_of_their_numbers(tmp_path):
 
 
 def test_killed_at_any_moment(tmp_path):
-    """A run that was killed is resumed to the very store; before that no reader finds one."""
+    """A killed run is resumed and makes the same store; before that no reader finds a store."""
     paths = files(tmp_path, [24, 20, 24, 7])
     run("convert", "--concat", "time", *paths, tmp_path / "whole.zarr", "--quiet")
     want = xr.open_zarr(tmp_path / "whole.zarr", consolidated=False).load()

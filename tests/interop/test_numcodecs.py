@@ -31,7 +31,7 @@ def test_bridge_to_packbits_reverses_the_bits_of_each_byte():
 
 
 def test_the_v3_name_in_zarr_python(tmp_path):
-    """zarr-python knows the format as numcodecs.packbits; what it writes, our command reads."""
+    """zarr-python knows the format as numcodecs.packbits; our command reads its chunks."""
     import zarr
     try:
         from zarr.codecs.numcodecs import PackBits

@@ -74,7 +74,7 @@ def files(values):
 
 
 def test_the_matrix_is_complete():
-    # what is missing was said by scripts/ci/interop, and makes this a skip instead of a silence
+    # scripts/ci/interop has said what is missing; here it is a skip, not a silence
     if len(PEERS) < 8:
         pytest.skip(f"the matrix has only {sorted(PEERS)}")
 
@@ -116,7 +116,7 @@ def test_errors_reach_the_user(values, tmp_path, capfd):
         assert r.returncode == 0, (name, r.stderr)
         answer = json.loads(r.stdout.splitlines()[-1])
         assert any("17 bits from bit 0 on do not lie in a component of 16 bits" in text for text in answer["said"]["create"]), answer
-        # some versions throw away what is said while reading: then it is on standard error, and only then
+        # some versions drop the sentence while reading: then, and only then, it is on standard error
         sentence = "a chunk has 100 bytes in the file instead of 1500"
         on_stack = any(sentence in text for text in answer["said"]["read"])
         assert on_stack != (sentence in r.stderr), (name, answer, r.stderr)

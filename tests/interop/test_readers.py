@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The readers that people have open what `zarrbits convert` writes of a file with many types, and read the values that h5py reads."""
+"""Common readers open a store of a file with many types, and read the values that h5py reads."""
 import json
 
 from conftest import run

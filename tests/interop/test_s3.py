@@ -45,7 +45,7 @@ def test_verify_and_inspect_read_a_bucket(server, source, tmp_path):
     done = command("verify", small, target, "--endpoint", endpoint)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "datasets: 4 equal" in done.stdout
-    # what inspect says of the bucket is what it says of a directory
+    # inspect shows the same for the bucket as for a directory
     assert convert(small, tmp_path / "out.zarr").returncode == 0
     trees = [json.loads(command("inspect", "--json", store, *options).stdout)["trees"][0]
              for store, options in ((target, ["--endpoint", endpoint]), (tmp_path / "out.zarr", []))]
@@ -68,7 +68,7 @@ def test_an_existing_store_is_replaced_only_when_asked(server, source, tmp_path)
     with h5py.File(small, "w") as f:
         f["old"] = np.arange(10)
     target = f"s3://{BUCKET}/replaced.zarr"
-    # this time the server is told by the environment
+    # this time the environment names the server
     assert convert(small, target, AWS_ENDPOINT_URL=endpoint).returncode == 0
     refused = convert(path, target, "--endpoint", endpoint)
     assert refused.returncode == 1 and "exists" in refused.stderr and len(refused.stderr.splitlines()) == 1

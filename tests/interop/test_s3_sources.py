@@ -11,7 +11,7 @@ pytest_plugins = ["s3_servers"]  # its fixtures
 
 @pytest.fixture(scope="module")
 def remote_source(server, tmp_path_factory):
-    """A file in the bucket, and what is made of it where it is a local one."""
+    """A file in the bucket, and the store of the same file on the disk."""
     _, endpoint = server
     folder = tmp_path_factory.mktemp("remote")
     with h5py.File(folder / "in.h5", "w") as f:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Who reads what: the table of docs/converter.md, each row made, converted, and given to each reader.
 
-A reader that is promised must give the values. One that is not must refuse: where it reads a row by now, the document can say so.
+A reader that the table promises must return the values. Any other must refuse: if it can read a row by now, the table has to say so.
 """
 import json
 import os

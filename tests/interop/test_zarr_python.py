@@ -175,7 +175,7 @@ def test_zarr_python_reads_what_we_converted(tmp_path):
                                                       ("int16", {"last_bit": 11}), ("uint8", {"first_bit": 2, "last_bit": 6}), ("int64", {"last_bit": 58}),
                                                       ("float32", {}), ("complex64", {}), ("float64", {"first_bit": 12})], ids=str)
 def test_zarrs_and_zarr_python_read_each_other(tmp_path, zarrs, data_type, configuration):
-    """What zarrs is known to read right; test_zarrs.py has what not. Edge chunks are read in part, which is wrong for first_bit above 0."""
+    """Vectors that zarrs is known to read right; test_zarrs.py has the others. Edge chunks are read in part, which is wrong for first_bit above 0."""
     first = configuration.get("first_bit", 0)
     shape, chunk = (64, 32) if first else (50, 30), (32, 16)
     values = np.random.default_rng(4).integers(0, 2 if data_type == "bool" else 16, shape).astype(data_type)

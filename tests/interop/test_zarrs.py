@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrs is the other implementation of packbits. It reads our arrays and we read its.
 
-Where zarrs 0.23.14 is known to differ, the difference itself is asserted (tests named deviation_...): one of them going red means that zarrs
-was fixed, and that the warning in our documents can go.
+Where zarrs 0.23.14 is known to differ, the difference itself is asserted (tests named deviation_...): if one of them fails, zarrs
+was fixed, and the warning in our documents can go.
 """
 import json
 
@@ -61,7 +61,7 @@ def test_same_bytes_and_same_values(zarrs, data_type, configuration, count):
 
 
 def test_zarrs_agrees_with_the_golden_vectors(zarrs, vectors):
-    """Encoding is where nobody deviates, but for the count byte of whole-byte components: every golden encoding through zarrs."""
+    """Both encode alike, except for the count byte of whole-byte components: every golden encoding through zarrs."""
     agree = missing_count_byte = 0
     for v in vectors:
         if "error" in v or v.get("stage") or v["codec"] != "packbits" or v["elements"] == 0 or v.get("truncate") or v.get("nonzero_is_true"):

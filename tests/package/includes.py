@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Every #include of the project is an arrow that the table in CONTRIBUTING.md has, and the table has no other. And flags are the
-command's: no text in the libraries has one.
+"""The table in CONTRIBUTING.md allows every #include of the project, and nothing that is not used. And only the command has
+flags: no text in the libraries has one.
 
     tests/package/includes.py FOLDER_OF_THE_PROJECT
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""README.md shows what the demo prints at its end, but for times."""
+"""README.md shows the end of the demo's output, except for times."""
 import os
 import pathlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0. So do the examples cast nothing."""
+"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0. The examples cast nothing, either."""
 import os
 import pathlib
 import re

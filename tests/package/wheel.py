@@ -27,7 +27,7 @@ def name_of(package):
 
 
 def environment(folder, python, wheel, packages):
-    """None, where the registry cannot be had: not what is tested here."""
+    """None if the registry cannot be reached, which is not tested here."""
     subprocess.run([python, "-m", "venv", folder], check=True)
     pip = [f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run([*pip, "--timeout", "20", "--retries", "2", "--only-binary", ":all:", "numpy", *packages], capture_output=True, text=True)
@@ -39,7 +39,7 @@ def environment(folder, python, wheel, packages):
 
 
 def check(wheel, python, packages):
-    """How many programs were right."""
+    """The number of programs that succeeded."""
     with tempfile.TemporaryDirectory(prefix="zarrbits-wheel-") as folder:
         mine = environment(f"{folder}/venv", python, wheel, packages)
         if mine is None:

@@ -25,7 +25,7 @@ assert not report.lost and zarrbits.verify("in.h5", "out.zarr").equal
 command = os.path.join(os.path.dirname(sys.executable), "zarrbits")
 assert subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split()[1] == zarrbits.__version__
 assert zarrbits.pack(mask).tobytes() == np.packbits(mask, bitorder="little").tobytes() and importlib.import_module("zarrbits.library").LIBRARY
-# the fast kernels are in it, for whichever compiler made it: a name that this processor does not have is told
+# the fast kernels are in it, whichever compiler made it: a name that this processor lacks is an error
 if "avx2" in (open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else ""):
     check = "import numpy, zarrbits; print(zarrbits.pack(numpy.arange(9, dtype='u2'), bits=12).size)"
     done = subprocess.run([sys.executable, "-c", check], env=dict(os.environ, ZARRBITS_KERNELS="avx2"), capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarrbits.convert() and its like: what they give for the command's report, and its sentences as errors."""
+"""zarrbits.convert() and the other calls: what they return for the command's report, and its sentences as errors."""
 import os
 import pathlib
 import re
@@ -105,7 +105,7 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
 
 def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
-    # help and json are no options here; progress is instead of quiet, and a share of a store is one process of several
+    # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "partition"}
     for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], name, "--help"], capture_output=True, text=True, check=True).stdout
@@ -115,7 +115,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
 
 
 def test_each_option_arrives(folder):
-    """With a command that prints what it is given."""
+    """With a command that prints its arguments."""
     echo, report = os.path.join(folder, "echo"), {"source": "", "store": "", "summary": {}, "objects": []}
     with open(echo, "w", encoding="utf-8") as f:
         f.write(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(dict({report!r}, arguments=sys.argv[1:])))\n")

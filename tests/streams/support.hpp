@@ -113,7 +113,7 @@ std::string copied_out(const Filter& filter, const std::string& in) {
   return out;
 }
 
-// Into memory of so many bytes, through Boost's wrapper of a device that is memory.
+// Into memory of this size, through Boost's wrapper of a device that is memory.
 template <class Filter>
 std::string copied_into_memory(const Filter& filter, const std::string& in, std::size_t size) {
   std::string out(size, '?');
@@ -128,7 +128,7 @@ std::string copied_in(const Filter& filter, const std::string& in) {
   return out;
 }
 
-// A device over a string that counts what is done to it. Copies share the counts.
+// A device over a string that counts its calls. Copies share the counts.
 struct counts {
   std::size_t reads = 0, bytes_read = 0, writes = 0, bytes_written = 0, seeks = 0, closes = 0;
   std::size_t largest_read = 0, largest_write = 0;

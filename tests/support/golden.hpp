@@ -59,7 +59,7 @@ inline std::string to_hex(const bytes& b) {
 }
 
 // The file has decoded elements in little-endian order. Reverses each component that `data` has whole, with nothing of the
-// library but the sizes of types; returns what is left of `data` behind one element.
+// library but the sizes of types; returns the rest of `data` after one element.
 inline std::span<std::byte> reverse_components(const nlohmann::json& type, std::span<std::byte> data) {
   if (type.is_object() && type["name"] == "struct") {
     for (const nlohmann::json& field : type["configuration"]["fields"]) data = reverse_components(field["data_type"], data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The converter from outside: it links with all that it needs, and what is wrong comes as its own exception.
+// The converter from outside: it links with all that it needs, and errors come as its own exception.
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
 #include <zarrbits/verify.hpp>
