@@ -10,6 +10,7 @@ SIZES = (KIB64, MIB, MIB64)
 
 INTRODUCTION = """# Performance
 
+This page shows how fast zarrbits is beside memcpy and its peers; the commands below measure it on your machine.
 Written by `scripts/bench` on {date}. CPU: {cpu}. Kernels that it has: {tables}.
 
     scripts/bench                      # all of this page: twenty minutes
