@@ -40,15 +40,15 @@ double seconds_from_environment(const char* name, double otherwise) {
   return seconds > 0 ? seconds : otherwise;
 }
 
-// Seconds of processor time in which a step has to come; the environment may say another number, for chunks of many gigabytes on
-// slow machines.
+// Seconds of processor time within which the child has to report a step; the environment may set another number, for chunks of
+// many gigabytes on slow machines.
 double patience(bool started) {
   return seconds_from_environment("ZARRBITS_STALLED_AFTER",
                                   started ? 100 : 1000);  // the names of a million objects are listed before the first step
 }
 
-// Seconds in which something has to happen at all. What waits for a file that never comes takes no processor time; but tapes and
-// servers that are started again take long, too.
+// Seconds within which anything has to happen at all. A process that waits for a dead mount takes no processor time; but tapes
+// and servers that restart take long, too.
 double longest_silence() { return seconds_from_environment("ZARRBITS_SILENT_AFTER", 3600); }
 
 double processor_seconds(pid_t process) {
@@ -69,7 +69,7 @@ bool ends_us(int signal) {
   return std::find(std::begin(ending_signals), std::end(ending_signals), signal) != std::end(ending_signals);
 }
 
-// From its making on the signals that end us are kept back; they are noted while poll() waits, and never in between.
+// From its construction on, the signals that end us are blocked; they are noted while poll() waits, and never in between.
 class signals_kept_back {
  public:
   signals_kept_back() {
@@ -122,7 +122,7 @@ class signals_kept_back {
 enum class ending { own, stalled, silent, interrupted };
 
 // Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses for ever,
-// and a file that is not there may never answer: then, and after a signal, the child is killed.
+// and a dead mount may never answer: then, and after a signal, the child is killed.
 ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back& signals) {
   std::uint64_t steps = 0;
   double since = 0, before = 0, silence = 0;
@@ -155,7 +155,7 @@ ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back
   }
 }
 
-// The status of a child that is about to end. Nothing where it does not: what waits for a dead disk cannot be killed.
+// The status of a child that is about to end. Nothing if it does not end: a process that waits for a dead disk cannot be killed.
 std::optional<int> status_of(pid_t child, bool killed) {
   int status = 0;
   for (int tries = 0; killed && tries < 100; ++tries) {

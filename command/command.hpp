@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The subcommands of `zarrbits`. Each is a main function of its own: argv[0] is the subcommand's name, the result is the exit
-// status. What they throw becomes one sentence on standard error (command_line.hpp).
+// status. An exception becomes one sentence on standard error (command_line.hpp).
 //
 #ifndef ZARRBITS_COMMAND_COMMAND_HPP
 #define ZARRBITS_COMMAND_COMMAND_HPP

@@ -54,7 +54,7 @@ void watch_temporary(const std::string& path) {
   }
 }
 
-// Beside the target, and as much of its name as leaves room for the rest: file systems take 255 bytes.
+// A name beside the target. The target's name is cut to leave room for the suffix: file systems take 255 bytes.
 std::string temporary_name(const std::string& target) {
   const std::size_t begin = target.rfind('/') + 1;  // 0 where there is none
   std::size_t keep = std::min<std::size_t>(target.size() - begin, 200);
@@ -177,10 +177,10 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
 }
 
 void add_external_option(CLI::App& app, std::vector<std::string>& external) {
-  app.add_option("--external", external,
-                 "Other files that the source consists of (external storage, sources of virtual datasets) are read in its own "
-                 "folder and below; with this in "
-                 "that folder as well, or, with all, anywhere. May be given again")
+  app.add_option(
+         "--external", external,
+         "Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, "
+         "with all, anywhere. Default: only in the source's own folder and below. May be given again")
       ->type_name("DIR|all")
       ->allow_extra_args(false);
 }
@@ -188,15 +188,14 @@ void add_external_option(CLI::App& app, std::vector<std::string>& external) {
 void add_no_lock_option(CLI::App& app, bool& lock) {
   app.add_flag_callback(
       "--no-lock", [&lock] { lock = false; },
-      "Open the HDF5 file without a lock, also while another process has it open for writing; what is read then may be half "
-      "written");
+      "Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written");
 }
 
 std::uint64_t parse_count(const std::string& option, const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error == std::errc::invalid_argument || end != text.data() + text.size()) {
-    throw usage_error(option + " is " + quote(text) + ", which is no count; give decimal digits, such as 1000");
+    throw usage_error(option + " is " + quote(text) + ", which is not a count; give decimal digits, such as 1000");
   }
   if (error == std::errc::result_out_of_range) {
     throw usage_error(option + " is " + quote(text) + ", which does not fit in 64 bits; give a smaller count");
@@ -293,7 +292,7 @@ output_file::output_file(const std::string& path) {
     mode = 0666 & ~mask;
   }
   std::string name = temporary_name(target_);
-  // no signal between the file's creation and the moment when it is known to the handler
+  // block signals from the file's creation until the handler knows its name
   sigset_t all, before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);

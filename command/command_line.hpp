@@ -47,28 +47,28 @@ struct broken_pipe : std::runtime_error {
   broken_pipe() : std::runtime_error("the reader of the output is gone") {}
 };
 
-// A sentence of the library, in which options stand as `keep_going`, with the flags of the command: --keep-going.
+// Replaces the names of options in a sentence of the library, such as `keep_going`, by the command's flags: --keep-going.
 std::string with_flags(std::string_view sentence);
 
 // Prints "zarrbits: <sentence>" on standard error, always as one line, and with flags.
 void print_error(std::string_view sentence) noexcept;
 
-// Calls `run` and turns whatever it throws into one sentence and an exit status. Also reports standard output that could not be
-// written: a full disk must not look like success.
+// Calls `run` and turns whatever it throws into one sentence and an exit status. A failed write to standard output is an error,
+// too: a full disk must not look like success.
 int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexcept;
 
 // Parses argv. A value means that the command is over (its help was printed) with this exit status. Throws usage_error.
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 
-// --external, of all commands that read values of an HDF5 file.
+// Adds --external; for all commands that read values of an HDF5 file.
 void add_external_option(CLI::App& app, std::vector<std::string>& external);
-// --no-lock, of all commands that open one.
+// Adds --no-lock; for all commands that open an HDF5 file.
 void add_no_lock_option(CLI::App& app, bool& lock);
 
 // A count in decimal digits ("--elements 1000"): no sign, no base, no exponent. Throws usage_error that names `option`.
 std::uint64_t parse_count(const std::string& option, const std::string& text);
 
-// read(2) and write(2) to the end: interrupted and non-blocking descriptors are waited for. `name` is for the error's sentence.
+// read(2) and write(2) that retry after interrupts and wait for non-blocking descriptors. `name` is for the error's sentence.
 // read_some() returns 0 at the end of the input.
 std::size_t read_some(int descriptor, char* data, std::size_t size, const std::string& name);
 void write_all(int descriptor, const char* data, std::size_t size, const std::string& name);
@@ -92,8 +92,8 @@ class input_file {
   std::string name_;
 };
 
-// A file that appears under its name when it is complete. "-" is standard output; what exists and is no regular file (a
-// pipe, a device) is written directly.
+// A file that appears under its name when it is complete. "-" is standard output; an existing pipe or device is written
+// directly.
 class output_file {
  public:
   explicit output_file(const std::string& path);

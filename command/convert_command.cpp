@@ -41,7 +41,7 @@ namespace zarrbits::cli {
 
 namespace {
 
-// The report takes the place of what is there: never of the source or the store, whatever their names.
+// The report replaces an existing file. It must never replace the source or the store, under whatever name.
 void require_place_of_its_own(const std::string& report, const convert_options& options) {
   namespace fs = std::filesystem;
   std::error_code e;
@@ -102,9 +102,9 @@ void write_report(const std::string& path, const std::string& text) {
   fail(error);
 }
 
-// One heap, for one of each thread would keep what was freed: with many threads more than the bound. It keeps a part of the
-// bound, where glibc would give the buffers of each chunk back to the system and take them anew, page by page: 1.4 times the CPU
-// time with two threads.
+// One heap for all threads: a heap of each thread would keep what was freed, with many threads more than the bound. The heap
+// keeps a part of the bound. By default, glibc gives the buffers of each chunk back to the system and takes them anew, page by
+// page: 1.4 times the CPU time with two threads.
 void tune_heap([[maybe_unused]] std::uint64_t memory) {
 #ifdef __GLIBC__
   constexpr std::uint64_t largest = 32 << 20;  // that M_MMAP_THRESHOLD takes
@@ -121,12 +121,12 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
              planning = kind == convert_kind::plan;
   const bool writing = !finalizing && !planning;
   CLI::App app{
-      planning ? "Say what convert would do with the same options: for each dataset how, how many files or objects, and how many "
-                 "bytes. Reads no values, writes nothing.\n"
-                 "Where chunks are made anew the bytes in the store are a bound, for they are not compressed to be counted."
+      planning ? "A dry run: say what convert would do with the same options. Reads no values, writes nothing.\n"
+                 "For each dataset, say how it is converted, and to how many files or objects and bytes.\n"
+                 "Where chunks are encoded anew, the bytes in the store are an upper bound: nothing is compressed to count them."
       : finalizing
           ? "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
-            "What is converted, and how, is in the plan that the shares have left: these options need not be given again."
+            "The plan that the shares left in the store says what is converted, and how: do not give these options again."
           : "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
             "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.",
       planning     ? "zarrbits plan"
@@ -156,29 +156,29 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (writing) {
     app.add_flag("--overwrite", options.overwrite, "Replace a Zarr store that exists");
     app.add_flag("--resume", options.resume,
-                 "Go on with a store that a killed run left unfinished, or begin one; if this run fails, what is done stays");
+                 "Resume a store that a killed run left unfinished, or begin one; if this run fails, what is done stays");
     if (!ranks)
       app.add_option("--partition", partition,
                      "Make the chunks of share I of N (from 0) and write no metadata; when all shares are done, finalize does. "
-                     "Default: what a Slurm array, srun or mpirun says; 0/1: all of it")
+                     "Default: the share that a Slurm array, srun or mpirun assigns; 0/1 is the whole store")
           ->type_name("I/N");
     app.add_option("--threads", threads, "Threads that make chunks (default: the processors that the process may use)")
         ->type_name("N");
     app.add_option("--memory", memory,
-                   "Bound for the memory of the process, such as 512M (the default); a chunk that needs more is made alone, with "
-                   "a warning before")
+                   "Limit the memory of the process, such as 512M (the default); a chunk that needs more is made alone, after a "
+                   "warning")
         ->type_name("BYTES");
   }
   if (!planning) {
-    app.add_flag("--fsync", options.sync, "Bring all to the disk before it counts as done");
+    app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done");
     if (kind == convert_kind::convert) {
-      app.add_flag("--virtual", references, "Make a file OUT.json of references: chunks stay in the source, and are not copied");
+      app.add_flag("--virtual", references, "Write references to a file OUT.json: chunks stay in the source, and are not copied");
       app.add_option(
              "--inline", inline_bytes,
-             "With --virtual: what is no chunk of the source, and has at most so many bytes, is in OUT.json (default: 1024)")
+             "With --virtual: objects of at most this size that are not chunks of the source go into OUT.json (default: 1024)")
           ->type_name("BYTES");
     }
-    app.add_flag("--consolidate", options.consolidate, "Put the metadata of all nodes into the root group's, too");
+    app.add_flag("--consolidate", options.consolidate, "Also put the metadata of all nodes into the root group's zarr.json");
   }
   app.add_option("--endpoint", options.endpoint,
                  "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
@@ -197,19 +197,18 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_flag("--allow-expansion", options.allow_expansion,
                "Decode chunks that become more than 1,000 times larger, beyond --memory");
   app.add_option("--codec", codec,
-                 "bytes, or packbits for bool and integers (zarr-python reads it with our package); without it, bytes, but "
-                 "chunks that the packbits "
-                 "filter made are copied as packbits")
+                 "bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks "
+                 "that the packbits filter made are copied as packbits")
       ->type_name("bytes|packbits");
   app.add_option(
          "--convention", convention,
-         "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables; without it, what the file says "
-         "that it is")
+         "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
+         "file")
       ->type_name("NAME");
   app.add_option(
          "--links", links,
-         "Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or refuse; "
-         "without it, what their readers see is copied, and what lies in other files")
+         "Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or refuse. "
+         "Default: copy links into other files, and links that the convention's readers follow")
       ->type_name("keep|copy|refuse");
   app.add_option(
          "--profile", profile_name,
@@ -222,12 +221,11 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                  "Chunks of this shape for datasets of its rank, such as 100,200 (rank 1: 100,); implies --profile recode")
       ->type_name("SHAPE");
   app.add_option("--shard", shard,
-                 "Put many chunks into one file or object (a shard): 64M, which is the size before compression, or a shape such "
-                 "as 1000,2000 for datasets "
-                 "of its rank")
+                 "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as "
+                 "1000,2000, for datasets of its rank")
       ->type_name("BYTES|SHAPE");
   app.add_option("--checksum", sum,
-                 "crc32c: each chunk ends with its checksum, as the last codec says; all readers but GDAL check it")
+                 "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it")
       ->type_name("crc32c");
   app.add_option(
          "--bits", bits,
@@ -239,9 +237,9 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_flag("--json", print_json,
                planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output");
   app.footer(
-      "Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. Without / "
-      "in front a pattern\n"
-      "may begin in any group. Quote them from the shell. One that matches nothing is an error.\n\n"
+      "Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is.\n"
+      "A pattern without / in front may begin in any group. Quote patterns from the shell. One that matches nothing is an "
+      "error.\n\n"
       "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
   options.concat = take_sources(joined, options.source, options.store, planning);
@@ -333,7 +331,7 @@ int tell_result(const convert_arguments& arguments, const convert_result& result
 
 namespace {
 
-// That no other process on any machine has.
+// No other process on any machine has this name.
 std::string unique_text() {
   std::random_device random;
   char text[32];

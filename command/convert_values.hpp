@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the options of `zarrbits convert` say, as zarrbits/convert.hpp has it. "" is an option that was not given.
+// Parses the options of `zarrbits convert` into the types of zarrbits/convert.hpp. "" is an option that was not given.
 //
 //   options.compress = parse_compression("blosc:zstd:5:shuffle");
 //   options.shard = parse_shard("--shard", "64M");
@@ -44,7 +44,7 @@ checksum parse_checksum(const std::string& text);
 // "512M", "2G", "1048576", "64kiB".
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 
-// "100,200" is a shape; one of a single dimension is "100,". All else is a number of bytes.
+// "100,200" is a shape, "100," a shape of rank 1. All else is a number of bytes.
 shard_size parse_shard(const std::string& option, const std::string& text);
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
 

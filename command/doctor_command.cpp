@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `zarrbits doctor`: why HDF5 finds the plugins or does not, and what they did in a file.
+// `zarrbits doctor`: whether HDF5 finds the plugins, why not, and what they did in a file.
 //
 #include "command/child_process.hpp"
 #include "command/command.hpp"
@@ -26,12 +26,13 @@ using nlohmann::ordered_json;
 using plugins::search;
 
 const char doctor_footer[] =
-    "Without a file: lists the folders in which HDF5 searches filter plugins (HDF5_PLUGIN_PATH, or its own) as HDF5 does, and "
-    "says of each file\n"
-    "what happens to it. Files are opened, in a process of their own each.\n"
-    "With a file as well: its datasets that use the filters packbits and bytes of zarrbits, the parameters in words, the chunks "
-    "that are stored\n"
-    "raw and why, the bytes saved, and what may be misread once it is written again (datasets of earlier plugins).\n\n"
+    "Without a file: searches for filter plugins as HDF5 does, in HDF5_PLUGIN_PATH or HDF5's own folder, lists the folders, and "
+    "says what\n"
+    "happens to each file. Each file is opened in a process of its own.\n"
+    "With a file: also lists its datasets with the filters packbits and bytes of zarrbits, their parameters in words, the chunks "
+    "that are\n"
+    "stored raw and why, the bytes saved, and the datasets of earlier plugins that may be misread once they are written "
+    "again.\n\n"
     "Examples:\n"
     "  zarrbits doctor\n"
     "  zarrbits doctor camera.h5\n"
@@ -170,7 +171,7 @@ bool at_fault(const filter_report& r) {
 }  // namespace
 
 int doctor_main(int argc, char** argv) {
-  CLI::App app("Says why HDF5 finds the plugins of zarrbits or does not, and what they did in a file.", "zarrbits doctor");
+  CLI::App app("Says whether HDF5 finds the plugins of zarrbits, why not, and what they did in a file.", "zarrbits doctor");
   app.footer(doctor_footer);
   std::string path;
   bool as_json = false;

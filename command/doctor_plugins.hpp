@@ -50,8 +50,8 @@ struct scan {
   // The path of the file that serves this filter, or "".
   std::string found(int id, search how) const;
   unsigned faults() const;
-  // What to type so that ours are found before anything that stops the search, and what was found still is; "" where nothing is
-  // to be done.
+  // The line to type so that HDF5 finds our plugins before anything that stops the search, and still finds what it found before;
+  // "" if nothing has to be done.
   std::string export_line() const;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace io = boost::iostreams;
 
-// Large enough that system calls do not show, small enough to stay in the second-level cache.
+// Large enough that system calls cost little, small enough to stay in the second-level cache.
 constexpr std::streamsize buffer_size = 64 * 1024;
 
 // Boost's own descriptor devices neither wait for non-blocking pipes nor say which file an error belongs to.
@@ -72,7 +72,7 @@ void add_options(CLI::App& app, options& o) {
       ->type_name("JSON");
   app.add_option(
          "--elements", o.elements,
-         "Number of elements; any other number is an error. Default: from the size of a regular file, where that tells it")
+         "Number of elements; any other number is an error. Default: computed from the size of a regular file, where possible")
       ->type_name("N");
   app.add_flag(
       "--truncate", o.policy.truncate,
@@ -83,12 +83,12 @@ void add_options(CLI::App& app, options& o) {
   app.add_flag("--assume-little-endian", o.policy.assume_little_endian,
                "The codec bytes without \"endian\" means little where the data type needs one, instead of failing");
   app.add_option("-o,--output", o.output,
-                 "Output file; appears when it is complete, nothing stays after an error. Default: standard output")
+                 "Output file; it appears when it is complete, and an error leaves none. Default: standard output")
       ->type_name("OUT");
   app.add_option("IN", o.input, "Input file. Default, and -: standard input");
 }
 
-// How many elements the input holds, where its size tells. Refuses sizes that cannot be right before anything is written.
+// The number of elements in the input, where its size tells it. Refuses impossible sizes before anything is written.
 std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file& in) {
   const auto size = in.remaining();
   if (!size || c.element_size() == 0) return {};
@@ -99,7 +99,7 @@ std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file
   return *size / c.element_size();
 }
 
-// Without a count byte `size` bytes are encoded by `most` elements, and perhaps by a few less: all but `most` would be padding.
+// Without a count byte, `size` bytes may encode `most` elements or a few fewer; the missing ones would be padding.
 struct possible_counts {
   std::uint64_t most = 0;
   unsigned fewer = 0;  // how many counts below `most` are possible too

@@ -9,9 +9,9 @@
 
 namespace zarrbits::cli {
 
-// Prints a line, broken between words where standard output is a terminal with fewer columns; what follows the first break is
-// indented four columns more. Unchanged elsewhere: programs read lines. Not for lines that people copy, which a terminal must
-// break itself.
+// Prints a line. If standard output is a terminal with fewer columns, the line is broken between words, and what follows the
+// first break is indented four columns more. Elsewhere the line stays whole: programs read lines. Do not use it for lines that
+// people copy: the terminal must break those itself.
 void say(const std::string& line);
 
 }  // namespace zarrbits::cli

@@ -28,9 +28,10 @@ using node = inspected_node;
 using tree = inspected_tree;
 
 const char inspect_footer[] =
-    "Stored are the bytes of the chunks as they lie in the file or the store, without metadata. Of two trees, a cell with an "
-    "arrow has what the\n"
-    "first says and what the second says; a cell without is the same in both; \"-\" is what one of them does not have.\n\n"
+    "The column of stored bytes counts the chunks as they are in the file or the store, without metadata. With two trees, a cell "
+    "with an arrow\n"
+    "has the first's value, then the second's; a cell without an arrow is the same in both; \"-\" means that one has no "
+    "value.\n\n"
     "Examples:\n"
     "  zarrbits inspect in.h5\n"
     "  zarrbits inspect in.h5:/group out.zarr\n"

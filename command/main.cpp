@@ -21,14 +21,14 @@ namespace {
 
 const command commands[] = {
     {"convert", "convert an HDF5 file to a Zarr v3 store", convert_main},
-    {"plan", "say what convert would do, and how much, without doing it", plan_main},
+    {"plan", "dry run: say what convert would do, and how much it would write", plan_main},
     {"finalize", "write the metadata of a store that was converted in shares", finalize_main},
     {"verify", "compare a Zarr v3 store with the HDF5 file that it was made from", verify_main},
     {"inspect", "show what is in an HDF5 file or a Zarr v3 store, or both side by side", inspect_main},
     {"encode", "encode an array with a Zarr codec, as a filter between files or pipes", encode_main},
     {"decode", "decode what encode wrote, or one chunk of a Zarr array", decode_main},
-    {"doctor", "say why HDF5 finds the plugins or does not, and what they did in a file", doctor_main},
-    {"suggest", "say which bits of an HDF5 file's datasets packbits need not store", suggest_main},
+    {"doctor", "say whether HDF5 finds the plugins, why not, and what they did in a file", doctor_main},
+    {"suggest", "say which bits packbits has to keep for the datasets of an HDF5 file", suggest_main},
 };
 
 void print_help() {
@@ -62,8 +62,8 @@ int dispatch(int argc, char** argv) {
   throw usage_error(quote(name) + " is no command of zarrbits; \"zarrbits --help\" lists the commands");
 }
 
-// A program that is started with standard output closed would get that descriptor for the next file that it opens, and print into
-// it. Such a descriptor is filled with one that refuses every use.
+// If the program is started with standard output closed, the next file that it opens would get that descriptor, and the program
+// would print into the file. So a closed descriptor is filled with one that refuses every use.
 void reserve_standard_descriptors() {
   for (int d = 0; d <= 2; ++d) {
     if (::fcntl(d, F_GETFD) < 0 && ::open("/dev/null", (d == 0 ? O_WRONLY : O_RDONLY)) < 0) return;
@@ -78,8 +78,7 @@ int main(int argc, char** argv) {
   zarrbits::cli::reserve_standard_descriptors();
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);
-  // what libhdf5 opened of a damaged file it may fail to close when the program ends, and then says so on standard error in its
-  // own way
+  // at the end of the program, libhdf5 may fail to close objects of a damaged file, and print its own messages on standard error
   H5dont_atexit();
   return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, argv);
 }

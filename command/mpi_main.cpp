@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // zarrbits-mpi: `mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr`. Rank 0 hands out units on request; each rank reads the file
-// itself, with a serial libhdf5. libhdf5 never runs in a process of MPI: each rank has a child for it, begun before MPI is, so
-// that a file that makes libhdf5 crash costs its rank one unit and not the whole job its life.
+// itself, with a serial libhdf5. libhdf5 never runs in a process of MPI: each rank has a child for it, forked before MPI starts.
+// So a file that makes libhdf5 crash costs one unit, and the job goes on.
 //
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
@@ -34,7 +34,7 @@ void send(const std::string& text, int rank, int tag) {
   MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, rank, tag, MPI_COMM_WORLD);
 }
 
-// Nothing where no message is there. MPI's own way of waiting keeps a processor busy, which the children need.
+// Nothing if no message is there. MPI's own waiting keeps a processor busy that the children need.
 std::optional<std::pair<int, std::string>> receive(int source, int tag) {
   int there = 0;
   MPI_Status status;

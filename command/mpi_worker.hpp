@@ -29,7 +29,7 @@ class mpi_worker {
 
   // Makes a unit, which is one of these lines.
   void begin(const std::string& unit);
-  // "" when it is made; else why it is not, with "!" in front where the process is gone. Nothing within the time: it is at work.
+  // "" when it is made; else the reason, with "!" in front if the process is gone. Nothing: it is still at work after that time.
   std::optional<std::string> answer(std::chrono::milliseconds time);
   std::string wait();
 

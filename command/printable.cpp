@@ -10,7 +10,7 @@ namespace zarrbits::cli {
 
 namespace {
 
-// Whether a terminal, or a reader of lines, does more than show it.
+// Whether a terminal, or a reader of lines, acts on it instead of showing it.
 bool acts(std::uint32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) ||       // C0, DEL, C1
          c == 0x061C || c == 0x200E || c == 0x200F ||  // marks of direction
@@ -25,7 +25,7 @@ struct character {
   bool shown;  // or to be escaped
 };
 
-// Takes the next character off the text, or a byte that is none.
+// Takes the next character off the text, or a byte that is not part of one.
 character take_character(std::string_view& text) noexcept {
   const std::size_t n = text::utf8_length(text);
   character p{text.substr(0, n == 0 ? 1 : n), 0, n != 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Texts of strangers on their way to a terminal or a log: names in a file, what a file's library says, arguments.
+// Untrusted texts on their way to a terminal or a log: names in a file, messages of libraries, arguments.
 //
 //   print_error("cannot open " + quote(path));   // print_error(), say() and tables pass through printable() whatever they are
 //   given
@@ -13,9 +13,9 @@
 
 namespace zarrbits::cli {
 
-// A text on one line that does to a terminal what it says: control characters (C1 and DEL too), line separators, marks that
-// change the direction of what follows, and bytes that are no UTF-8 come out as \x1b, byte by byte. As they are, they would let a
-// name move the cursor, hide what stands beside it, or begin a line of its own. What is printable already stays as it is.
+// The text on one line, on which a terminal cannot act. Control characters (C1 and DEL too), line separators, marks of direction,
+// and bytes that are not UTF-8 come out as \x1b, byte by byte. Unescaped, they would let a name move the cursor, hide its
+// neighbours, or begin a line of its own. Printable text stays as it is.
 std::string printable(std::string_view text);
 
 // The same for JSON, where they are \u001b: the value stays what it was.

@@ -40,7 +40,7 @@ std::string rate(const progress_state& s, double seconds) {
   return human_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done) / seconds)) + "/s";
 }
 
-// Nothing in the first second, when it would be a guess.
+// Nothing in the first second: it would be a guess.
 std::string time_left(const progress_state& s, double seconds) {
   const double part = part_done(s);
   if (seconds < 1 || part < 0.01) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How far a command is, on standard error: a line that is drawn again in place on a terminal, else a line of its own now and
+// The progress of a command, on standard error: on a terminal one line that is redrawn in place, elsewhere a new line now and
 // then.
 //
 //   progress p;
@@ -26,10 +26,9 @@ struct progress_state {
 
 class progress {
  public:
-  // Draws nothing where `quiet`. The environment's ZARRBITS_PROGRESS_SECONDS sets the time between two lines where there is no
-  // terminal; 0: none. ZARRBITS_PROGRESS_FD, a descriptor of this process, gets lines of JSON instead, for programs, `quiet` or
-  // not: {"done": n, "total": n, "objects_done": n, "objects": n, "path": "/a"}. The last one has what there is at the
-  // end.
+  // Draws nothing if `quiet`. Without a terminal, ZARRBITS_PROGRESS_SECONDS in the environment sets the time between two lines; 0
+  // means none. If ZARRBITS_PROGRESS_FD names a descriptor of this process, it gets lines of JSON instead, for programs, `quiet`
+  // or not: {"done": n, "total": n, "objects_done": n, "objects": n, "path": "/a"}. The last line has the final counts.
   explicit progress(bool quiet = false);
   ~progress();  // the line on the terminal is gone
   progress(const progress&) = delete;

@@ -25,8 +25,8 @@ struct launcher {
   const char *name, *rank, *size;
 };
 
-// Slurm sets SLURM_PROCID and SLURM_NTASKS in the batch script itself, too, which is one process; SLURM_STEP_NUM_TASKS is srun's
-// alone.
+// Slurm sets SLURM_PROCID and SLURM_NTASKS also in the batch script itself, which is one process; only srun sets
+// SLURM_STEP_NUM_TASKS.
 constexpr launcher launchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"PALS", "PALS_RANKID", "PALS_NRANKS"},

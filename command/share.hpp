@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which share of a conversion this process is to do: as it was told, or as the launcher that started it says in the environment.
+// The share of a conversion that this process makes: given as an option, or by the launcher in the environment.
 //
 #ifndef ZARRBITS_COMMAND_SHARE_HPP
 #define ZARRBITS_COMMAND_SHARE_HPP
@@ -20,7 +20,7 @@ struct named_share {
 // "2/8". Throws usage_error.
 convert_options::share_type parse_share(const std::string& option, const std::string& text);
 
-// A task of a Slurm array, a rank of srun, Open MPI, PALS or PMI, or a rank in such a task. Nothing where there is but one.
+// A task of a Slurm array, a rank of srun, Open MPI, PALS or PMI, or a rank in such a task. Nothing if there is only one.
 std::optional<named_share> share_of_environment();
 
 }  // namespace zarrbits::cli

@@ -19,19 +19,19 @@ class App;
 
 namespace zarrbits::cli {
 
-// "@list.txt" is a file with a name on each line; a name with wildcards that no file has is all files that match it, by name,
-// with the numbers in them as numbers. Throws usage_error where there are none.
+// "@list.txt" is a file with a name on each line. A name with wildcards, if no file has that very name, stands for all files that
+// match it, ordered by name with numbers as numbers. Throws usage_error if there are none.
 std::vector<std::string> expand_sources(const std::vector<std::string>& names);
 
-// --concat and what goes with it, of all commands that take several sources.
+// Adds --concat and its companions; for all commands that take several sources.
 struct concat_arguments {
   std::vector<std::string> more;  // names after the first two
   std::string dimension, append, fresh, order, different;
   bool overlap = false;
 };
 void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);
-// What they say: of all names the last one is the store, which may be left out where `store_may_be_missing`. Nothing without
-// --concat. Throws usage_error.
+// Evaluates them: the last name is the store, which may be left out if `store_may_be_missing`. Nothing without --concat. Throws
+// usage_error.
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
                                           bool store_may_be_missing);
 

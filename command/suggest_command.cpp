@@ -134,13 +134,13 @@ ordered_json to_json(const suggested_bits& r, const std::string& path) {
 }  // namespace
 
 int suggest_main(int argc, char** argv) {
-  CLI::App app("Says which bits of a file's datasets packbits need not store.", "zarrbits suggest");
+  CLI::App app("Says which bits packbits has to keep for the datasets of a file.", "zarrbits suggest");
   app.footer(suggest_footer);
   std::string path;
   bool as_json = false, all = false;
   app.add_option("FILE", path, "The HDF5 file")->required()->type_name("in.h5");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_flag("--all", all, "Tell the datasets that would not gain, or hardly, as well, and why");
+  app.add_flag("--all", all, "Also list the datasets that would gain little or nothing, and why");
   std::vector<std::string> external;
   add_external_option(app, external);
   bool lock = true;

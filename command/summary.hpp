@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is told on the terminal when a conversion is over.
+// The output on the terminal at the end of a conversion.
 //
 #ifndef ZARRBITS_COMMAND_SUMMARY_HPP
 #define ZARRBITS_COMMAND_SUMMARY_HPP
@@ -13,7 +13,7 @@ namespace zarrbits::cli {
 
 // Each object that was skipped or is lossy, as a sentence on standard error.
 void print_losses(const convert_result& r);
-// Per outcome the objects and bytes; then sizes, time and rate. On standard error.
+// Prints the objects and bytes of each outcome, then sizes, time and rate. On standard error.
 void print_summary(const convert_result& r);
 
 // "links: 3 copied, 1 kept as a note" and the end of the line; "" where there are none.

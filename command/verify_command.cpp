@@ -23,13 +23,14 @@ namespace zarrbits::cli {
 namespace {
 
 const char verify_footer[] =
-    "Compared are the groups, the shape, data type and fill value of each dataset, and every element: H5Dread of the source on "
-    "one side, the\n"
-    "store's zarr.json and chunks on the other, decoded by a reader of their own. So are all attributes, the names of\n"
-    "dimensions, links, named types, and what the store notes under zarrbits.\n\n"
+    "Compares the groups, the shape, data type and fill value of each dataset, and every element. H5Dread reads the source; a "
+    "separate reader\n"
+    "decodes the store's zarr.json and chunks. Also compares all attributes, the names of dimensions, links, named types,\n"
+    "and the store's notes under zarrbits.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
     "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
-    "What the store says of itself excuses nothing: of one made with --include, --exclude or of in.h5:/a/b, say the same here.\n"
+    "verify does not trust the store's notes about itself: if it was made with --include, --exclude or from in.h5:/a/b, give the "
+    "same here.\n"
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
@@ -114,10 +115,10 @@ int verify_main(int argc, char** argv) {
       ->type_name("out.zarr");
   concat_arguments joined;
   add_concat_options(app, joined, false);
-  app.add_option("--include", options.include, "What convert was given: only this is to be in the store; may be given again")
+  app.add_option("--include", options.include, "As given to convert: only this has to be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  app.add_option("--exclude", options.exclude, "What convert was given: this need not be in the store; may be given again")
+  app.add_option("--exclude", options.exclude, "As given to convert: this need not be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
@@ -127,7 +128,7 @@ int verify_main(int argc, char** argv) {
   add_no_lock_option(app, options.lock);
   std::string links;
   app.add_option("--links", links,
-                 "What convert was given: with copy, what links lead to has to be in the store; with keep, notes are enough")
+                 "As given to convert: with copy, the store must have what links lead to; with keep, notes are enough")
       ->type_name("keep|copy");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   options.concat = take_sources(joined, options.source, options.store, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A script that is begun again finds the store that it made: `--resume` has nothing to do then, and says so.
+// A script that runs again finds the store that it made: then `--resume` has nothing to do, and says so.
 //
 #ifndef ZARRBITS_COMMAND_WHOLE_STORE_HPP
 #define ZARRBITS_COMMAND_WHOLE_STORE_HPP
@@ -14,9 +14,9 @@
 
 namespace zarrbits::cli {
 
-// A value where the store is whole and holds what the source does: every element is compared, as `zarrbits verify` does. It is
-// the number of objects that could not be compared, as of datasets whose filter libhdf5 does not find. Throws convert_error where
-// the store is whole and holds something else.
+// Returns a value if the store is whole and equal to the source: every element is compared, as `zarrbits verify` does. The value
+// is the number of objects that could not be compared, such as datasets whose filter libhdf5 does not find. Throws convert_error
+// if the store is whole and holds something else.
 std::optional<std::size_t> compare_whole_store(const convert_options& options,
                                                const std::function<void(const std::string& path)>& at = {});
 
