@@ -11,10 +11,10 @@
 
 namespace zarrbits::conversion {
 
-// The fill value as a value of `type`; empty where there is none, or it is no plain value.
+// The fill value as a value of `type`; empty if there is none, or it is no plain value.
 std::string fill_bytes(hid_t creation_properties, hid_t type);
 
-// Layout, filters but for the level of deflate, which no decoder asks for, and fill value: equal texts for equal ones.
+// Layout, filters (without the level of deflate, which no decoder needs) and fill value, as a text: equal forms have equal texts.
 std::string chunk_form(hid_t creation_properties, hid_t type);
 
 }  // namespace zarrbits::conversion

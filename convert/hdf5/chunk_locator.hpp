@@ -26,7 +26,7 @@
 
 namespace zarrbits::conversion {
 
-// By which a file that somebody writes to is told.
+// Identifies the state of a file: a write changes it.
 struct file_state {
   bool regular = false;
   std::uint64_t size = 0;
@@ -35,15 +35,15 @@ struct file_state {
 };
 file_state state_of(int descriptor) noexcept;
 
-// Of all local files that libhdf5 read in this process: how often one failed, was open for writing by another process, or had
-// changed when it was closed, and the last time's sentence.
+// For all local files that libhdf5 read in this process: how often a read failed, or another process had the file open for
+// writing, or it had changed when it was closed; and the last sentence.
 struct read_trouble {
   std::uint64_t count = 0;
   std::string last = {};
 };
 read_trouble known_trouble();
 
-// The lock of the source, and of other files that are opened for it: readers share it, writers take it for themselves.
+// The lock of the source, and of other files opened for it: readers share it, a writer has it alone.
 struct source_lock {
   bool wanted = true;
   lock_state state = lock_state::unknown;  // of the source
@@ -52,22 +52,22 @@ struct source_lock {
 class chunk_locator {
  public:
   // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it
-  // if the gate lets it in. Without `lock` no file is locked. Throws h5::failure where libhdf5 does not take the driver: nothing
-  // would be asked then.
+  // if the gate permits. Without `lock` no file is locked. Throws h5::failure if libhdf5 rejects the driver: nothing would be
+  // checked then.
   static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {},
                          std::shared_ptr<source_lock> lock = {});
 
   chunk_locator() = default;
-  // Of a file that was opened so; of any other it finds nothing.
+  // For a file that was opened this way; for any other file it finds nothing.
   explicit chunk_locator(hid_t file) noexcept;
-  // That libhdf5 reads from; negative where the file was not opened so.
+  // The descriptor that libhdf5 reads from; negative if the file was not opened this way.
   int descriptor() const noexcept;
-  // The file when it was opened, before anything was read.
+  // State of the file when it was opened, before anything was read.
   file_state opened() const noexcept;
 
-  // Where in the file the bytes of a chunk are, and its filter mask. Nothing where that is not known: H5Dread_chunk is to be
-  // asked. Of chunks without filters, libhdf5 tells one size and reads another, where a file is damaged: this is what is read.
-  // The caller holds h5::lock, or is alone.
+  // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown: call H5Dread_chunk then. For chunks
+  // without filters in a damaged file, libhdf5 reports one size and reads another: this is the one that it reads. The caller
+  // holds h5::lock, or is alone.
   struct range {
     std::uint64_t offset, size;
   };

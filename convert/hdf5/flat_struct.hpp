@@ -20,22 +20,21 @@
 
 namespace zarrbits::conversion {
 
-// True of a compound whose fields, and those of compounds in it, are numbers, strings and object references, one of which needs
-// this.
+// True for a compound whose fields (nested ones too) are numbers, strings and object references, if one of them needs this form.
 bool can_be_flat(const type_tree& t);
 
-// How many fields become text.
+// The number of fields that become text.
 std::size_t leaves_of_text(const type_tree& t);
 
-// Raises the length of each field to that of its value. False where a value is no UTF-8.
+// Raises the length of each field to that of its value. False if a value is not UTF-8.
 bool measure(const type_tree& t, const std::byte* element, reference_reader& references, std::vector<std::size_t>& lengths);
 
-// The Zarr data type, and its fill value. No field of text is shorter than one character.
+// The Zarr data type, and its fill value. Each text field has room for at least one character.
 json flat_data_type(const type_tree& t, std::span<const std::size_t> lengths);
 json flat_fill(const type_tree& t, const std::byte* element);
 
-// An element, with little-endian numbers. Throws h5::failure where a text is longer than its field. Returns false where a
-// reference points nowhere.
+// Appends an element, with little-endian numbers. Throws h5::failure if a text is longer than its field. Returns false if a
+// reference points to nothing.
 bool append_flat(const type_tree& t, const std::byte* element, reference_reader& references, std::span<const std::size_t> lengths,
                  buffer& out);
 

@@ -11,10 +11,10 @@
 
 namespace zarrbits::conversion {
 
-// libhdf5's, or of a plugin that libhdf5 finds; null where there is none that decodes. The caller holds h5::lock, or is alone.
+// A filter of libhdf5, or of a plugin that libhdf5 finds; null if none can decode. The caller holds h5::lock, or is alone.
 const H5Z_class2_t* foreign_filter(H5Z_filter_t id);
 
-// What the filter makes of it, of whatever length up to `most`. Throws damaged_chunk.
+// Returns the filter's output, of any length up to `most`. Throws damaged_chunk.
 buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most);
 
 }  // namespace zarrbits::conversion

@@ -14,7 +14,7 @@
 
 namespace zarrbits::conversion {
 
-// After all was read of the dataset of the first file.
+// Called after all of the first file's dataset was read.
 void source_dataset::stand_for_all() {
   const joined_parts& parts = *joined();
   if (!parts.added.empty()) {
@@ -97,7 +97,7 @@ std::uint64_t source_dataset::for_each_chunk_here(
     if (is_in_store(at)) return ++in_store > 0;
     if (const auto one = chunk_elsewhere(at)) {
       const hsize_t size = stored_size(other_files().dataset(*one->first)->dataset, one->second);
-      // what was never written means the part's fill value, which may be none of a store that is there
+      // an unwritten chunk means the part's fill value, which may differ from that of an existing store
       if (size == 0 && joined() && joined()->before) return visit(at, {});
       return size == 0 || visit(at, size);
     }

@@ -12,11 +12,11 @@
 namespace zarrbits::conversion {
 
 struct s3_source {
-  std::string url;   // for H5Fopen
-  std::string etag;  // another one: another content
+  std::string url;   // name for H5Fopen
+  std::string etag;  // a different one means different content
 };
 
-// Looks for "s3://bucket/key", and sets libhdf5's driver for it. Throws convert_error.
+// Finds "s3://bucket/key", and sets libhdf5's driver for it. Throws convert_error.
 s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t access);
 
 }  // namespace zarrbits::conversion
