@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// All but scales get the new dimension, in front of their own.
+// All datasets except scales get the new dimension, in front of their own.
 std::optional<std::size_t> new_axis_of(const std::string& dimension, const source_file& file, const source_object& o,
                                        const source_dataset& data) {
   if (data.null || is_dimension_scale(data.dataset)) return {};

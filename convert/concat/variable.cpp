@@ -13,7 +13,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Of packed values: an array that is unpacked has none.
+// Attributes of packed values: an unpacked array has none of them.
 const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
                                                      "valid_min",    "valid_max",  "valid_range"};
 

@@ -10,7 +10,7 @@
 
 namespace zarrbits::conversion {
 
-// `options` have `concat`, with `append`. Throws convert_error; then the store reads as before.
+// `options` has `concat` with `append`. Throws convert_error; readers then see the store unchanged.
 convert_result append_files(const convert_options& options);
 convert_plan plan_append(const convert_options& options);
 

@@ -30,12 +30,12 @@ class batch_worker {
  public:
   batch_worker(sink& out, const convert_options& options) : out_(out), options_(options) {}
 
-  // What came of the chunks is told to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
+  // Reports the results of the chunks to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
   std::uint64_t work(chunk_batch& all);
 
  private:
   struct one_chunk;
-  // Strings that libhdf5 allocated for a chunk. As many threads as there are may hold some; much of it one alone.
+  // Strings that libhdf5 allocated for a chunk. All threads may hold some at the same time; only one may hold many.
   struct held_strings {
     std::shared_lock<std::shared_mutex> one_of_many;
     std::unique_lock<std::shared_mutex> alone;

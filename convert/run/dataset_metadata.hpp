@@ -16,7 +16,7 @@
 
 namespace zarrbits::conversion {
 
-// After all units: writes zarr.json of each node, and fills in the dataset's entry.
+// Call after all units: writes zarr.json of each node, and fills in the dataset's entry.
 void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
                             const unit_result& result, converted_object& entry);
 

@@ -13,7 +13,7 @@
 
 namespace zarrbits::conversion {
 
-// Writes them, and returns the account of all objects.
+// Writes the metadata, and returns the report's entries of all objects.
 std::vector<converted_object> write_metadata(job& all);
 
 }  // namespace zarrbits::conversion

@@ -24,17 +24,17 @@ namespace zarrbits::conversion {
 
 class unit_runner {
  public:
-  // `done` is called for each unit that is finished, from any thread, one at a time; `advance` so for bytes of the source that
-  // are done.
+  // `done` is called for each finished unit, and `advance` for bytes of the source that are done. Both are called from any
+  // thread, one at a time.
   struct calls {
     std::function<void(const unit_id&, unit_result&&)> done;
     std::function<void(std::uint64_t)> advance;
   };
   unit_runner(sink& out, const convert_options& options, work_queue& queue, calls calls);
 
-  // Begins a unit of a dataset that is prepared, and reads what it needs. Its chunks may be made later. Throws convert_error.
+  // Begins a unit of a prepared dataset, and reads what it needs. Its chunks may be made later. Throws convert_error.
   void run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id);
-  // Until all units are done.
+  // Waits until all units are done.
   void finish();
 
  private:
