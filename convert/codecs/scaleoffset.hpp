@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// `values`: the filter's parameters; `size`: of the chunk before the filter. Throws damaged_chunk.
+// `values`: the filter's parameters; `size`: of the decoded chunk. Throws damaged_chunk.
 buffer undo_scaleoffset(std::span<const unsigned> values, buffer in, std::size_t size);
 
 }  // namespace zarrbits::conversion

@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 buffer shuffled(buffer in, std::size_t element);
 buffer unshuffle(buffer in, std::size_t element);
-// `out` has the length of `in`, and is another place.
+// `out` has the length of `in`, and does not overlap it.
 void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t element);
 
 }  // namespace zarrbits::conversion

@@ -9,7 +9,7 @@
 
 namespace zarrbits::conversion {
 
-// The root, or (where `below`) a group or dataset in it, has an attribute of this name.
+// True if the root, or (with `below`) a group or dataset in it, has an attribute of this name.
 bool is_marked(const source_file& file, const char* attribute, bool below);
 
 }  // namespace zarrbits::conversion

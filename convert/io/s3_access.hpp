@@ -10,12 +10,12 @@
 
 namespace zarrbits::conversion {
 
-// Whether a store or a source is "s3://...".
+// True if a store or a source is "s3://...".
 bool is_s3(const std::string& name);
 
-// In the process that decodes, before it opens the source: of keys that take_s3_keys() took it keeps what signs requests to this
-// store, and no secret key, unless libhdf5 needs it to read the source from S3. `warning` is called where requests go over plain
-// http to another machine. Throws convert_error.
+// Called in the process that decodes, before it opens the source. Of the keys from take_s3_keys(), it keeps only what signs
+// requests to this store; it drops the secret key, unless libhdf5 needs it to read the source from S3. Calls `warning` if
+// requests go over plain http to another machine. Throws convert_error.
 void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning);
 

@@ -43,7 +43,7 @@ class secret_bytes {
   std::size_t capacity_ = 0, size_ = 0;
 };
 
-// Overwrites memory that is not read any more.
+// Overwrites memory that is not read again.
 void wipe(void* memory, std::size_t size) noexcept;
 
 }  // namespace zarrbits::conversion

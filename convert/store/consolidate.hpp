@@ -14,7 +14,7 @@
 
 namespace zarrbits::conversion {
 
-// One process must write the metadata of all nodes. A root that is an array stays as it is.
+// One process must write the metadata of all nodes. A root that is an array is not changed.
 std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out);
 
 }  // namespace zarrbits::conversion

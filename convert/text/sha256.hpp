@@ -19,10 +19,10 @@ class sha256 {
  public:
   void add(std::span<const std::byte> bytes) noexcept;
   void add(std::string_view text) noexcept { add(std::as_bytes(std::span(text.data(), text.size()))); }
-  // A field of its own: "ab", "c" is not "a", "bc".
+  // A separate field: "ab", "c" differs from "a", "bc".
   void add_field(std::string_view text) noexcept;
   void add_number(std::uint64_t n) noexcept;
-  // The first `digits` of its 64 hexadecimal digits. Nothing is added after it.
+  // The first `digits` of its 64 hexadecimal digits. Add nothing afterwards.
   std::string hex(std::size_t digits = 64) noexcept;
 
  private:
