@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory that is to grow: its metadata, its arrays, and of which files it is said to be made.
+// A store in a directory that will grow: its metadata, its arrays, and its list of joined files.
 //
 //   const grown_store there("out.zarr");
 //   if (const json* node = there.node("/t2m")) ...

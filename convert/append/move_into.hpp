@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What was made for a store beside it, and its way into the store.
+// New parts of a store: they wait in a folder of their own until they are complete, and then move into the store.
 //
 //   waiting_append waiting("out.zarr");                // takes the lock: nobody else appends
 //   if (waiting.is_whole()) waiting.move();            // of a run that was killed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The values of an array in a store, as HDF5 has them in memory.
+// The values of an array in a store, in HDF5's memory types.
 //
 #ifndef ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 #define ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP

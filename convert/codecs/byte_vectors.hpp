@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Vectors of 16 bytes, which the compiler makes of SSE2 or NEON, or of plain registers where there is neither.
+// Vectors of 16 bytes. The compiler implements them with SSE2, NEON, or else plain registers.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_BYTE_VECTORS_HPP
 #define ZARRBITS_CONVERT_CODECS_BYTE_VECTORS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What all codecs take and give.
+// The types of bytes and errors that all codecs share.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_CHUNK_BYTES_HPP
 #define ZARRBITS_CONVERT_CODECS_CHUNK_BYTES_HPP

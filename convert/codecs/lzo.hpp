@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// LZO1X, as filter 305 (PyTables) stores it. The one library that decodes it, liblzo2, is under the GPL, which not every user of
-// this library can take; so its decoder is here.
+// LZO1X, as filter 305 (PyTables) stores it. The only other decoder, liblzo2, is under the GPL, which not every user of this
+// library can accept.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_LZO_HPP
 #define ZARRBITS_CONVERT_CODECS_LZO_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What several codecs do with a stream: take numbers and pieces from its beginning. `who` names the codec in what is thrown.
+// Takes numbers and pieces from the beginning of a stream, for several codecs. `who` names the codec in exceptions.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_PIECES_HPP
 #define ZARRBITS_CONVERT_CODECS_PIECES_HPP

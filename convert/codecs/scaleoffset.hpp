@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// libhdf5's scaleoffset, undone within bounds, as nbit is (nbit.hpp).
+// Decodes libhdf5's scaleoffset within bounds, for the reason in nbit.hpp.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_SCALEOFFSET_HPP
 #define ZARRBITS_CONVERT_CODECS_SCALEOFFSET_HPP

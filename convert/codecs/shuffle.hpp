@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shuffle: the bytes of elements by their place in the element. A last part of an element stays where it is.
+// Shuffle: groups bytes by their position in the element. A partial element at the end is not moved.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_SHUFFLE_HPP
 #define ZARRBITS_CONVERT_CODECS_SHUFFLE_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the values of a variable mean by the CF conventions: packing, missing values, units. Of two files that differ in it, the
-// values of one are put in the terms of the other.
+// The meaning of a variable's values by the CF conventions: packing, missing values, units. If files differ in these terms,
+// values are converted to the terms of the first file.
 //
 //   const cf_terms here = terms_of(dataset), first = ...;
 //   const agreement way = agree({here, first});

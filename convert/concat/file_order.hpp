@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In which order files are joined.
+// The order in which files are joined.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
 #define ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP

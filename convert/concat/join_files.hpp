@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes the objects of a first file stand for those of many: reads the metadata of all, finds the datasets that have the
-// dimension, checks that all else is equal, and puts values of other packing, missing values or epochs in the first file's terms.
+// Lets the objects of the first file represent those of all files: reads the metadata of all, finds the datasets that have the
+// dimension, and checks that everything else is equal. Values with other packing, missing values or epochs are converted to the
+// first file's terms.
 //
 //   const auto names = ordered_sources(options, how);         // file_order.hpp
 //   source_file first(names[0], how);                         // then walk(), arrange(), select()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Along which of its dimensions a dataset is joined.
+// The axis along which a dataset is joined.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP

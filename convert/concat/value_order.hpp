@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether the values of a dimension's variable go on in one direction over all files.
+// Checks that the values of a dimension's variable are monotonic over all files.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP
 #define ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A variable of several files, while their metadata are read: the ways in which it is stored, its parts, and what becomes of
-// them.
+// A variable of several files, while their metadata is read: the forms in which it is stored, its parts, and the array that they
+// make.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_VARIABLE_HPP
 #define ZARRBITS_CONVERT_CONCAT_VARIABLE_HPP

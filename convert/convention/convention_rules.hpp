@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the Zarr reader of a community expects that the pure mapping of HDF5 to Zarr does not give it. A convention describes
-// differences alone: what it does not speak of is as it is without one.
+// The differences between the pure mapping of HDF5 to Zarr and the store that a community's Zarr reader expects. A convention
+// describes only differences: everything else stays as in the pure mapping.
 //
 //   const convention_rules* rules = find_convention(source, options.convention);   // after walk(), before select()
 //   if (rules) rules->arrange(source);

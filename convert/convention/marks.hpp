@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Attributes by which communities mark what they write.
+// Attributes by which communities mark their files.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
 #define ZARRBITS_CONVERT_CONVENTION_MARKS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What decides whether stored chunks of one dataset may be chunks of another one, besides datatype and chunk shape.
+// The properties, besides datatype and chunk shape, that decide whether stored chunks of one dataset can be chunks of another.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_FORM_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_FORM_HPP

@@ -2,8 +2,8 @@
 //
 // H5Dget_chunk_info costs time that grows with the number of chunks *each call* (hours for 262,144 chunks), and libhdf5 1.10.8
 // has no H5Dchunk_iter. H5Dget_chunk_storage_size looks one chunk up in the index: walking the whole grid with it is linear. It
-// is also right where the functions that list chunks are not: for extensible-array indexes whose unlimited dimension is not the
-// first, they report wrong coordinates. Only grids that are nearly empty and far too large to walk are listed.
+// also works where the functions that list chunks fail: they report wrong coordinates for extensible-array indexes whose
+// unlimited dimension is not the first. Only grids that are nearly empty and far too large to walk are listed.
 //
 #include "convert/hdf5/chunk_index.hpp"
 

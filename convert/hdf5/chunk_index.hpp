@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which chunks of a dataset were ever written, in time that grows with their number and not with its square.
+// Finds the chunks of a dataset that were ever written, in linear time.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_INDEX_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_INDEX_HPP

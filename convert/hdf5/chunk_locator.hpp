@@ -2,14 +2,13 @@
 //
 // Where in the file the bytes of a chunk are, so that they can be read (or copied by the kernel) without libhdf5 and its lock.
 //
-// libhdf5's functions that tell a chunk's address take time that grows with the number of chunks each call, and are wrong for
-// some indexes (chunk_index.cpp). H5Dread_chunk is neither. So the file is opened with a driver of ours, which hands everything
-// on to libhdf5's own (sec2); asked for an address, it lets H5Dread_chunk look the chunk up, and notes what would have been read
-// instead of reading it.
+// libhdf5's functions that return a chunk's address take time proportional to the number of chunks in each call, and are wrong
+// for some indexes (chunk_index.cpp). H5Dread_chunk has neither problem. So the file is opened with our driver, which forwards
+// everything to libhdf5's own (sec2). To find an address, H5Dread_chunk looks the chunk up, and our driver notes the range that
+// it asks for instead of reading it.
 //
-// The driver reads by itself: sec2 makes zeros of what lies behind the end of a file, and libhdf5 goes on after a failure as if
-// the file were damaged there. What could not be read, though the file should have it, is noted, for nothing that was made since
-// can be trusted.
+// The driver does its own reads: sec2 returns zeros beyond the end of a file, and libhdf5 treats a failed read as damage of the
+// file and continues. Failed reads inside of the file are noted, because nothing that was made since can be trusted.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_LOCATOR_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_LOCATOR_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Names of dimensions: HDF5's dimension scales and labels, and netCDF's rule where there are none.
+// Names of dimensions: HDF5's dimension scales and labels, or else netCDF's rule.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_DIMENSIONS_HPP
 #define ZARRBITS_CONVERT_HDF5_DIMENSIONS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes of an open HDF5 file, for what can be read without libhdf5 and its lock.
+// The bytes of an open HDF5 file, for reads without libhdf5 and its lock.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FILE_BYTES_HPP
 #define ZARRBITS_CONVERT_HDF5_FILE_BYTES_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What references mean, which an object of the source holds: paths of its objects.
+// Resolves the references that an object of the source holds to paths of objects.
 //
 //   file_references references(source, dataset);
 //   const json path = references.object(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The filters that are undone here, without libhdf5: a row for each. A new one is a file in convert/codecs/ and a row.
+// The filters that our code decodes, without libhdf5: a row for each. A new one is a file in convert/codecs/ and a row.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FILTER_TABLE_HPP
 #define ZARRBITS_CONVERT_HDF5_FILTER_TABLE_HPP

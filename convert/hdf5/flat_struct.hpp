@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Compounds with strings of variable length and references in them, as elements of one size: such a field becomes UTF-32 of the
-// longest value, a reference the path of its target. Zarr's struct holds nothing else.
+// Compounds with variable-length strings and references, as elements of fixed size: a string becomes UTF-32 with the length of
+// the longest value, a reference becomes the path of its target. Zarr's struct needs fixed sizes.
 //
 //   std::vector<std::size_t> lengths(leaves_of_text(type), 1);         // of these fields, in characters
 //   for (each element) if (!measure(type, element, file, lengths)) ...;  // there is a value that is no UTF-8

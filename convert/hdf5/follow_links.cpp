@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What links lead to, as objects at their place: Zarr has no links.
+// Copies targets of links to the links' places: Zarr has no links.
 //
 #include "convert/hdf5/source_file.hpp"
 

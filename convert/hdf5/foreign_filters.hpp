@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Filters that are not ours: szip, and the user's plugins. libhdf5 has the code, but H5Dread does not look at how many bytes a
-// filter returned: what is missing would be memory of this process. So the filter's own function is called, with nothing around
-// it.
+// Filters that are not ours: szip, and the user's plugins. libhdf5 has their code, but H5Dread does not check how many bytes a
+// filter returned: missing bytes would be foreign memory of this process. So we call the filter's function directly.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FOREIGN_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_FOREIGN_FILTERS_HPP

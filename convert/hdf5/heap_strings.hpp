@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Strings of variable length, read from the file itself: an element is a length and the place of the text in a global heap.
-// libhdf5 looks each up by itself, under its lock, which takes most of the time of reading such a dataset.
+// Reads variable-length strings directly from the file: an element is a length and the place of the text in a global heap.
+// libhdf5 looks up each string separately, under its lock, which takes most of the time to read such a dataset.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_HEAP_STRINGS_HPP
 #define ZARRBITS_CONVERT_HDF5_HEAP_STRINGS_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What source_dataset does differently where it stands for several datasets: of files that are joined, or the sources of a
-// virtual dataset.
+// The parts of source_dataset for an object that represents several datasets: those of joined files, or the sources of a virtual
+// dataset.
 //
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"

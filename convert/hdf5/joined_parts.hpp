@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One array of the datasets of many files, one after the other along an axis. Its object is that of the first file
-// (source_object::joined); what is stored and what it reads as comes from the parts.
+// (source_object::joined); stored bytes and values come from the parts.
 //
 //   const joined_parts& parts = *object.joined;
 //   for (std::size_t i = parts.first_over(0); i < parts.list.size(); ++i) parts.files->dataset(parts.list[i])->read_block(...);

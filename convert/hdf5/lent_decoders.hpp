@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decoders that libhdf5 is lent.
+// Our decoders, registered as filters of libhdf5.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_LENT_DECODERS_HPP
 #define ZARRBITS_CONVERT_HDF5_LENT_DECODERS_HPP

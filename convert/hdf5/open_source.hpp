@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: with a shared lock (flock), and heeding the
-// mark that a writer leaves in the superblock. Where somebody writes all the same (without locks, or as SWMR), that shows in the
-// file's size and time.
+// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: takes a shared lock (flock), and respects a
+// writer's mark in the superblock. If somebody still writes (without locks, or as SWMR), the file's size and time show it.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OPEN_SOURCE_HPP
 #define ZARRBITS_CONVERT_HDF5_OPEN_SOURCE_HPP

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
-// of external links. A stranger's file may name any: /etc/passwd, a pipe on which the reader waits for ever. Two checks stand
-// before that, with one rule: HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before each is opened;
-// raw files libhdf5 opens past every driver, so that look_beside() finds them, through virtual datasets of virtual datasets,
-// before any value is read.
+// of external links. A hostile file may name any file: /etc/passwd, or a pipe on which the reader waits forever. Two checks apply
+// the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before it opens one. libhdf5 opens raw
+// files without any driver, so look_beside() finds them, through virtual datasets of virtual datasets, before any value is read.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
 #define ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The filters packbits and bytes of this project, undone for values of a datatype.
+// Decodes this project's filters packbits and bytes for values of a datatype.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OWN_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_OWN_FILTERS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// HDF5 files in S3. libhdf5 reads them itself, range by range, where it was built with its read-only S3 driver.
+// HDF5 files in S3. libhdf5 reads them itself, range by range, if it was built with its read-only S3 driver.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_S3_SOURCE_HPP
 #define ZARRBITS_CONVERT_HDF5_S3_SOURCE_HPP

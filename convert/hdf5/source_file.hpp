@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything that can be reached in an HDF5 file, each object once: groups that contain themselves and objects with many names
-// are met by address. Where links are followed, what they lead to stands at their place once more, also of other files.
+// All reachable objects of an HDF5 file, each one once: addresses identify groups that contain themselves, and objects with
+// several names. If links are followed, their targets appear again at the links' places, also those in other files.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_SOURCE_FILE_HPP
 #define ZARRBITS_CONVERT_HDF5_SOURCE_FILE_HPP

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an HDF5 datatype means for Zarr: a tree that says how to read values into memory and what they are there.
+// An HDF5 datatype for Zarr: a tree that says how to read values into memory, and what they are there.
 //
 //   const type_tree t = describe_type(H5Dget_type(dataset));
 //   H5Dread(dataset, t.memory, ...);          // t.size bytes an element
 //   zarr_data_type(t);                        // type_json.hpp: its JSON, where Zarr has a counterpart
 //
-// Values are read as they are stored wherever that is possible (byte order, padding bits, NaN payloads and all), so that
-// libhdf5's conversions are asked only for what has no counterpart: odd floats, integers of 12 bits or 3 bytes, gaps in
-// compounds.
+// Values are read as they are stored if possible (with byte order, padding bits and NaN payloads). libhdf5 only converts what has
+// no counterpart: unusual floats, integers of 12 bits or 3 bytes, gaps in compounds.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP
 #define ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP

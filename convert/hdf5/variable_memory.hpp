@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Strings and sequences of variable length, for which libhdf5 allocates memory while it reads them: a file of a megabyte can make
-// it gigabytes, for any number of values may be one and the same piece of the file.
+// Limits the memory that libhdf5 allocates while it reads strings and sequences of variable length. A file of a megabyte can make
+// it allocate gigabytes, because any number of values may share the same piece of the file.
 //
 //   variable_memory strings(64 << 20);
 //   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says

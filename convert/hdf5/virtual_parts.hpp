@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where the values of a virtual dataset lie in its sources: nowhere, in one stored chunk of one source, or anyhow.
+// Where the sources have the values of a block of a virtual dataset: nowhere, in one stored chunk of one source, or anywhere.
 //
 //   const std::shared_ptr<const virtual_parts> mapped = parts_of_virtual(data);
 //   if (mapped && mapped->meets(first, count)) data.read_block(...);

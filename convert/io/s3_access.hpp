@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a process does about its keys for S3 before it reads a stranger's file. Without S3 in the build, nothing.
+// Protects a process's S3 keys before it reads an untrusted file. Does nothing in a build without S3.
 //
 #ifndef ZARRBITS_CONVERT_IO_S3_ACCESS_HPP
 #define ZARRBITS_CONVERT_IO_S3_ACCESS_HPP

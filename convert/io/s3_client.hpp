@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Signed requests to one S3 bucket, repeated where the server or the way to it fails for a while.
+// Signed requests to one S3 bucket, repeated if the server or the network fails for a while.
 //
 //   s3_client client(read_s3_settings("s3://bucket/prefix", ""));
 //   client.send({.method = "PUT", .key = "a/c/0", .body = bytes});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who we are in S3. What decodes a stranger's file holds no secret key, only what signs for one region and some days; and that
-// not in the heap.
+// Our S3 keys. A process that decodes an untrusted file has no secret key, only keys that sign for one region and a few days, and
+// these are not in the heap.
 //
 //   take_s3_keys();                        // the command's first step: the environment block holds no key any more
 //   prepare_s3(source, store, endpoint);   // in the process that decodes: from now on it holds no secret key

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where an S3 server is and who we are there: from the environment variables and the profile files that all S3 programs share.
+// Address of an S3 server and our keys: from the environment variables and the profile files that all S3 programs share.
 //
 #ifndef ZARRBITS_CONVERT_IO_S3_SETTINGS_HPP
 #define ZARRBITS_CONVERT_IO_S3_SETTINGS_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The small XML of a server's answers. What is read is hostile: no document types, no entities but the five and numbers, and
-// bounds for depth and number.
+// Parses the small XML of a server's answers. The input is hostile: no document types, no entities except the five predefined and
+// numeric ones, and limits for depth and number of elements.
 //
 #ifndef ZARRBITS_CONVERT_IO_XML_HPP
 #define ZARRBITS_CONVERT_IO_XML_HPP

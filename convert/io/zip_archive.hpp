@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The members of a .zip file, as they are stored. Its list of members at the end is read once; nothing in it is believed before
-// it was held against the file's size. Of a store, keys are the members' names.
+// The members of a .zip file, as they are stored. Reads its list of members at the end once, and checks all of it against the
+// file's size. The keys of a store are the members' names.
 //
 //   const zip_archive zip("out.zip");
 //   if (const auto found = zip.find("a/zarr.json")) zip.read(*found, 0, bytes);

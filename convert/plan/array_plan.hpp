@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How one array is made from a dataset, found before its first chunk is: data type, codecs, fill value, and the cheapest way that
-// is right for its chunks. Nothing is read but metadata, and nothing is written.
+// The plan to make one array from a dataset, before its first chunk is made: data type, codecs, fill value, and the cheapest
+// correct way for its chunks. Reads only metadata, and writes nothing.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP

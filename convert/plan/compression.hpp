@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How chunks are compressed that are encoded anew.
+// The compression of chunks that are encoded again.
 //
 //   const compression c = with_level({.kind = compressor::blosc});
 //   append_codec(codecs, c, sizeof(float));

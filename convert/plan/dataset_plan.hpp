@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What one HDF5 dataset becomes: a Zarr array, or a group of arrays where no array can hold it; and in which units its
-// chunks are made.
+// The plan for one HDF5 dataset: a Zarr array, or a group of arrays if no array can hold it; and the units in which its chunks
+// are made.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP

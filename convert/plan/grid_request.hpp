@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The shapes that are asked for, of chunks and of shards.
+// The requested shapes of chunks and shards.
 //
 //   choose_grid(data, {100, 200}, {.bytes = 64 << 20});
 //

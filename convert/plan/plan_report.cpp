@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a conversion would do, told without doing it.
+// A dry run: what a conversion would do.
 //
 #include "convert/plan/plan_report.hpp"
 

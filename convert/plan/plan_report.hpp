@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a conversion would do, told without doing it.
+// A dry run: what a conversion would do.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP
 #define ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP

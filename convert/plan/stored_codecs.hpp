@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The codecs of an array that is in a store already, which anybody may have written.
+// The codecs of an existing array in a store that anybody may have written.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP
 #define ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP

@@ -2,8 +2,8 @@
 //
 // Makes and writes the chunks of a batch: checking, inflating, encoding, writing. Any thread does so.
 //
-// A chunk that cannot be made from what is stored is lost where the bytes were found to be wrong, and read through libhdf5 where
-// nothing here knows how.
+// If a chunk cannot be made from its stored bytes, it is lost if the bytes are wrong, and read through libhdf5 if our code cannot
+// decode them.
 //
 #ifndef ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP
 #define ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Chunks on their way from the thread that reads to the one that makes them: small ones by the dozen.
+// Chunks that the reading thread passes to a making thread: small ones by the dozen.
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_BATCH_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_BATCH_HPP

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stored bytes of an HDF5 chunk to the bytes of a Zarr chunk, by the cheapest way that is right for this one. Nothing is written.
+// Turns the stored bytes of an HDF5 chunk into the bytes of a Zarr chunk, in the cheapest correct way for this chunk. Writes
+// nothing.
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_MAKER_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_MAKER_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Finds the chunks of a unit, and takes what is stored of them, in batches. One thread alone does so, under libhdf5's lock.
+// Finds the chunks of a unit, and reads their stored bytes, in batches. Only one thread does this, under libhdf5's lock.
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP

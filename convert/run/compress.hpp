@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Chunks that are compressed as it is planned.
+// Compresses chunks as planned.
 //
 #ifndef ZARRBITS_CONVERT_RUN_COMPRESS_HPP
 #define ZARRBITS_CONVERT_RUN_COMPRESS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The metadata of what a dataset has become, when its chunks are there.
+// The metadata of a dataset's nodes, after its chunks are written.
 //
 #ifndef ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The metadata of a store that grows: what is there, with other lengths, and more files.
+// The metadata of a growing store: the existing one, with new lengths, and more files.
 //
 #ifndef ZARRBITS_CONVERT_RUN_GROWN_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_GROWN_METADATA_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is done of a conversion, kept in the store until it is whole: a plan, which says of what source and with which options,
-// and a line for each unit. A run that was killed, and the shares of several machines, are resumed from there.
+// The finished work of a conversion, kept in the store until it is complete: a plan with the source and the options, and a line
+// for each unit. A killed run, and the shares of several machines, resume from it.
 //
 #ifndef ZARRBITS_CONVERT_RUN_JOURNAL_HPP
 #define ZARRBITS_CONVERT_RUN_JOURNAL_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What becomes of links, which Zarr has none of, and what is said of that before anything is written.
+// Decides what to do with links, which Zarr does not have, and warns before anything is written.
 //
 #ifndef ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP
 #define ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP

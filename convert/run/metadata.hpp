@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The metadata of all objects, from the leaves to the root, when the chunks are there.
+// The metadata of all objects, from the leaves to the root, after the chunks are written.
 //
 #ifndef ZARRBITS_CONVERT_RUN_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_METADATA_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The options in the plan of an unfinished store: who resumes it need not give them again.
+// The options in the plan of an unfinished store: a caller that resumes it need not give them again.
 //
 #ifndef ZARRBITS_CONVERT_RUN_PLAN_OPTIONS_HPP
 #define ZARRBITS_CONVERT_RUN_PLAN_OPTIONS_HPP

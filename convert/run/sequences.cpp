@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Variable-length sequences, which Zarr does not have: a group with all elements of all sequences in `values`, in C order of the
-// dataset, and in `offsets` where each begins (and, last, where the last one ends). For sequences of sequences, `offsets` counts
-// inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
+// Variable-length sequences, which Zarr does not have, become a group: `values` has all elements of all sequences, in C order of
+// the dataset; `offsets` has the start of each sequence, and the end of the last one. For sequences of sequences, `offsets`
+// counts inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
 //
 #include "convert/run/sequences.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Variable-length sequences of a dataset, as arrays of their elements and of where each begins.
+// Variable-length sequences of a dataset, as an array of their elements and an array of their starts.
 //
 #ifndef ZARRBITS_CONVERT_RUN_SEQUENCES_HPP
 #define ZARRBITS_CONVERT_RUN_SEQUENCES_HPP

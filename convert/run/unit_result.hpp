@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Units: the pieces in which a conversion is handed out, journalled and resumed, and what came out of one. A unit is a range of
-// the chunks of one dataset in C order, or of its shards (or all of them), and depends on the source and the options alone.
+// Units: the pieces in which a conversion is assigned, journalled and resumed; and the result of one. A unit is a range of the
+// chunks of one dataset in C order, or of its shards (or all of them), and depends only on the source and the options.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_RESULT_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_RESULT_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); what comes then is the work of all threads
-// (batch_worker.hpp). Here it is said what is made when: the parts of a unit, those again of which something was assumed that is
-// wrong, and that a unit is done.
+// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); all threads do the rest (batch_worker.hpp). This
+// class decides the order: it makes the parts of a unit, makes a part again if an assumption about it was wrong, and reports when
+// a unit is done.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A unit while its chunks are made: what has come of them, and what was found wrong of its plan. Several threads call it, in any
-// order.
+// A unit while its chunks are made: their results, and the wrong assumptions of its plan. Several threads call it, in any order.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP

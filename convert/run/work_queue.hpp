@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Work for several threads, in bounded memory: one thread gives it out, and lends a hand where too much is waiting.
+// Work for several threads, in bounded memory: one thread submits tasks, and runs some itself if too many are waiting.
 //
 //   work_queue queue(4, 512 << 20);
 //   queue.submit(cost, [chunk = std::move(chunk)] { ... });   // waits until there is room

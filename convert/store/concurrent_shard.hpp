@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A shard that several threads fill: chunks may be made in any order, but are written in theirs, so that its bytes are the same
-// each time.
+// A shard that several threads fill: chunks may be made in any order, but are written in a fixed order, so that its bytes are the
+// same each time.
 //
 #ifndef ZARRBITS_CONVERT_STORE_CONCURRENT_SHARD_HPP
 #define ZARRBITS_CONVERT_STORE_CONCURRENT_SHARD_HPP

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; but for the chunks of a store that
-// this process alone began. No reader finds these before their zarr.json, and no later run takes one for whole that is not in the
-// journal.
+// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; except the chunks of a store that
+// only this process writes. No reader finds these before their zarr.json, and a later run trusts only those in the journal.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The folder that becomes a store: what may be done with what is there, and that one process alone does it, or several that share
-// a plan.
+// The folder that becomes a store: decides what may be done with existing content, and ensures that only one process writes to
+// it, or several that share a plan.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP

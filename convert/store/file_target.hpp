@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A file that stands under another name beside its own until it is whole: a store in one file, or a part of a store.
+// A file that has a temporary name until it is complete: a store in one file, or a part of a store.
 //
 //   file_target file("out.zip", unfinished_zip("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
 //   file.write_at(0, bytes);

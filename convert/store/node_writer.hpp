@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Metadata of nodes on their way to the store.
+// Writes the metadata of nodes to the store.
 //
 #ifndef ZARRBITS_CONVERT_STORE_NODE_WRITER_HPP
 #define ZARRBITS_CONVERT_STORE_NODE_WRITER_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whose a target in S3 is while it is written: the object `begun` in the folder of the unfinished.
+// The owner of a target in S3 while it is written: the object `begun` in the folder of the unfinished.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_LOCK_HPP
 #define ZARRBITS_CONVERT_STORE_S3_LOCK_HPP

@@ -2,8 +2,8 @@
 //
 // A store under a prefix of an S3 bucket, with the same keys as a directory would have.
 //
-// While it is unfinished, `.zarrbits-unfinished/begun` says whose it is. It is made by a conditional PUT, so of two conversions
-// into one target one is refused; and what changed there a short while ago is the work of a conversion that still runs.
+// While it is unfinished, `.zarrbits-unfinished/begun` names its owner. A conditional PUT makes that object, so the second of two
+// conversions into one target is refused. A recent change there is the work of a conversion that still runs.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_S3_SINK_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One object of an S3 bucket, written piece by piece: an upload of many parts, where there is more than one.
+// One object of an S3 bucket, written piece by piece: a multipart upload if there is more than one part.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_UPLOAD_HPP
 #define ZARRBITS_CONVERT_STORE_S3_UPLOAD_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The records of a .zip file, with zip64 where a size or an offset needs it. No compression, and no time of change, so that equal
-// stores are equal files.
+// The records of a .zip file, with zip64 if a size or an offset needs it. No compression, and no modification times, so that
+// equal stores are equal files.
 //
 //   write(zip_header(key, m).bytes());          // before each member's bytes
 //   zip_record list;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 where that is
-// needed.
+// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 if needed.
 //
 #ifndef ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP

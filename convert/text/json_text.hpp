@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// JSON from text and to text: json's parser and writer are templates, which every file that calls them compiles anew, for a
-// second or two.
+// JSON from text and to text: the parser and writer of the JSON library are templates, and every file that calls them would spend
+// a second or two to compile them.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_JSON_TEXT_HPP
 #define ZARRBITS_CONVERT_TEXT_JSON_TEXT_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Names and texts on their way from HDF5, where they are any bytes, to Zarr, where they are UTF-8 and parts of file names.
+// Converts names and texts from HDF5, where they are any bytes, to Zarr, where they are UTF-8 and parts of file names.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_NAMES_HPP
 #define ZARRBITS_CONVERT_TEXT_NAMES_HPP

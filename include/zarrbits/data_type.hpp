@@ -8,7 +8,7 @@
 //   t.component_bits();  // 32
 //   zarrbits::data_type s = R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}})";
 //
-// A data type is a small value; copies are cheap. Moving from one copies it, so that none is ever empty.
+// A data type is a small value; copies are cheap. A move is a copy, so no data type is ever empty.
 //
 #ifndef ZARRBITS_DATA_TYPE_HPP
 #define ZARRBITS_DATA_TYPE_HPP

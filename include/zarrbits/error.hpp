@@ -9,8 +9,8 @@
 //   }
 //
 // A wrong configuration throws `error` when the codec is made. Wrong *data* is a std::error_code that transforms and chunk
-// functions return, with a `failure` that says which element it was and what it held. Only encode() and decode(), which return
-// vectors, throw it, as `data_error`.
+// functions return, with a `failure` that has the element and its value. Only encode() and decode(), which return vectors, throw
+// it, as `data_error`.
 //
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP

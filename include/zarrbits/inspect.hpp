@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is in an HDF5 file or a Zarr v3 store, what our filters did in a file, and which bits of its values they need not store.
+// The content of an HDF5 file or a Zarr v3 store, the effect of our filters in a file, and the bits of its values that need not
+// be stored.
 //
 //   for (const auto& n : zarrbits::inspect({.name = "in.h5"}).nodes) std::cout << n.path << ' ' << n.type << '\n';
 //   for (const auto& d : zarrbits::report_filters({.file = "in.h5"}).ours) std::cout << d.path << ' ' << d.parameters << '\n';
 //   for (const auto& s : zarrbits::suggest_bits({.file = "in.h5"}).datasets) std::cout << s.path << ' ' << s.last_bit << '\n';
 //
-// Links as zarrbits/convert.hpp does, and is called from one thread at a time for the same reason.
+// Needs libhdf5 at link time as zarrbits/convert.hpp does; call it from one thread at a time for the same reason.
 //
 #ifndef ZARRBITS_INSPECT_HPP
 #define ZARRBITS_INSPECT_HPP

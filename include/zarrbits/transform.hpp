@@ -10,7 +10,7 @@
 //
 // The contract, which any class that models `transform` keeps:
 //  - greedy: when step() returns without an error, all of `in` is consumed or all of `out` is filled;
-//  - how input and output are cut never changes the bytes that come out;
+//  - the cuts of input and output never change the output bytes;
 //  - finish() says that the input has ended; call it until `done` (or an error), then further calls produce nothing;
 //  - step() after finish() with more input is an error (trailing_data);
 //  - an error is sticky: every later call returns it and does nothing, until reset();

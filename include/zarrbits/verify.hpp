@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Does a Zarr v3 store hold what an HDF5 file holds? By a path that shares nothing with what makes chunks: values come from
-// H5Dread on one side, from zarr.json and the chunks on the other, decoded by a reader of their own.
+// Does a Zarr v3 store hold what an HDF5 file holds? Verification shares no code with the conversion: values come from H5Dread on
+// one side, and on the other from zarr.json and the chunks, through a separate reader.
 //
 //   const zarrbits::verify_result r = zarrbits::verify({.source = "in.h5", .store = "out.zarr"});
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
 //
-// Compared are the hierarchy, the shape, data type and fill value of every dataset, every element, every attribute, the names of
-// dimensions, links and named types. What the store says of itself is no reason to leave anything out: a selection is the
-// caller's, and what only the store says was not wanted is `unchecked`.
+// It compares the hierarchy, the shape, data type and fill value of every dataset, every element, every attribute, the names of
+// dimensions, links and named types. The store cannot exclude anything by its own notes: only the caller selects, and an object
+// that only the store calls unselected is `unchecked`.
 //
-// Links as zarrbits/convert.hpp does, and is called from one thread at a time for the same reason.
+// Needs libhdf5 at link time as zarrbits/convert.hpp does; call it from one thread at a time for the same reason.
 //
 #ifndef ZARRBITS_VERIFY_HPP
 #define ZARRBITS_VERIFY_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Elements of a C++ type into a stream and out of one, as they lie in memory: what encoder takes and decoder gives.
+// Writes elements of a C++ type to a stream, and reads them, as they are in memory: the input of encoder, the output of decoder.
 //
 //   std::vector<std::uint16_t> frame(1 << 20);
 //   zarrbits::iostreams::write_elements(out, frame);
