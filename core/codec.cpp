@@ -60,7 +60,7 @@ std::uint64_t codec::encoded_size(std::uint64_t elements) const {
 }
 
 byte_range codec::encoded_range(std::uint64_t elements, element_range r) const {
-  encoded_size(elements);  // so that nothing below overflows
+  encoded_size(elements);  // checks that nothing below overflows
   byte_range range;
   if (!detail::encoded_range(state_->layout, elements, r, range))
     throw error(errc::invalid_range, name() + ": elements " + std::to_string(r.first) + " and " + std::to_string(r.count) +
