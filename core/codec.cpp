@@ -91,7 +91,7 @@ std::string codec::explain(const failure& f) const {
       return what + "the data ends too early, after " + std::to_string(f.element) +
              " whole elements; it is cut short, or not what the codec and data type say";
     case errc::trailing_data:
-      return what + "the data goes on after the last of " + std::to_string(f.element) +
+      return what + "the data continues after the last of " + std::to_string(f.element) +
              " elements; it is too long, or not what the codec and data type say";
     case errc::invalid_padding_count:
       return what + "the count byte says " + found +

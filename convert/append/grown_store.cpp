@@ -125,7 +125,7 @@ void grown_store::read_sources() {
   const auto list = notes_of_root.find("sources");
   if (list == notes_of_root.end()) return;
   const auto refuse = [&] {
-    throw convert_error("\"" + name_ + "\" does not say as it should of which files it is made; make it anew with `concat`");
+    throw convert_error("\"" + name_ + "\" has no valid list of the files that it was made of; make it again with `concat`");
   };
   if (!list->is_array()) refuse();
   for (const json& each : *list) {

@@ -40,7 +40,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   if (most < header) damaged(begin, "are cut off");
   c.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, first_look)));
   read_range(format_.descriptor, begin, c.bytes);
-  if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "are none: there is no global heap of version 1");
+  if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "cannot be read: there is no global heap of version 1");
   const std::uint64_t size = number(c.bytes.data() + 8, format_.length_size);
   if (size < header || size > most) damaged(begin, "are said to take " + counted(size, "byte"));
   read_ += size;

@@ -186,8 +186,8 @@ void s3_sink::lock(const std::string& target, const sink_options& options, bool 
   }
   if (!kept && options.warning) {
     options.warning("the S3 server at " + client_.settings().url +
-                    " knows no conditional writes (If-None-Match): two conversions that begin at the same moment in \"" + target +
-                    "\" may both go on; see to it that there is one");
+                    " does not support conditional writes (If-None-Match): two conversions that begin at the same moment in \"" +
+                    target + "\" may both continue; make sure that there is only one");
   }
 }
 

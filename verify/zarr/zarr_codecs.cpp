@@ -221,7 +221,7 @@ void codec_chain::decode_strings(const std::vector<std::byte>& in, zarr_values& 
     out.strings.emplace_back(reinterpret_cast<const char*>(in.data()) + at, size);
     at += size;
   }
-  if (at != in.size()) throw store_error("a chunk of strings goes on after its last element");
+  if (at != in.size()) throw store_error("a chunk of strings continues after its last element");
 }
 
 void codec_chain::untranspose(zarr_values& values) const {
