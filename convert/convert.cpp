@@ -32,7 +32,7 @@ using namespace conversion;
 
 namespace {
 
-// The store says how its arrays are.
+// The store decides the form of its arrays.
 void check_append(const convert_options& options) {
   const bool asked = options.profile || options.compress || !options.chunk.empty() || options.shard.bytes > 0 ||
                      !options.shard.shape.empty() || options.checksum != checksum::none ||
@@ -52,7 +52,7 @@ void check_append(const convert_options& options) {
 
 }  // namespace
 
-// What lies in no source is not worth a reference.
+// Bytes that no source has are not worth a reference.
 void check_references(const convert_options& options) {
   if (is_s3(options.source))
     throw convert_error("references are made to local files; copy \"" + options.source + "\" to a disk first");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The account of a conversion as JSON.
+// The report of a conversion as JSON.
 //
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>

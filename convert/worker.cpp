@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Units that are handed out one by one: a job that many processes join.
+// Units that the caller assigns one by one: a job that many processes join.
 //
 #include <zarrbits/convert.hpp>
 
@@ -24,7 +24,7 @@ struct convert_worker::state {
 };
 
 convert_worker::convert_worker(const convert_options& options) : state_(new state{.options = options}) {
-  state_->options.overwrite = false;  // begin_store() has seen to that
+  state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
   check_options(state_->options);
   state_->join();
@@ -48,7 +48,7 @@ void convert_worker::make(const unit& u) {
   try {
     state_->work->run(one);
   } catch (...) {
-    state_->join();  // the threads of the other still have the failure
+    state_->join();  // other threads still hold the exception
     throw;
   }
 }

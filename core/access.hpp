@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The one way from the public classes to what they hold, and back.
+// The only access to the private state of the public classes.
 //
 #ifndef ZARRBITS_CORE_ACCESS_HPP
 #define ZARRBITS_CORE_ACCESS_HPP

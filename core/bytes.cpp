@@ -20,7 +20,7 @@ bool same(const packing& a, const packing& b) {
 }
 
 void add(std::vector<run>& runs, packing how, std::uint64_t count) {
-  // what is only copied is copied byte by byte, so that neighbours join
+  // what is only copied is copied byte by byte, so that neighbours merge
   if (how.bits == 8u * how.size && !how.swap_encoded) {
     count *= how.size;
     how = packing{.whole = true};

@@ -108,7 +108,7 @@ std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, 
     const std::byte count = !counted ? std::byte{} : l.count_byte == padding::first_byte ? encoded.front() : encoded.back();
     checked(derive_elements(c, encoded.size(), std::to_integer<unsigned>(count), n));
   }
-  // before memory is taken for elements that are not there: what has the wrong length is refused without a look at the output
+  // before memory is allocated for elements that do not exist: a wrong length is refused without an output
   if (encoded.size() != c.encoded_size(n)) checked(decode_elements(l, n, encoded, nullptr));
   const std::uint64_t bytes = c.decoded_size(n);
   if (bytes > std::numeric_limits<std::ptrdiff_t>::max()) checked({errc::size_overflow, n, bytes});

@@ -60,7 +60,7 @@ std::uint64_t codec::encoded_size(std::uint64_t elements) const {
 }
 
 byte_range codec::encoded_range(std::uint64_t elements, element_range r) const {
-  encoded_size(elements);  // so that nothing below overflows
+  encoded_size(elements);  // checks that nothing below overflows
   byte_range range;
   if (!detail::encoded_range(state_->layout, elements, r, range))
     throw error(errc::invalid_range, name() + ": elements " + std::to_string(r.first) + " and " + std::to_string(r.count) +
@@ -91,7 +91,7 @@ std::string codec::explain(const failure& f) const {
       return what + "the data ends too early, after " + std::to_string(f.element) +
              " whole elements; it is cut short, or not what the codec and data type say";
     case errc::trailing_data:
-      return what + "the data goes on after the last of " + std::to_string(f.element) +
+      return what + "the data continues after the last of " + std::to_string(f.element) +
              " elements; it is too long, or not what the codec and data type say";
     case errc::invalid_padding_count:
       return what + "the count byte says " + found +

@@ -42,7 +42,7 @@ std::optional<std::string> configuration::text(const char* key) {
 std::optional<unsigned> configuration::bit(const char* key, const char* synonym, const data_type& type) {
   const auto* v = value(key, synonym);
   if (!v) return {};
-  // an integer that is too large for 64 bits is a float to the parser, and is refused as one
+  // the parser turns an integer too large for 64 bits into a float, which is refused here
   if (!v->is_number_unsigned() || v->get<std::uint64_t>() >= 64)
     throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but " + type.name() +
                                                  " has bits 0 to " + std::to_string(type.component_bits() - 1) +

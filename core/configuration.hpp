@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The "configuration" object of a codec, read key by key; what nobody asked for is refused.
+// The "configuration" object of a codec, read key by key; keys that are not read are refused.
 //
 #ifndef ZARRBITS_CORE_CONFIGURATION_HPP
 #define ZARRBITS_CORE_CONFIGURATION_HPP
@@ -20,12 +20,12 @@ class configuration {
  public:
   configuration(std::string codec, const nlohmann::ordered_json& object) : codec_(std::move(codec)), object_(object) {}
 
-  // The value of the first key, or of its synonym. JSON null means absent. Throws where both are given and differ, or where the
-  // value is not a string, or not an integer from 0 on.
+  // The value of the first key, or of its synonym. JSON null means absent. Throws if both are given and differ, or if the value
+  // is not a string (bit(): not an integer from 0 on).
   std::optional<std::string> text(const char* key);
   std::optional<unsigned> bit(const char* key, const char* synonym, const data_type& type);
 
-  // Throws unless every key was asked for.
+  // Throws unless every key was read.
   void nothing_else() const;
 
  private:

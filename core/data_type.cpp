@@ -28,7 +28,7 @@ struct number {
   bool is_signed;
 };
 
-// Integers, bool, and the numbers that complex types are made of.
+// Integers, bool, and the component types of complex numbers.
 constexpr number numbers[] = {
     {"bool", 1, 1, false},    {"int2", 2, 1, true},     {"int4", 4, 1, true},     {"int8", 8, 1, true},   {"int16", 16, 2, true},
     {"int32", 32, 4, true},   {"int64", 64, 8, true},   {"uint2", 2, 1, false},   {"uint4", 4, 1, false}, {"uint8", 8, 1, false},
@@ -43,9 +43,9 @@ constexpr number floats[] = {
     {"float32", 32, 4, false},        {"float64", 64, 8, false},
 };
 
-// Sizes above this cannot be meant: a name like r99999999999 is refused before anything is computed with it.
+// Larger sizes cannot be intended: a name like r99999999999 is refused before anything is computed with it.
 constexpr std::uint64_t largest_element = std::uint64_t{1} << 31;
-constexpr int deepest_struct = 32;  // each takes four levels of JSON
+constexpr int deepest_struct = 32;  // each level takes four levels of JSON
 static_assert(4 * deepest_struct <= detail::deepest_json);
 
 [[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_data_type, what); }
@@ -102,7 +102,7 @@ std::uint64_t length_bytes(const std::string& name, const json_value& configurat
   return it->get<std::uint64_t>();
 }
 
-// The unit of time that the values of numpy.datetime64 and numpy.timedelta64 count. No bit depends on it.
+// The time unit of numpy.datetime64 and numpy.timedelta64. It does not affect any bit.
 void set_time(data_type_info& i, const std::string& name, const json_value& configuration) {
   constexpr std::string_view units[] = {"Y",  "M",       "W",  "D",  "h",  "m",  "s",      "ms",
                                         "us", "\u03bcs", "ns", "ps", "fs", "as", "generic"};
@@ -119,7 +119,7 @@ void set_time(data_type_info& i, const std::string& name, const json_value& conf
       refuse("data type " + name + ": unknown configuration key " + in_quotes(key) +
              "; the keys are \"unit\" and \"scale_factor\"");
   i.unit = unit->get<std::string>();
-  if (i.unit == "\u03bcs") i.unit = "us";  // numpy takes both for the same
+  if (i.unit == "\u03bcs") i.unit = "us";  // numpy treats both as equal
   i.scale_factor = scale->get<std::uint64_t>();
 }
 
@@ -129,7 +129,7 @@ std::string family_of(const std::string& name, type_kind kind) {
   return kind == type_kind::raw && name[0] == 'r' && name != "raw_bytes" ? "r" : name;
 }
 
-// What parse() ends with: the name and the text as given.
+// The last step of parse(): sets the name and the text as given.
 std::shared_ptr<const data_type_info> named(data_type_info i, const std::string& name, const json_value& j) {
   i.family = family_of(name, i.kind);
   i.name = name;

@@ -24,7 +24,7 @@ struct data_type_info {
   std::string name;
   std::string json;
   type_kind kind = type_kind::number;
-  unsigned bits = 8;  // N
+  unsigned bits = 8;  // N of the data type
   unsigned components = 1;
   unsigned size = 1;  // bytes of a component in memory
   bool is_signed = false;
@@ -32,9 +32,9 @@ struct data_type_info {
   std::size_t element_size = 1;
   std::vector<data_type> fields;  // struct: the fields' types, in order, without gaps
 
-  // what operator== compares beside these
-  std::string family;  // the name, but one for all r<N>, and of an alias the name that it stands for
-  std::string unit;    // numpy.datetime64, numpy.timedelta64: "" where there is no configuration
+  // operator== also compares these
+  std::string family;  // the name, but the same for all r<N>; for an alias, the name that it means
+  std::string unit;    // numpy.datetime64, numpy.timedelta64; "" without a configuration
   std::uint64_t scale_factor = 0;
   std::vector<std::string> field_names;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole chunks, and parts of them, over the components of packing.cpp. Apart from these because std::error_code needs the C++
-// runtime, which the HDF5 plugins do without.
+// Whole chunks, and parts of them, over the components of packing.cpp. In a separate file, because std::error_code needs the C++
+// runtime, and the HDF5 plugins do without it.
 #include "core/packing.hpp"
 
 #include "core/kernels/kernels.hpp"
@@ -12,7 +12,7 @@ namespace zarrbits::detail {
 
 namespace {
 
-// Struct-like elements: run after run, element after element. Runs of these are whole bytes.
+// Struct-like elements: run after run, element after element. Their runs are whole bytes.
 template <class Components>
 std::uint64_t each_element(const layout& l, std::uint64_t elements, const std::byte* in, std::byte* out, Components components,
                            const run*& failed, std::size_t& component) noexcept {
@@ -83,7 +83,7 @@ failure decode_elements(const layout& l, std::uint64_t elements, std::span<const
   if (!encoded_size(l, elements, size)) return {errc::size_overflow, elements, 0};
   if (in.size() > size) return {errc::trailing_data, elements, in.size()};
   if (in.size() < size) {
-    // how many elements there are, for the sentence
+    // the number of elements, for the sentence
     const std::uint64_t bytes = in.size() - (l.count_byte != padding::none && !in.empty());
     return {errc::truncated, bytes / l.element_bits * 8 + bytes % l.element_bits * 8 / l.element_bits, in.size()};
   }
@@ -107,7 +107,7 @@ failure decode_elements(const layout& l, std::uint64_t elements, std::span<const
 bool encoded_range(const layout& l, std::uint64_t elements, element_range r, byte_range& range) noexcept {
   const auto [first, count] = r;
   if (first > elements || count > elements - first) return false;
-  // bits of 8 elements are bytes, so that no product of bits can overflow where the chunk's size did not
+  // 8 elements take whole bytes, so no product of bits can overflow if the chunk's size did not
   const auto bits_within = [&](std::uint64_t e) { return e % 8 * (l.element_bits % 8); };
   const auto whole_bytes = [&](std::uint64_t e) { return e / 8 * l.element_bits + e % 8 * (l.element_bits / 8); };
   const std::uint64_t begin = whole_bytes(first) + bits_within(first) / 8;
@@ -126,7 +126,7 @@ failure decode_range(const layout& l, element_range r, const std::byte* in, std:
     if (f) f.element += first;
     return f;
   }
-  // up to 7 components before the next one that begins at a byte
+  // up to 7 components until the next one that begins at a byte
   const std::size_t n = count * l.runs[0].count;
   std::size_t i = 0;
   for (; i < n && bit % 8 != 0; ++i, bit += p.bits) {
@@ -135,7 +135,7 @@ failure decode_range(const layout& l, element_range r, const std::byte* in, std:
       const std::size_t at = bit + got;
       const auto byte = std::to_integer<unsigned>(in[at / 8]);
       const std::size_t m = std::min<std::size_t>(8 - at % 8, p.bits - got);
-      const unsigned piece = p.msb_first ? byte >> (7 - at % 8) : byte >> at % 8;  // msb_first goes with 1 bit
+      const unsigned piece = p.msb_first ? byte >> (7 - at % 8) : byte >> at % 8;  // msb_first only occurs with 1 bit
       bits |= (piece & low_bits(static_cast<unsigned>(m))) << got;
       got += m;
     }

@@ -22,7 +22,7 @@ class category final : public std::error_category {
       case errc::value_does_not_fit: return "a value does not fit in the kept bits";
       case errc::invalid_bool: return "a bool is neither 0 nor 1";
       case errc::truncated: return "the data ends too early";
-      case errc::trailing_data: return "the data goes on after its end";
+      case errc::trailing_data: return "the data continues after its end";
       case errc::invalid_padding_count: return "the padding count disagrees with the data";
       case errc::nonzero_padding: return "padding bits are not zero";
       case errc::element_count_mismatch: return "the number of elements is not the announced one";

@@ -13,7 +13,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Makes the value. json's own way looks through all members of an object for each, and goes on where a key is given twice.
+// Builds the value. The JSON library's own builder searches all members of an object for each new one, and accepts repeated keys.
 class builder final : public nlohmann::json_sax<json> {
  public:
   bool null() override { return add(nullptr); }
@@ -22,7 +22,7 @@ class builder final : public nlohmann::json_sax<json> {
   bool number_unsigned(json::number_unsigned_t n) override { return add(n); }
   bool number_float(json::number_float_t n, const json::string_t&) override { return add(n); }
   bool string(json::string_t& s) override { return add(std::move(s)); }
-  bool binary(json::binary_t&) override { return false; }  // not in text
+  bool binary(json::binary_t&) override { return false; }  // cannot occur in text
   bool start_object(std::size_t) override { return down(json::object()); }
   bool start_array(std::size_t) override { return down(json::array()); }
   bool end_object() override { return up(); }
@@ -38,10 +38,10 @@ class builder final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
 
   json whole;
-  std::string wrong;  // or "": not JSON
+  std::string wrong;  // what is wrong; "": not JSON
 
  private:
-  // A list or an object that is not closed yet. What is behind it moves when it grows, but that is closed then.
+  // A list or an object that is still open. Its children may move when it grows, but they are closed then.
   struct level {
     json* value;
     std::unordered_set<std::string> keys = {};

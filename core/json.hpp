@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// JSON of strangers: the one way in for what codecs and data types are given as text.
+// Untrusted JSON: the only parser for codecs and data types that are given as text.
 //
 #ifndef ZARRBITS_CORE_JSON_HPP
 #define ZARRBITS_CORE_JSON_HPP
@@ -14,14 +14,14 @@
 
 namespace zarrbits::detail {
 
-// Lists and objects within each other. Copying, printing and destroying a value go as deep in the stack as it nests.
+// Nested lists and objects. To copy, print or destroy a value takes stack in proportion to its nesting.
 inline constexpr std::size_t deepest_json = 128;
 
-// Parses `text`. Throws `error` with `code` and a sentence that begins with `what` ("the codec") where it is no JSON, nests
-// deeper than deepest_json, or gives a key of an object twice, of which readers take the first, the last, or none.
+// Parses `text`. Throws `error` with `code` and a sentence that begins with `what` ("the codec") if it is not JSON, nests deeper
+// than deepest_json, or repeats a key of an object: readers then take the first, the last, or none.
 nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& what);
 
-// What came in, short enough for a sentence.
+// The input, shortened for a sentence.
 std::string in_quotes(std::string_view text);
 
 }  // namespace zarrbits::detail

@@ -14,7 +14,7 @@ constexpr const char* older_padding_names[] = {"none", "start_byte", "end_byte"}
 
 std::string bits_of(const data_type& type) { return type.name() + " has bits 0 to " + std::to_string(type.component_bits() - 1); }
 
-// Defaults are left out: readers agree on the short form, and one of them writes no count byte where all bits are kept.
+// Leaves defaults out: readers agree on the short form, and one of them writes no count byte if all bits are kept.
 std::string json_of(const data_type& type, const packbits_parameters& p, unsigned last_bit,
                     const char* const (&padding_name)[3]) {
   std::string keys;
@@ -76,7 +76,7 @@ codec parse_packbits(configuration& c, const data_type& type, const codec_policy
                                                    "\", but must be \"none\", \"first_byte\" or \"last_byte\"");
     p.padding_encoding = static_cast<padding>(found);
   }
-  if (type.components() != 0) {  // otherwise there are no bits to speak of, and packbits() says so
+  if (type.components() != 0) {  // otherwise the type has no components, and packbits() reports that
     p.first_bit = c.bit("first_bit", "start_bit", type).value_or(0);
     p.last_bit = c.bit("last_bit", "end_bit", type);
     c.nothing_else();

@@ -13,14 +13,14 @@ namespace {
 
 std::uint64_t reverse_bytes(std::uint64_t v, unsigned size) noexcept { return __builtin_bswap64(v) >> (64 - 8 * size); }
 
-// The kept bits of a component, as decode would write them: bits `field` at first_bit, the sign or zeros above, in p.size bytes.
+// The kept bits of a component in decode's form: bits `field` at first_bit, the sign or zeros above, in p.size bytes.
 std::uint64_t place(const packing& p, std::uint64_t field) noexcept {
   if (p.is_signed && (field >> (p.bits - 1) & 1)) field |= ~low_bits(p.bits);
   return (field << p.first_bit) & low_bits(8u * p.size);
 }
 
-// Where components need two passes (a swap or a check apart), tiles keep the data of the second one in the first-level cache. A
-// multiple of 8 components, so that every tile begins at a byte.
+// Size of tiles for components that need two passes (a separate swap or check): the data of the second pass stays in the
+// first-level cache. A multiple of 8 components, so that every tile begins at a byte.
 constexpr std::size_t tile_bytes = 4096;
 
 }  // namespace
@@ -57,7 +57,7 @@ bool encode_value(const packing& p, std::uint64_t value, std::uint64_t& bits) no
   if (!p.truncate && value != back && value != (back & low_bits(p.type_bits))) return false;
   bits = p.whole ? back : field;
   if (p.whole) {
-    // the order of encoded bytes is little endian here, so that they are the low bits first
+    // encoded bytes are little endian here, so the low bits come first
     const bool native_is_big = std::endian::native == std::endian::big;
     if (p.swap_encoded != native_is_big) bits = reverse_bytes(bits, p.size);
   }
@@ -103,7 +103,7 @@ std::size_t first_refused(const kernel_table& k, const packing& p, const std::by
 
 namespace {
 
-// All bits of components are kept: does their byte order differ between memory and the encoded form?
+// For components with all bits kept: true if their byte order differs between memory and the encoded form.
 bool swaps(const packing& p) noexcept {
   const bool encoded = p.whole ? p.swap_encoded : std::endian::native == std::endian::big;  // packed bits are little endian
   return p.size > 1 && p.swap_memory != encoded;
@@ -127,7 +127,7 @@ void decode_native(const kernel_table& k, const packing& p, const std::byte* in,
   else k.decode[log2_size(p.size)](p, in, out, n);
 }
 
-// `whole` components of one byte with fewer bits than 8: to the extended form. Checked bools are that already.
+// Turns `whole` components of one byte with fewer bits than 8 into the extended form. Checked bools already have it.
 void extend(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (!p.is_bool || p.nonzero_is_true) k.extend(p, in, out, n);
   else if (in != out && n != 0) std::memmove(out, in, n);
@@ -144,7 +144,7 @@ std::size_t encode_components(const kernel_table& k, const packing& p, const std
   const bool swapped = p.swap_memory && p.size > 1;
   packing how = p;
   if (in == out && is_checked(p)) {
-    // the exact index of a loss is found in the input, which encoding overwrites
+    // find the exact index of a loss in the input, because encoding overwrites it
     n = first_refused(k, p, in, n);
     how.truncate = true;
   }
@@ -164,7 +164,7 @@ std::size_t encode_components(const kernel_table& k, const packing& p, const std
     if (p.whole) {
       extend(k, p, from, to, good);
     } else if (!encode_native(k, how, from, to, good) && in != out) {
-      // once more what comes before the loss: its last byte may hold bits that should have been dropped
+      // encode again what comes before the loss: its last byte may hold bits that should have been dropped
       good = first_refused(k, p, in + at * p.size, good);
       encode_native(k, how, from, to, good);
     }
@@ -203,7 +203,7 @@ bool decoded_size(const layout& l, std::uint64_t elements, std::uint64_t& bytes)
 }
 
 bool encoded_size(const layout& l, std::uint64_t elements, std::uint64_t& bytes) noexcept {
-  // groups of 8 elements take element_bits bytes exactly, so that no product of bits is needed
+  // 8 elements take exactly element_bits bytes, so no product of bits is needed
   std::uint64_t whole = 0;
   if (__builtin_mul_overflow(elements / 8, l.element_bits, &whole)) return false;
   const std::uint64_t rest = elements % 8;

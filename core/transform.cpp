@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The streaming form of encode_elements() and decode_elements(). Long stretches that begin at a byte go through the kernels; what
-// a cut leaves over goes component by component through a small bit buffer, with the same encode_value() and decode_value().
+// The streaming form of encode_elements() and decode_elements(). Long ranges that begin at a byte go through the kernels; the
+// rest at a cut goes component by component through a small bit buffer, with the same encode_value() and decode_value().
 //
 #include <zarrbits/transform.hpp>
 
@@ -43,7 +43,7 @@ std::uint64_t take(carry& c, unsigned count) noexcept {
   return taken;
 }
 
-// numcodecs runs its bits from the top of each byte.
+// numcodecs fills each byte from the top.
 std::uint8_t in_order(const layout& l, std::uint8_t byte) noexcept {
   if (!l.runs.front().how.msb_first) return byte;
   byte = static_cast<std::uint8_t>((byte & 0x0f) << 4 | (byte & 0xf0) >> 4);
@@ -53,7 +53,7 @@ std::uint8_t in_order(const layout& l, std::uint8_t byte) noexcept {
 
 bool between_elements(const carry& c) noexcept { return c.run == 0 && c.in_run == 0; }
 
-// n components of the current run are done; n goes past the run only where the element has a single one.
+// Counts n finished components of the current run; n exceeds the run only if the element has a single one.
 void advance(carry& c, const layout& l, std::uint64_t n) noexcept {
   const run& r = l.runs[c.run];
   const std::uint64_t at = c.in_run + n;
@@ -72,7 +72,7 @@ void advance(carry& c, const layout& l, std::uint64_t n) noexcept {
   }
 }
 
-// How many components of the current run may come before something else has to be looked at.
+// The number of components of the current run until something else must be checked.
 std::uint64_t components_left(const carry& c, const layout& l, const std::optional<std::uint64_t>& expected) noexcept {
   const std::uint64_t count = l.runs[c.run].count;
   if (l.runs.size() != 1) return count - c.in_run;
@@ -81,7 +81,8 @@ std::uint64_t components_left(const carry& c, const layout& l, const std::option
   return all - c.in_run;
 }
 
-// Components that end at a byte on the encoded side, so that the kernels can do them: of 40 bits any number, of 20 an even one.
+// The number of components that end at a byte on the encoded side, so that the kernels can process them: any number of 40 bits,
+// an even number of 20 bits.
 std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept { return n - n % (8u / std::gcd(8u, r.how.encoded_bits())); }
 
 progress failed(carry& c, std::size_t consumed, std::size_t produced, errc e, std::uint64_t value) noexcept {
@@ -172,7 +173,7 @@ progress encoder::finish(std::span<std::byte> out) noexcept {
   const layout& l = detail::access::state(codec_).layout;
   if (c.error != 0) return stuck(c);
   if (c.phase == finished) return {0, 0, true, {}};
-  const progress p = step({}, out);  // the count byte in front, and whole bytes that wait
+  const progress p = step({}, out);  // the count byte in front, and waiting whole bytes
   std::size_t o = p.produced;
   if (c.component_bytes != 0 || !between_elements(c)) return failed(c, 0, o, errc::truncated, c.component_bytes);
   if (expected_ && c.elements != *expected_) return failed(c, 0, o, errc::element_count_mismatch, *expected_);
@@ -199,15 +200,15 @@ failure decoder::failure() const noexcept { return failure_of(carry_); }
 
 namespace {
 
-// Bits that have to be there before the next component is made. An element of up to 64 bits is made as a whole: where nobody says
-// how many elements there are, the bits left at the end may be padding.
+// Bits needed before the next component is made. An element of up to 64 bits is made as a whole: if the number of elements is
+// unknown, the bits left at the end may be padding.
 unsigned bits_needed(const carry& c, const layout& l) noexcept {
   const run& r = l.runs[c.run];
   if (r.how.whole || l.element_bits > 64) return r.how.encoded_bits();
   return r.how.bits * (r.count - c.in_run);
 }
 
-// Makes the next component and leaves its bytes waiting for output, at the end of c.component.
+// Makes the next component, and leaves its bytes at the end of c.component, where they wait for output.
 bool make_component(carry& c, const layout& l) noexcept {
   const run& r = l.runs[c.run];
   const std::uint64_t bits = take(c, r.how.encoded_bits());
@@ -237,7 +238,8 @@ progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
   const layout& l = detail::access::state(codec_).layout;
   if (c.error != 0) return stuck(c);
   std::size_t i = 0, o = 0;
-  // without a count, the last data byte (whose padding the count byte tells), and the count byte, cannot be known until the end
+  // without a number of elements, only the end shows which are the last data byte (whose padding the count byte gives) and the
+  // count byte
   const std::size_t hold = expected_ || l.count_byte == padding::none ? 0 : l.count_byte == padding::first_byte ? 1 : 2;
   for (;;) {
     if (!deliver(c, out, o)) return {i, o, false, {}};
@@ -310,7 +312,7 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
   std::size_t o = 0;
   if (!deliver(c, out, o)) return {0, o, false, {}};
   if (expected_) {
-    const progress p = step({}, out.subspan(o));  // components that wait for room, and what stands behind the last one
+    const progress p = step({}, out.subspan(o));  // components that wait for room, and the bytes after the last one
     o += p.produced;
     if (p.error) return {0, o, false, p.error};
     if (c.component_bytes != 0) return {0, o, false, {}};
@@ -336,7 +338,7 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
       } else {
         append(c, in_order(l, std::to_integer<std::uint8_t>(c.held[0])), 8);
         c.held_bytes = 0;
-        // the padding is on top of the last byte
+        // the padding is at the top of the last byte
         const bit_buffer data = bits_of(c);
         c.bit_count = static_cast<std::uint8_t>(c.bit_count - c.padding_count);
         const bit_buffer kept = data & ((bit_buffer{1} << c.bit_count) - 1);
@@ -353,7 +355,7 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
   }
   if (!between_elements(c)) return failed(c, 0, o, errc::truncated, c.bit_count);
   if (l.count_byte != padding::none && c.bit_count != 0) return failed(c, 0, o, errc::invalid_padding_count, c.padding_count);
-  // without a count byte, up to 7 bits may be padding; a whole byte that belongs to no element may not
+  // without a count byte, up to 7 bits may be padding; a whole byte that is part of no element may not
   if (c.bit_count >= 8) return failed(c, 0, o, errc::truncated, c.bit_count);
   const bool whole = l.runs.front().how.whole;
   if (whole && c.bit_count != 0) return failed(c, 0, o, errc::truncated, c.bit_count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// packbits in front of a compressor of Boost: a mask, and a 12-bit frame with noise, compressed as they are and packed first,
-// read back and compared. Masks gain by both. Values whose bits no longer begin at bytes may compress less well: measure with
+// packbits in front of a compressor of Boost. Compresses a mask and a noisy 12-bit frame, with and without packing first, reads
+// them back and compares. Masks gain by both. Packed values no longer begin at bytes, and may compress less well: measure with
 // your own data.
 //
 // Needs Boost's compiled iostreams library (Boost::iostreams) for the compressors.
@@ -47,7 +47,7 @@ std::vector<std::uint8_t> mask() {
   return mask;
 }
 
-// Writes through the filters that `push` puts first, in the order in which the data meets them.
+// Writes through filters. `push` adds them in the order in which the data passes them.
 template <class Elements, class Push>
 bytes written(const Elements& elements, Push push) {
   bytes out;
@@ -59,16 +59,18 @@ bytes written(const Elements& elements, Push push) {
   return out;
 }
 
-// The same order again: in an input stream too, the filter that is nearest to the program comes first.
+// The same order again: in an input stream too, the filter nearest to the program comes first.
 template <class Elements, class Push>
 bool reads_back(const bytes& in, const Elements& elements, Push push) {
   Elements back(elements.size());
   io::filtering_istream stream;
   push(stream);
   stream.push(io::array_source(in.data(), in.size()));
-  stream.exceptions(std::ios::badbit);  // errors of the filters as exceptions; a stream without a device is bad, so not before
+  stream.exceptions(std::ios::badbit);  // turn errors of the filters into exceptions; not earlier, because a stream without a
+                                        // device is bad
   zarrbits::iostreams::read_elements(stream, back);
-  return stream && stream.peek() == std::char_traits<char>::eof() && back == elements;  // peek(): the chunk is checked at its end
+  return stream && stream.peek() == std::char_traits<char>::eof() && back == elements;  // peek(): the chunk is checked only at
+                                                                                        // its end
 }
 
 void report(const char* how, std::size_t size, std::size_t of) {

@@ -35,7 +35,7 @@ int main() {
   const zarrbits::iostreams::seekable_decoder decoder(camera, width * height, columns * sizeof(std::uint16_t));
   io::filtering_stream<io::input_seekable> in;
   in.push(decoder);
-  in.push(io::file_source("image.bits", std::ios::binary), 512);  // a small buffer for the file: every seek fills it anew
+  in.push(io::file_source("image.bits", std::ios::binary), 512);  // a small buffer for the file: every seek fills it again
   in.exceptions(std::ios::badbit);
 
   bool same = true;

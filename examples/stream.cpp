@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Packs a camera frame of 12-bit values into a file through a stream, and reads it back. The status is 0 where it came back the
-// same.
+// Packs a camera frame of 12-bit values into a file through a stream, and reads it back. The exit status is 0 if both are equal.
 //
 #include <boost/iostreams/device/file.hpp>
 #include <boost/iostreams/filtering_stream.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes filter apart from HDF5: its parameters, and chunks. Encoding and decoding are the same: components are reversed, or
-// not.
+// The bytes filter apart from HDF5: its parameters, and chunks. Encoding and decoding are the same: both reverse components, or
+// neither does.
 //
 #ifndef ZARRBITS_FILTER_BYTES_HPP
 #define ZARRBITS_FILTER_BYTES_HPP
@@ -16,8 +16,8 @@ namespace zarrbits::filter {
 struct bytes_chunk {
   bool big_endian = false;         // of the encoded chunk
   bool memory_big_endian = false;  // of the dataset's datatype
-  std::uint64_t size = 1;          // of a component; 1 where there is no byte order
-  std::uint64_t chunk_size = 0;    // bytes, encoded as well as decoded
+  std::uint64_t size = 1;          // bytes of a component; 1 if there is no byte order
+  std::uint64_t chunk_size = 0;    // bytes, the same for encoded and decoded chunks
 
   bool reverses() const noexcept { return size > 1 && big_endian != memory_big_endian; }
 };
@@ -34,7 +34,7 @@ bool resolve(bool big_endian, const element& e, std::uint64_t elements, bytes_ch
 void store(const bytes_chunk& c, unsigned cd[bytes_stored]) noexcept;
 bool load(std::size_t n, const unsigned cd[], bytes_chunk& out, sentence& why) noexcept;
 
-// Works in place. Returns nbytes, or 0 with `why` and nothing changed.
+// Works in place. Returns nbytes; on failure 0, with `why` set and nothing changed.
 std::size_t convert(const bytes_chunk& c, std::size_t nbytes, void* buf, sentence& why) noexcept;
 
 }  // namespace zarrbits::filter

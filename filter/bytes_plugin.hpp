@@ -6,7 +6,7 @@
 
 namespace zarrbits::filter {
 
-// The bytes filter as HDF5 takes it: from a plugin, or with H5Zregister() in a program that links it.
+// The bytes filter as HDF5 takes it: from a plugin, or through H5Zregister() in a program that links it.
 extern const filter_class bytes_class;
 
 }  // namespace zarrbits::filter

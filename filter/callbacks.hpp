@@ -38,8 +38,8 @@ bool prepare(const library& h5, hid dcpl, hid type, hid space, creation& c, type
   return examine(h5, dcpl, type, space, Codec::id, Codec::name, c, why) && Codec::resolve(c, chunk, why);
 }
 
-// Everything that can be known is refused here, with a negative result: after 0 HDF5 would keep an optional filter in the
-// pipeline nevertheless, and call it.
+// Refuses everything that can be known to fail, with a negative result: after 0, HDF5 would still keep an optional filter in the
+// pipeline, and call it.
 template <class Codec>
 htri can_apply_callback(hid dcpl, hid type, hid space) noexcept {
   library scratch;
@@ -83,7 +83,7 @@ std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigne
   const std::size_t result = usable ? Codec::run(h5, flags, chunk, nbytes, buf_size, buf, why) : 0;
   if (result != 0) return result;
   if (usable && Codec::expected(flags, chunk)) note(why);
-  else  // HDF5 goes on after an optional filter that fails on writing, and clears the error stack
+  else  // HDF5 continues after an optional filter that fails on writing, and clears the error stack
     report(h5, "filter", why, (flags & flag_optional) && !(flags & flag_reverse));
   return 0;
 }

@@ -51,8 +51,8 @@ void resolve(library& l) noexcept {
   l.complete = true;
   for (const symbol& s : symbols) {
     void* found = find_symbol(l.where, s.name);
-    // This may also have looked in the module's dependencies. Those are another library's: when libnetcdf calls a filter itself,
-    // its buffers are malloc's although the libhdf5 that it links has H5free_memory.
+    // The search may have included the module's dependencies. Those are another library's: when libnetcdf calls a filter itself,
+    // its buffers are malloc's, although the libhdf5 that it links has H5free_memory.
     const auto address = reinterpret_cast<std::uintptr_t>(found);
     if (address < l.where.low || address >= l.where.high) found = nullptr;
     if (!found && s.required) l.complete = false;
@@ -66,17 +66,17 @@ void resolve(library& l) noexcept {
   unsigned major = 0, minor = 0, release = 0;
   if (l.complete && l.call.get_libversion(&major, &minor, &release) >= 0) {
     l.narrow_ids = major == 1 && minor < 10;
-    // 1.15 to 1.17 were the development of 2.0
+    // 1.15 to 1.17 were development versions of 2.0
     l.loses_filter_errors = (major == 2 && minor < 2) || (major == 1 && (minor >= 15 || (minor == 14 && release >= 5)));
   }
 }
 
-// Append-only, lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the
-// plugin is loaded, because each holds a handle of its module: a range of addresses cannot be reused meanwhile.
+// Append-only and lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the
+// plugin is loaded, because each holds a handle of its module: its address range cannot be reused meanwhile.
 constexpr unsigned cache_size = 16;
 std::atomic<const library*> cache[cache_size];
 
-// HDF5 unloads plugins when it closes: give the modules back. Nothing of ours runs any more then.
+// HDF5 unloads plugins when it closes: release the modules. None of our code runs after this.
 __attribute__((destructor)) void release_modules() noexcept {
   for (auto& slot : cache) {
     auto* l = const_cast<library*>(slot.exchange(nullptr));
@@ -95,7 +95,7 @@ const library* cached(std::uintptr_t address) noexcept {
   return nullptr;
 }
 
-// False where the cache is full. Two threads may add the same module: harmless.
+// False if the cache is full. Two threads may add the same module: harmless.
 bool append(const library* l) noexcept {
   for (auto& slot : cache) {
     const library* empty = nullptr;
@@ -119,7 +119,7 @@ const library* find_library(void* return_address, library& scratch) noexcept {
     if (append(copy)) return copy;
     std::free(copy);
   }
-  release_module(scratch.where);  // it is on the call stack, and stays
+  release_module(scratch.where);  // it is on the call stack, so it stays loaded
   return &scratch;
 }
 
@@ -152,9 +152,9 @@ hid library::error_id(const char* name) const noexcept {
     if (!narrow_ids) return *static_cast<const hid*>(variable);
     return hid{*static_cast<const std::int32_t*>(variable)};
   };
-  // read at every use: the ids change when HDF5 is closed and opened again
+  // read at each use: the ids change when HDF5 is closed and opened again
   hid id = value(find_symbol(where, name));
-  // a program that was linked with a copy relocation of this variable holds the one that the library uses
+  // if the program was linked with a copy relocation of this variable, the library uses the program's copy
   if (id <= 0) id = value(find_global_symbol(name));
   return id > 0 ? id : -1;
 }

@@ -5,7 +5,7 @@ namespace zarrbits::filter {
 
 namespace {
 
-// A datatype that HDF5 opened for us.
+// A datatype that we opened, and must close.
 class opened_type {
  public:
   opened_type(const library& h5, hid raw) noexcept : h5_(h5), id_(h5.id(raw)) {}
@@ -13,7 +13,7 @@ class opened_type {
   opened_type& operator=(const opened_type&) = delete;
   ~opened_type() { close(); }
   hid id() const noexcept { return id_; }
-  // Takes the place of this type.
+  // Replaces the type by this one.
   void become(hid raw) noexcept {
     close();
     id_ = h5_.id(raw);
@@ -33,7 +33,7 @@ const char* class_name(int type_class) noexcept {
   return type_class >= 0 && type_class < 12 ? names[type_class] : "unknown";
 }
 
-// Parts are named as everyone names them: r and i, re and im, real and imag. A compound of, say, x and y is a struct to Zarr.
+// Parts have the usual names: r and i, re and im, real and imag. A compound of, for example, x and y is a struct in Zarr.
 bool begins_with(const library& h5, hid type, unsigned member, char letter) noexcept {
   char* name = h5.call.type_member_name(type, member);
   if (!name) return false;
@@ -42,7 +42,7 @@ bool begins_with(const library& h5, hid type, unsigned member, char letter) noex
   return same;
 }
 
-// A compound of two equal numbers, real part first and nothing else, is how HDF5 before 2.0 holds complex numbers.
+// HDF5 before 2.0 stores complex numbers as a compound of exactly two equal numbers, real part first.
 bool is_complex_compound(const library& h5, hid type) noexcept {
   if (h5.call.type_nmembers(type) != 2) return false;
   const opened_type real(h5, h5.call.type_member_type(type, 0)), imaginary(h5, h5.call.type_member_type(type, 1));
@@ -60,7 +60,7 @@ unsigned bits_of(std::uint64_t value) noexcept {
   return n;
 }
 
-// Reads the members' values. Negative values make an enumeration signed; without any it is unsigned, whatever its base type.
+// Reads the members' values. Negative values make an enumeration signed; without any, it is unsigned, whatever its base type.
 bool describe_members(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
   const int members = h5.call.type_nmembers(type);
   if (members <= 0)
@@ -107,8 +107,7 @@ bool describe_bits(const library& h5, hid type, const char* codec, element& e, s
                    static_cast<unsigned long long>(e.size));
   e.offset = static_cast<unsigned>(offset);
   int low = pad_zero, high = pad_zero;
-  // where the library cannot be asked, chunks with other pad bits than zeros are not lost either: they do not fit, and are stored
-  // raw
+  // if the library cannot be asked, chunks with nonzero pad bits are still not lost: they do not fit, and are stored raw
   if (e.reduced() && h5.call.type_pad && h5.call.type_pad(type, &low, &high) < 0)
     return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not say how the datatype is padded", codec);
   const bool above = e.offset + e.precision < 8 * e.size;
@@ -166,11 +165,11 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
       out.what = kind::enumeration;
       out.is_signed = h5.call.type_sign(base.id()) == sign_2;
       if (!describe_bits(h5, base.id(), codec, out, why)) return false;
-      if (!h5.call.type_member_value) {  // then the user says how many bits, of numbers from 0 on
+      if (!h5.call.type_member_value) {  // the user then gives the number of bits, for values from 0 on
         out.is_signed = false;
         return true;
       }
-      // members of wider or reduced integers are taken as these
+      // members of other sizes are described by these
       if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return true;
       return out.reduced() && out.precision != 1 ? true : describe_members(h5, current, codec, out, why);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an HDF5 datatype means to the codecs: a number of equal components, and how the bits of one lie in its bytes.
+// An HDF5 datatype for the codecs: a number of equal components, and the position of a component's bits in its bytes.
 //
 #ifndef ZARRBITS_FILTER_ELEMENT_HPP
 #define ZARRBITS_FILTER_ELEMENT_HPP
@@ -17,7 +17,7 @@ enum class kind : std::uint8_t { boolean, integer, enumeration, bitfield, real, 
 struct element {
   kind what = kind::integer;
   std::uint64_t size = 0;        // bytes of one component
-  std::uint64_t components = 0;  // of each element: array and complex types have several
+  std::uint64_t components = 0;  // components of each element: array and complex types have several
   std::uint64_t precision = 0;   // bits that hold the value, from bit `offset`
   std::uint64_t offset = 0;
   bool zero_padded = true;  // the bits outside are zeros
@@ -29,7 +29,7 @@ struct element {
 };
 
 // Describes numbers, enumerations, bitfields, opaque bytes, complex numbers and arrays of these; refuses all other types with a
-// sentence that begins with `codec`. Makes calls into HDF5, which clear its error stack.
+// sentence that begins with `codec`. Calls into HDF5 clear its error stack.
 bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept;
 
 }  // namespace zarrbits::filter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What HDF5 looks for in libzarrbits_bytes.so: the only symbols that it exports.
+// The symbols that HDF5 looks for in libzarrbits_bytes.so, which exports no others.
 #include "filter/bytes_plugin.hpp"
 #include "filter/export.hpp"
 #include "filter/message.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What HDF5 looks for in libzarrbits_packbits.so: the only symbols that it exports.
+// The symbols that HDF5 looks for in libzarrbits_packbits.so, which exports no others.
 #include "filter/export.hpp"
 #include "filter/message.hpp"
 #include "filter/netcdf_codec.hpp"

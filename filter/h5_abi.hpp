@@ -11,12 +11,12 @@
 
 namespace zarrbits::filter {
 
-// hid_t: 64 bits since 1.10. HDF5 1.8 has 32: then only the low half of a register is defined, see library::id().
+// hid_t: 64 bits since 1.10. HDF5 1.8 has 32 bits: only the low half of a register is then defined, see library::id().
 using hid = std::int64_t;
 using herr = int;
 using htri = int;
 
-// H5Z_class2_t. Version 1 is the only one that every HDF5 and netCDF release takes.
+// H5Z_class2_t. Version 1 is the only one that every HDF5 and netCDF release accepts.
 struct filter_class {
   int version;
   int id;
@@ -49,7 +49,7 @@ inline constexpr int fill_value_user_defined = 2;
 
 inline constexpr unsigned max_rank = 32;
 
-// What is called of the library. H5Epush2 is variadic and must be called as such.
+// The library's functions that we call. H5Epush2 is variadic and must be called as such.
 struct functions {
   herr (*get_libversion)(unsigned* major, unsigned* minor, unsigned* release);
   herr (*push_error)(hid stack, const char* file, const char* function, unsigned line, hid cls, hid major, hid minor,
@@ -60,7 +60,7 @@ struct functions {
   herr (*plist_filter_by_id)(hid plist, int id, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[],
                              std::size_t name_size, char name[], unsigned* config);
   herr (*plist_modify_filter)(hid plist, int id, unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[]);
-  // These two may be null: then a fill value is not looked at.
+  // These two may be null: the fill value is then not checked.
   herr (*plist_fill_value_defined)(hid plist, int* status);
   herr (*plist_fill_value)(hid plist, hid type, void* value);
   int (*space_class)(hid space);
@@ -79,10 +79,11 @@ struct functions {
   char* (*type_member_name)(hid type, unsigned index);
   htri (*type_equal)(hid a, hid b);
   herr (*type_close)(hid type);
-  // These two are null where a program links libhdf5 statically and uses no other function of their object files.
+  // These two are null if a program links libhdf5 statically, and uses no other function of their object files.
   herr (*type_pad)(hid type, int* low, int* high);
   herr (*type_member_value)(hid type, unsigned index, void* value);
-  // 1.8.15 and 1.8.13; null before, where buffers are malloc's. The second parameter is hbool_t, at most as wide as an int.
+  // Since 1.8.15 and 1.8.13; null in older ones, whose buffers are malloc's. The second parameter is hbool_t, at most as wide as
+  // an int.
   void* (*allocate_memory)(std::size_t size, int clear);
   void* (*resize_memory)(void* memory, std::size_t size);
   herr (*free_memory)(void* memory);

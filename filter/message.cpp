@@ -23,7 +23,7 @@ const char* minor_variable(minor m) noexcept {
 thread_local char last[sizeof(sentence::text)];
 
 #if defined(__linux__) && defined(__x86_64__)
-// The one function that a plugin needs of the loader, which is there wherever libc is: a strong reference would have the linker
+// The only function that a plugin needs from the loader; it exists wherever libc does. With a strong reference, the linker would
 // list the loader beside libc as needed.
 __asm__(".weak __tls_get_addr");
 #endif
@@ -63,7 +63,7 @@ void report(const library& h5, const char* function, const sentence& why, bool l
   std::memcpy(last, why.text, sizeof last);
   const hid cls = h5.error_id("H5E_ERR_CLS_g"), major = h5.error_id("H5E_PLINE_g"), small = h5.error_id(minor_variable(why.kind));
   const bool stack = h5.call.push_error && cls > 0 && major > 0 && small > 0;
-  // without an error stack: better on the terminal than nowhere
+  // without an error stack, the terminal is better than nothing
   lost = lost || !stack || (h5.loses_filter_errors && std::strcmp(function, "filter") == 0);
   const log when = wanted();
   if (when == log::always || (when == log::when_lost && lost && !repeated)) print(why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The shared libraries and the program that a process is made of, as its loader knows them. Each system has a file of its own:
-// module_elf.cpp (Linux and other ELF systems), module_macos.cpp, module_windows.cpp.
+// The shared libraries and the program of a process, as its loader knows them. Each system has its own file: module_elf.cpp
+// (Linux and other ELF systems), module_macos.cpp, module_windows.cpp.
 //
 #ifndef ZARRBITS_FILTER_MODULE_HPP
 #define ZARRBITS_FILTER_MODULE_HPP
@@ -15,14 +15,14 @@ struct module {
   void* handle = nullptr;            // keeps it loaded until release_module()
 };
 
-// The module that holds the address, which must be on the call stack. False where there is none. `handle` may be null
-// nevertheless: then nothing is found in it.
+// The module of an address, which must be on the call stack. False if there is none. `handle` may still be null: find_symbol()
+// then finds nothing.
 bool find_module(std::uintptr_t address, module& out) noexcept;
 
-// Looks in the module, on some systems in its dependencies too. Null where there is no such symbol.
+// Searches the module, and on some systems its dependencies. Null if there is no such symbol.
 void* find_symbol(const module& m, const char* name) noexcept;
 
-// Looks in what the whole process sees.
+// Searches the symbols that the whole process sees.
 void* find_global_symbol(const char* name) noexcept;
 
 void release_module(const module& m) noexcept;

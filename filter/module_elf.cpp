@@ -15,7 +15,7 @@ struct search {
   const char* path;  // "" for the main program; lives as long as the module
 };
 
-// dladdr() would do, but reads libhdf5's whole symbol table at each call.
+// dladdr() would work, but reads libhdf5's whole symbol table in each call.
 int match(dl_phdr_info* info, std::size_t, void* data) noexcept {
   auto& s = *static_cast<search*>(data);
   std::uintptr_t low = UINTPTR_MAX, high = 0;

@@ -13,7 +13,8 @@ namespace zarrbits::filter {
 
 namespace {
 
-// Where an image lies. __PAGEZERO is the four gigabytes that a program keeps free, and all system libraries share one __LINKEDIT.
+// The extent of an image. __PAGEZERO is the four gigabytes that a program keeps free, and all system libraries share one
+// __LINKEDIT.
 bool extent(const mach_header_64* header, std::intptr_t slide, std::uintptr_t address, module& out) noexcept {
   if (header->magic != MH_MAGIC_64) return false;
   std::uintptr_t low = UINTPTR_MAX, high = 0;
@@ -44,7 +45,7 @@ bool extent(const mach_header_64* header, std::intptr_t slide, std::uintptr_t ad
 }  // namespace
 
 bool find_module(std::uintptr_t address, module& out) noexcept {
-  // images may come and go meanwhile in other threads, but not the one that is on our call stack
+  // other threads may load and unload images meanwhile, but not the one on our call stack
   for (std::uint32_t i = 0, n = _dyld_image_count(); i < n; ++i) {
     const auto* header = reinterpret_cast<const mach_header_64*>(_dyld_get_image_header(i));
     const char* path = _dyld_get_image_name(i);

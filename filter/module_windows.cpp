@@ -36,10 +36,11 @@ void* find_symbol(const module& m, const char* name) noexcept {
   return result;
 }
 
-// A program has no copies of a library's variables here.
+// On Windows a program has no copies of a library's variables.
 void* find_global_symbol(const char*) noexcept { return nullptr; }
 
-// The only caller is the plugin's own unloading, and there Windows allows no library to be freed. What called us stays loaded.
+// Only called when the plugin itself is unloaded, and Windows allows no library to be freed then. The caller's module stays
+// loaded.
 void release_module(const module&) noexcept {}
 
 }  // namespace zarrbits::filter

@@ -23,7 +23,7 @@ int refuse(const sentence& why) noexcept {
   return netcdf_filter_error;
 }
 
-// Nothing, or what says the same.
+// True for no parameters, or parameters that mean the same.
 bool is_numcodecs(std::size_t n, const unsigned* p, sentence& why) noexcept {
   if (n == 0) return true;
   packbits_parameters_in user;
@@ -43,7 +43,7 @@ bool copy_out(const T* values, std::size_t n, T** out) noexcept {
   return true;
 }
 
-// {"id": "packbits"} and nothing else, apart from spaces.
+// True for {"id": "packbits"} and nothing else, apart from spaces.
 bool is_our_json(const char* json) noexcept {
   const char* wanted = "{\"id\":\"packbits\"}";
   for (; *json; ++json) {
@@ -54,7 +54,7 @@ bool is_our_json(const char* json) noexcept {
   return *wanted == '\0';
 }
 
-// The functions of the libnetcdf that calls, which ask about a variable.
+// Functions of the calling libnetcdf that describe a variable.
 struct netcdf {
   int (*var_type)(int, int, int*);
   int (*var_rank)(int, int, int*);
@@ -109,7 +109,7 @@ static int packbits_to_json(std::size_t n, const unsigned* parameters, char** js
   return copy_out(numcodecs_json, sizeof numcodecs_json, json) ? netcdf_ok : netcdf_no_memory;
 }
 
-// NCZarr knows no can_apply and set_local: what filter() gets is made here.
+// NCZarr does not call can_apply and set_local: this makes the parameters of filter().
 static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n,
                            unsigned** working) noexcept {
   library scratch;

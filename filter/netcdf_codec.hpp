@@ -12,8 +12,8 @@
 
 namespace zarrbits::filter {
 
-// NCZ_codec_t. What the functions return is 0 or a negative error; lists and texts in their results come from malloc and go to
-// free.
+// NCZ_codec_t. The functions return 0 or a negative error; lists and texts in their results come from malloc, and the caller
+// frees them.
 struct netcdf_codec {
   int version;
   int sort;

@@ -18,10 +18,10 @@ namespace zarrbits::filter {
 
 enum class range_policy : std::uint8_t { raw, truncate, report };
 
-// Everything there is to know about a chunk. The sizes are checked against overflow when it is made.
+// Everything that is known about a chunk. Its sizes are checked against overflow when it is made.
 struct packbits_chunk {
   detail::packing how;
-  std::uint32_t components = 1;  // of each element
+  std::uint32_t components = 1;  // components of each element
   std::uint64_t elements = 0;
   padding count_byte = padding::none;
   range_policy policy = range_policy::raw;
@@ -29,9 +29,9 @@ struct packbits_chunk {
 
   std::size_t count() const noexcept { return static_cast<std::size_t>(elements) * components; }
   detail::layout layout() const noexcept;
-  bool may_misfit() const noexcept;  // is there a value that encode() refuses?
-  // Does a chunk of this size, which HDF5 hands over as packed, hold values as they are? Parallel HDF5 stores chunks that did not
-  // fit without a word in their filter mask.
+  bool may_misfit() const noexcept;  // True if encode() refuses some value.
+  // True if a chunk of this size, which HDF5 passes as packed, holds unpacked values. Parallel HDF5 stores chunks that did not
+  // fit without setting their filter mask.
   bool is_raw(std::size_t size) const noexcept { return size == decoded_size && size != encoded_size && may_misfit(); }
 };
 
@@ -43,7 +43,7 @@ struct packbits_parameters_in {
 };
 bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in& out, sentence& why) noexcept;
 
-// Decides what is kept of each component of `e`, or refuses the combination with a sentence.
+// Decides which bits of each component of `e` are kept, or refuses the combination with a sentence.
 bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out,
              sentence& why) noexcept;
 
@@ -58,9 +58,9 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
 void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept;
 bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why) noexcept;
 
-// Both work on HDF5's buffer as H5Z_func_t does: return the size of the result, or 0 with `why` and nothing changed. Encode works
-// in place where the buffer has room, decode too. `h5` is for its memory functions, `stored_raw` for the sentence: what HDF5
-// makes of a chunk that does not fit.
+// Both work on HDF5's buffer as H5Z_func_t does: they return the size of the result; on failure 0, with `why` set and nothing
+// changed. Both work in place if the buffer has room. `h5` has the memory functions. `stored_raw` is for the sentence: what HDF5
+// does with a chunk that does not fit.
 std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, std::size_t nbytes, std::size_t* buf_size,
                    void** buf, sentence& why) noexcept;
 std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,

@@ -8,16 +8,16 @@ namespace zarrbits::filter {
 
 namespace {
 
-// The core's functions for components are used, and not those for elements: these report through std::error_code, which lives in
-// the C++ runtime that the plugins do without. All components of an HDF5 element are packed alike.
+// Uses the core's functions for components, not those for elements: the latter report through std::error_code, which needs the
+// C++ runtime, and the plugins do without it. All components of an HDF5 element are packed alike.
 
 bool no_memory(std::uint64_t size, sentence& why) noexcept {
   return why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %llu bytes",
                  static_cast<unsigned long long>(size));
 }
 
-// Decodes where the encoded bytes lie: from the last tile to the first, so that each is written over encoded bytes that are done
-// with. Groups of 8 components take how.bits bytes encoded and 8 * how.size decoded, which is never less.
+// Decodes in place: from the last tile to the first, so that each one overwrites only encoded bytes that are already used. Groups
+// of 8 components take how.bits bytes encoded and 8 * how.size decoded, which is never less.
 void expand_in_place(const detail::kernel_table& k, const detail::packing& how, std::byte* at, std::size_t n) noexcept {
   std::byte encoded[4096];
   const std::size_t tile = sizeof encoded / how.bits * 8;
@@ -29,17 +29,16 @@ void expand_in_place(const detail::kernel_table& k, const detail::packing& how, 
   }
 }
 
-// Encodes from `in` to `out`, which may be the same place. Returns how many components that were: `n`, or the index of the first
-// one that is refused, and then `in` is as it was: HDF5 stores it when an optional filter fails. Each tile is looked at and then
-// encoded while it is in the first-level cache; where one is refused, those before it are decoded again.
+// Encodes from `in` to `out`, which may be the same place. Returns the number of encoded components: `n`, or the index of the
+// first one that is refused. In that case `in` is unchanged, because HDF5 stores it when an optional filter fails. Each tile is
+// checked, and then encoded while it is in the first-level cache; if one is refused, those before it are decoded again.
 std::size_t pack(const detail::kernel_table& k, const detail::packing& how, const std::byte* in, std::byte* out,
                  std::size_t n) noexcept {
   detail::packing unchecked = how;
   unchecked.truncate = true;
   unchecked.nonzero_is_true = how.is_bool;
   std::size_t tile = 8192 / how.size;
-  // HDF5 has two forms of such negative numbers, and decoding would not know which it was: all are looked at before one is
-  // encoded
+  // HDF5 has two forms of such negative numbers, and decoding could not tell which it was: check all before encoding any
   if (how.is_signed && how.type_bits < 8u * how.size) tile = n;
   for (std::size_t at = 0; at < n; at += tile) {
     const std::size_t m = n - at < tile ? n - at : tile;
@@ -71,7 +70,7 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
   const bool first = c.count_byte == padding::first_byte;
   const auto packed = static_cast<std::size_t>(c.encoded_size);
   std::byte* out = in;
-  if (packed > *buf_size) {  // as many bits as before, or nearly, and a count byte
+  if (packed > *buf_size) {  // as many bits as before, or nearly, plus a count byte
     out = static_cast<std::byte*>(h5.allocate(packed));
     if (!out) {
       no_memory(packed, why);
@@ -106,9 +105,9 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
     h5.release(*buf);
     *buf = out;
   }
-  // No more than that, though the buffer has room where we worked in place: h5py's lzf compresses into a buffer of this size, and
-  // would not fail where it saves nothing. A chunk that it made as large as the packed one could then take the place of one that
-  // it failed on.
+  // Report no more than that, even if the buffer has more room because we worked in place: h5py's lzf compresses into a buffer of
+  // this size, and would not fail if it saved nothing. A chunk that it made as large as the packed one could then replace one on
+  // which it failed.
   *buf_size = packed;
   return packed;
 }
@@ -134,9 +133,9 @@ std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbyte
   const detail::kernel_table& k = detail::kernels();
   const auto whole = static_cast<std::size_t>(c.decoded_size);
   if (*buf_size >= whole) {
-    // HDF5 from 2.2 on makes the buffer as large as the chunk. But a filter that decoded before may have put a smaller one in its
-    // place and left the size (lz4's and zstd's do), so nothing is written before HDF5 has made sure of it, which costs nothing
-    // where it is true.
+    // HDF5 since 2.2 makes the buffer as large as the chunk. But an earlier decoding filter may have replaced it by a smaller one
+    // without changing the size (lz4's and zstd's do). So HDF5 must first make sure of the size, which costs nothing if it is
+    // right.
     const std::size_t size = whole < nbytes ? nbytes : whole;  // all bits and a count byte
     auto* room = static_cast<std::byte*>(h5.resize(*buf, size));
     if (!room) {

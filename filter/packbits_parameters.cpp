@@ -48,7 +48,7 @@ void apply_options(unsigned options, packbits_chunk& c) noexcept {
   c.how.msb_first = (options & ZARRBITS_HDF5_MSB_FIRST) != 0;
 }
 
-// Fills in the sizes. What is too large for this machine's memory is refused here, before anything is allocated.
+// Fills in the sizes. Refuses sizes too large for this machine's memory before anything is allocated.
 bool complete(packbits_chunk& c, sentence& why) noexcept {
   const detail::layout l = c.layout();
   if (c.elements != 0 && detail::decoded_size(l, c.elements, c.decoded_size) &&
@@ -59,7 +59,7 @@ bool complete(packbits_chunk& c, sentence& why) noexcept {
                  static_cast<unsigned long long>(c.elements), static_cast<unsigned long long>(l.element_size));
 }
 
-// What is kept of a component whose precision is all of its bytes: the user says.
+// Kept bits of a component whose precision is all of its bytes: the user decides.
 bool resolve_full(const packbits_parameters_in& user, const element& e, packbits_chunk& c, sentence& why) noexcept {
   const auto width = static_cast<unsigned>(8 * e.size);
   unsigned bits = user.bits;
@@ -79,7 +79,7 @@ bool resolve_full(const packbits_parameters_in& user, const element& e, packbits
   return true;
 }
 
-// What is kept of a component with unused bits, or of a boolean: the datatype says, and the user may only repeat it.
+// Kept bits of a component with unused bits, or of a boolean: the datatype decides, and the user may only repeat it.
 bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned first_bit, const char* what, packbits_chunk& c,
                  sentence& why) noexcept {
   if ((user.bits != 0 && user.bits != bits) || (user.first_bit != 0 && user.first_bit != first_bit))
@@ -99,7 +99,7 @@ bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned fir
 detail::layout packbits_chunk::layout() const noexcept {
   detail::layout l;
   l.count_byte = count_byte;
-  l.kernels = nullptr;  // only sizes are asked of it
+  l.kernels = nullptr;  // it only computes sizes
   l.element_size = std::uint64_t{how.size} * components;
   l.element_bits = std::uint64_t{how.bits} * components;
   return l;
@@ -203,7 +203,7 @@ bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why
   if ((cd[7] & ~known_flags) || cd[3] != 0) return wrong("unknown flags");
   if (type_bits == 0 || type_bits > 8 * size) return wrong("bits of the datatype");
   if (bits == 0 || bits > type_bits || first_bit > type_bits - bits) return wrong("kept bits");
-  // bits are left out above the kept ones only where the datatype has no unused ones
+  // bits above the kept ones are only dropped if the datatype has no unused bits
   const bool reduced = type_bits < 8 * size;
   if (reduced && first_bit + bits != type_bits) return wrong("kept bits of a reduced datatype");
   if (cd[6] == 0 || std::uint64_t{cd[6]} * size != cd[5]) return wrong("size of an element");

@@ -14,7 +14,7 @@ namespace zarrbits::filter {
 
 namespace {
 
-// Without one of the user's it is 0, which always fits.
+// Without a fill value of the user's it is 0, which always fits.
 bool fill_value_fits(const creation& c, const packbits_chunk& chunk) noexcept {
   const functions& call = c.h5->call;
   const std::uint64_t size = std::uint64_t{chunk.how.size} * chunk.components;
@@ -33,10 +33,10 @@ struct packbits_codec_of_hdf5 {
   static constexpr const char* name = "packbits";
   static constexpr unsigned stored = packbits_stored;
 
-  // HDF5 stores a chunk that does not fit as it is where the filter is optional, and says so in the chunk's filter mask. But when
-  // it writes a chunk again, it leaves the old mask where the new bytes are as many as the old ones, and the chunk is misread for
-  // ever. So the filter is optional only where raw chunks and packed ones can be told apart by their size. Behind another filter
-  // that cannot be known: there it is made mandatory, and a value that does not fit is an error.
+  // If the filter is optional, HDF5 stores a chunk that does not fit unfiltered, and says so in the chunk's filter mask. But when
+  // it writes a chunk again, it leaves the old mask if the new size equals the old one, and the chunk is misread forever. So the
+  // filter is optional only if raw and packed chunks always differ in size. If another filter follows, this cannot be known: ours
+  // then becomes mandatory, and a value that does not fit is an error.
   static bool resolve(const creation& c, chunk& out, sentence& why) noexcept {
     packbits_parameters_in user;
     if (!read_parameters(c.cd_nelmts, c.cd_values, user, why) || !filter::resolve(user, c.what, c.elements, out, why))
@@ -102,7 +102,7 @@ struct packbits_codec_of_hdf5 {
     return flags & flag_reverse ? decode(h5, c, nbytes, buf_size, buf, why)
                                 : encode(h5, c, (flags & flag_optional) != 0, nbytes, buf_size, buf, why);
   }
-  // HDF5 stores the chunk as it is and says so in its filter mask
+  // HDF5 stores the chunk unfiltered, and says so in its filter mask
   static bool expected(unsigned flags, const chunk& c) noexcept {
     return !(flags & flag_reverse) && (flags & flag_optional) && c.policy != range_policy::report;
   }

@@ -6,7 +6,7 @@
 
 namespace zarrbits::filter {
 
-// The packbits filter as HDF5 takes it: from a plugin, or with H5Zregister() in a program that links it.
+// The packbits filter as HDF5 takes it: from a plugin, or through H5Zregister() in a program that links it.
 extern const filter_class packbits_class;
 
 }  // namespace zarrbits::filter

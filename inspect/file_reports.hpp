@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// report_filters() and suggest_bits() of zarrbits/inspect.hpp, with the exceptions of what they read with.
+// report_filters() and suggest_bits() of zarrbits/inspect.hpp, which throw the exceptions of the code that reads.
 //
 #ifndef ZARRBITS_INSPECT_FILE_REPORTS_HPP
 #define ZARRBITS_INSPECT_FILE_REPORTS_HPP

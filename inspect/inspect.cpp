@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The public functions: which kind of tree a name is, and one exception for whatever goes wrong.
+// The public functions: they find the kind of tree that a name means, and turn every error into one exception.
 //
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
@@ -37,7 +37,7 @@ auto guarded(const auto& run) {
   const h5::silence quiet;
   try {
     return run();
-  } catch (const std::runtime_error& e) {  // of the file, the store, or their names
+  } catch (const std::runtime_error& e) {  // an error of the file, the store, or their names
     throw inspect_error(e.what());
   }
 }

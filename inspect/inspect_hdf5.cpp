@@ -85,7 +85,7 @@ void describe_dataset(hid_t dataset, node& n) {
   n.details = json_text(details);
 }
 
-// The object, then what is in it, in the order of names.
+// Adds the object, then its content, in order of names.
 void add(const source_file& source, std::size_t index, inspected_tree& t, const std::function<void(const std::string&)>& at) {
   const source_object& o = source.objects()[index];
   if (at) at(o.path);
@@ -97,7 +97,7 @@ void add(const source_file& source, std::size_t index, inspected_tree& t, const 
   try {
     const h5::handle id = source.open(o);
     n.attributes = attribute_count(id);
-    // libhdf5 opens the sources of a virtual dataset to tell its extent
+    // libhdf5 opens the sources of a virtual dataset to find its extent
     if (n.kind == "array" && source.look_beside(id)->endless) throw h5::failure(source.look_beside(id)->obstacle);
     if (n.kind == "array") describe_dataset(id, n);
     if (n.kind == "datatype") n.type = type_text(describe_type(id));

@@ -15,7 +15,7 @@ using node = inspected_node;
 
 namespace {
 
-// A store that has more is told in part.
+// A larger store is reported in part.
 constexpr std::size_t most_nodes = 1'000'000;
 constexpr std::uint64_t most_files = 20'000'000;
 constexpr int deepest = 500;
@@ -50,7 +50,7 @@ std::string type_text(const json& j) {
   return name;
 }
 
-// "bytes, gzip 6"; the number that says most, where a codec has one.
+// "bytes, gzip 6"; with the most important number of a codec, if it has one.
 std::string codecs_text(const json& codecs, node& n, bool outermost) {
   if (!codecs.is_array()) return text_of(codecs);
   std::string s;
@@ -141,7 +141,7 @@ class store_walk {
     }
   }
 
-  // Objects of the node itself are counted, folders that are nodes are told in `below`.
+  // Counts objects of the node itself; returns folders that are nodes in `below`.
   void scan(const verification::store_folder& folder, node& n, std::vector<verification::store_folder>& below, int depth) {
     try {
       folder.list([&](const verification::store_entry& e) {

@@ -88,7 +88,7 @@ std::string hexadecimal(std::uint64_t v) {
   return text;
 }
 
-// Why the filter would give this chunk up, as far as its values tell.
+// Why the filter refused this chunk, as far as its values show.
 std::string why_raw(const open_dataset& d, const std::optional<stored_packbits>& p, const std::vector<hsize_t>& at) {
   if (!p) return "the filter failed";
   const std::vector<hsize_t> start = d.grid.start(at), count = d.grid.inside(at);
@@ -142,11 +142,11 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, std::vector<uns
   }
 }
 
-// True where the stored chunk says, or its mask, that our filter (the first) was left out.
+// True if the stored chunk or its mask shows that our filter (the first) was left out.
 bool is_raw(const open_dataset& d, bool can_tell_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at,
             hsize_t stored) {
-  // The mask costs reading the chunk: libhdf5 1.10 finds chunk information by number only, in time that grows with their number.
-  // And parallel HDF5 does not write it.
+  // To get the mask, the chunk must be read: libhdf5 1.10 finds chunk information only by number, in time that grows with their
+  // number. And parallel HDF5 does not write the mask.
   if (can_tell_by_size) return stored == raw_size;
   if (stored > largest_chunk_looked_into) return false;
   std::vector<std::byte> chunk(static_cast<std::size_t>(stored));
@@ -158,12 +158,12 @@ bool is_raw(const open_dataset& d, bool can_tell_by_size, std::uint64_t raw_size
 
 struct filters_after {
   std::uint64_t checksums = 0;  // fletcher32
-  bool others = false;          // or one that may be left out: chunks that are packed and raw may come to the same size
+  bool others = false;          // or an optional filter: packed and raw chunks may get the same size
 };
 
 void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, const filters_after& after,
                     filtered_dataset& out) {
-  const std::uint64_t decoded = d.grid.chunk_elements() * d.element_size;  // HDF5 checked it when it opened the dataset
+  const std::uint64_t decoded = d.grid.chunk_elements() * d.element_size;  // HDF5 checked this when it opened the dataset
   bool as_large = false;
   if (p) {
     const std::uint64_t values = d.grid.chunk_elements() * p->components;
@@ -181,8 +181,8 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
     const std::vector<hsize_t> origin = d.grid.start(at);
     out.shown.push_back({{origin.begin(), origin.end()}, why_raw(d, p, at)});
   });
-  // Earlier plugins created such datasets, today's does not: HDF5 leaves the filter mask of a chunk that it writes again with the
-  // same size.
+  // Earlier plugins created such datasets; the present one does not. HDF5 leaves the filter mask when it writes a chunk again
+  // with the same size.
   if (!p || out.mandatory || !detail::is_checked(p->how) || !(as_large || after.others) || !out.problem.empty()) return;
   const auto& how = p->how;
   const std::string alone = "-f NAME:UD=" + std::to_string(conversion::packbits_filter) + ",1,3," + std::to_string(how.bits) +

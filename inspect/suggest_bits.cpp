@@ -19,9 +19,9 @@ namespace {
 using conversion::chunk_grid;
 using conversion::source_object;
 
-constexpr std::uint64_t piece = std::uint64_t{4} << 20;            // bytes that are read at a time
-constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk where the dataset has none
-constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds one in memory to undo its filters
+constexpr std::uint64_t piece = std::uint64_t{4} << 20;            // bytes to read at a time
+constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk if the dataset has none
+constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds a chunk in memory to undo its filters
 
 class reader {
  public:
@@ -33,7 +33,7 @@ class reader {
         space_(H5Dget_space(dataset), "tell the dataspace"),
         shape_(h5::extent(space_)) {}
 
-  // Collects the elements of a box, a piece at a time.
+  // Collects the elements of a box, one piece at a time.
   void box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, used_bits& out) {
     if (shape_.empty()) return read(H5S_ALL, H5S_ALL, 1, out);
     std::vector<hsize_t> step = count, at = start;
@@ -96,7 +96,7 @@ std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size)
   return chunk;
 }
 
-// h5repack knows a dataset by the first of its names, in this order, and takes no notice of options for another.
+// h5repack knows a dataset only by the first of its names, in this order, and ignores options for another name.
 void find_first_names(hid_t file, std::map<haddr_t, std::string>& names) {
   const auto add = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
     static_cast<std::map<haddr_t, std::string>*>(data)->emplace(info->addr, std::string("/") + name);
@@ -122,7 +122,7 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
   return names;
 }
 
-// The name as it is in the file; its path is as it is shown.
+// The name as in the file; the path is the shown form.
 std::string name_in_file(const conversion::source_file& file, const source_object& o) {
   std::string name;
   for (const source_object* at = &o; at->parent != conversion::no_object; at = &file.objects()[at->parent])
@@ -130,7 +130,7 @@ std::string name_in_file(const conversion::source_file& file, const source_objec
   return name;
 }
 
-// h5repack splits what it is given at the first colon, and names at commas, whatever is done.
+// h5repack splits its argument at the first colon, and names at commas; there is no escape.
 std::vector<std::string> repack_arguments(const suggestion& s, const std::string& name) {
   if (name.find_first_of(",:") != std::string::npos || name.size() > 250) return {};
   std::vector<std::string> arguments;
@@ -173,7 +173,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     chunk_elements = grid.chunk_elements();
     if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
       throw no_candidate{"filtered chunks of more than 256 MiB"};
-    // the cache must hold a chunk, or it is decoded again for every piece
+    // the cache must hold a chunk, or each piece would decode it again
     const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "make a property list");
     h5::check(
         H5Pset_chunk_cache(
@@ -187,10 +187,10 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
       partial = partial || grid.partial(at);
       read.box(grid.start(at), grid.inside(at), used);
     });
-    // what is outside the extent or was never written holds the fill value, which must fit too
+    // elements outside the extent, or never written, hold the fill value, which must fit too
     if (partial || chunks < grid.chunks()) collect_fill_value(dcpl, type, t, used);
     s.chunk.assign(grid.chunk.begin(), grid.chunk.end());
-    chunks = grid.chunks();  // h5repack writes all of them
+    chunks = grid.chunks();  // h5repack writes all chunks
   } else {
     const std::vector<hsize_t> chunk = chunk_for(shape, t.size);
     chunk_grid grid{shape, chunk};
@@ -235,7 +235,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     if (s.h5repack.empty())
       s.obstacle =
           "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it anew";
-    // a sign that is never negative, an exponent of which half is used: the next value may need it
+    // a sign without negative values, or an exponent of which half is used: the next value may need it
     else if (t.what == number::real && (s.before - s.after) * 20 < s.before)
       s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";
   }
@@ -265,7 +265,7 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
       filters_of(h5::handle(H5Dget_create_plist(dataset), "tell the dataset's properties"), ours, &unfound);
       if (!unfound.empty()) r.unfound.push_back({o.path, unfound});
       if (H5Dget_storage_size(dataset) > 0 && size > 0 && elements < (UINT64_MAX - p.of) / size) p.of += elements * size;
-    } catch (const h5::failure&) {  // it is told below
+    } catch (const h5::failure&) {  // reported below
     }
   }
   for (const source_object& o : file.objects()) {

@@ -75,7 +75,7 @@ number describe(hid_t type) {
 
 namespace {
 
-// `or` over a piece. `load` is told the size by its type, so that the compiler makes a loop of vector instructions of it.
+// `or` over a piece. The type gives `load` its size, so that the compiler can vectorize the loop.
 template <class T>
 void collect(const std::byte* values, std::size_t n, bool swap, bool is_signed, used_bits& out) {
   T any = 0, beyond = 0;

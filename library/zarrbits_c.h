@@ -3,11 +3,13 @@
  * The core for other languages: libzarrbits.so, plain C, which Python loads through ctypes.
  *
  *   char why[500];
- *   zarrbits_codec *c = zarrbits_make_codec("{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}", "uint16", why,
- * sizeof why); int64_t size = zarrbits_encoded_size(c, 1000);                     1500 bytes int64_t at = zarrbits_encode(c,
- * values, 2000, out, size);          -1, or the element that does not fit zarrbits_free_codec(c);
+ *   zarrbits_codec *c = zarrbits_make_codec("{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}", "uint16",
+ *                                           why, sizeof why);
+ *   int64_t size = zarrbits_encoded_size(c, 1000);             1500 bytes
+ *   int64_t at = zarrbits_encode(c, values, 2000, out, size);  -1, or the element that does not fit
+ *   zarrbits_free_codec(c);
  *
- * A codec may be used by many threads at once. No function allocates but zarrbits_make_codec(), and none throws.
+ * Many threads may use a codec at once. Only zarrbits_make_codec() allocates, and no function throws.
  */
 #ifndef ZARRBITS_LIBRARY_ZARRBITS_C_H
 #define ZARRBITS_LIBRARY_ZARRBITS_C_H
@@ -21,30 +23,29 @@ extern "C" {
 
 typedef struct zarrbits_codec zarrbits_codec;
 
-/* What encode and decode return but for an element's index. */
+/* Results of encode and decode other than the index of an element. */
 enum { ZARRBITS_DONE = -1, ZARRBITS_WRONG_SIZE = -2, ZARRBITS_WRONG_CHUNK = -3 };
 
-/* Of this interface; it grows when something in it changes its meaning. */
+/* Version of this interface; it grows when the meaning of anything in it changes. */
 int zarrbits_interface(void);
-/* Of zarrbits, as "0.1.0". */
+/* Version of zarrbits, as "0.1.0". */
 const char* zarrbits_version(void);
 
-/* A codec of a codec's JSON and a data type's name or JSON. NULL where they are wrong; `why` then has a sentence, cut at `size`.
- */
+/* Makes a codec from its JSON and a data type's name or JSON. NULL on error; `why` is then a sentence, cut at `size` bytes. */
 zarrbits_codec* zarrbits_make_codec(const char* codec_json, const char* data_type, char* why, size_t size);
 void zarrbits_free_codec(zarrbits_codec* codec);
 
-/* Bytes of a chunk of that many elements; -1 where that is no number of 63 bits. */
+/* Bytes of a chunk of this many elements; -1 if they do not fit in 63 bits. */
 int64_t zarrbits_encoded_size(const zarrbits_codec* codec, uint64_t elements);
-/* Which bytes of it hold the elements `first` ... `first + count - 1`. 0 where there are no such elements. */
+/* The bytes of a chunk that hold the elements `first` ... `first + count - 1`. Returns 0 if there are no such elements. */
 int zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint64_t first, uint64_t count, uint64_t* offset,
                            uint64_t* size);
 
-/* Elements in this machine's byte order to a chunk, and back. ZARRBITS_DONE; the index of the element that is refused;
- * ZARRBITS_WRONG_SIZE where the sizes do not belong together; ZARRBITS_WRONG_CHUNK where the count byte disagrees. */
+/* Encodes elements in this machine's byte order as a chunk, and decodes it. Both return ZARRBITS_DONE; the index of the element
+ * that is refused; ZARRBITS_WRONG_SIZE if the sizes do not match; ZARRBITS_WRONG_CHUNK if the count byte disagrees. */
 int64_t zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size, void* chunk, size_t chunk_size);
 int64_t zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size, void* elements, size_t elements_size);
-/* Elements from `first` on of a chunk of `all` elements, of which only the bytes of zarrbits_encoded_range() are given. */
+/* Decodes elements from `first` on of a chunk of `all` elements, from only the bytes of zarrbits_encoded_range(). */
 int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t all, uint64_t first, const void* bytes, size_t bytes_size,
                               void* elements, size_t elements_size);
 

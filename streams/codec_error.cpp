@@ -6,7 +6,7 @@ namespace zarrbits::iostreams {
 codec_error::codec_error(const zarrbits::failure& f, const std::string& sentence)
     : std::ios_base::failure(sentence, f.code), failure_(f), sentence_(std::make_shared<const std::string>(sentence)) {}
 
-// The base class would append the message of code(), which says the same again.
+// The base class would append the message of code(), which repeats it.
 const char* codec_error::what() const noexcept { return sentence_->c_str(); }
 
 namespace detail {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t largest_offset = std::numeric_limits<stream_offset>::max();
 
-// Sizes beyond what a stream position holds are refused where the filter is made.
+// Refuses sizes beyond a stream position when the filter is made.
 std::uint64_t streamable_size(const zarrbits::codec& c, std::uint64_t elements) {
   const std::uint64_t decoded = as_codec_error([&] { return std::max(c.decoded_size(elements), c.encoded_size(elements)); });
   if (decoded <= largest_offset) return c.decoded_size(elements);
@@ -35,7 +35,7 @@ range_reader::range_reader(const zarrbits::codec& c, const std::optional<std::ui
 
 void range_reader::fail(const zarrbits::failure& f) const { throw codec_error(f, codec_.explain(f)); }
 
-// The size of the device is the size of the chunk: checked once, before anything is read.
+// The size of the device must be the size of the chunk: checked once, before anything is read.
 void range_reader::open(encoded_source& below) {
   if (opened_) return;
   device_position_.reset();
@@ -69,7 +69,7 @@ void range_reader::open(encoded_source& below) {
   opened_ = true;
 }
 
-// As the streaming decoder reads it: the count byte decides, and without one every whole element counts.
+// As in the streaming decoder: the count byte decides, and without one every whole element counts.
 std::uint64_t range_reader::derive_elements(encoded_source& below, std::uint64_t encoded) {
   if (codec_.element_bits() == 0)
     throw codec_error({.code = errc::element_count_required}, codec_.name() + ": elements of " + codec_.type().name() +
@@ -99,8 +99,8 @@ void range_reader::seek_device(encoded_source& below, std::uint64_t to) {
   device_position_ = to;
 }
 
-// The bytes of `range`, from the window as far as it has them. What follows the last read is read on without a seek, so that the
-// device's own buffer is kept. False where a device that does not block has not got them yet.
+// Fetches the bytes of `range`, from the window as far as possible. Bytes after the last read are read without a seek, so that
+// the device keeps its own buffer. False if a nonblocking device does not have them yet.
 bool range_reader::fetch(encoded_source& below, const byte_range& range, std::span<const std::byte>& bytes) {
   const std::uint64_t window_end = window_offset_ + window_size_;
   const bool overlaps = range.offset >= window_offset_ && range.offset <= window_end;
@@ -119,7 +119,7 @@ bool range_reader::fetch(encoded_source& below, const byte_range& range, std::sp
     device_position_.reset();  // unknown if the device throws
     const auto missing = static_cast<std::streamsize>(range.size - window_size_);
     const std::streamsize got = below.read(reinterpret_cast<char*>(window_.data() + window_size_), missing);
-    // the size of the device was checked, so this is a device that shrank
+    // the size of the device was checked, so it has shrunk
     if (got < 0) fail({.code = errc::truncated, .element = position_ / codec_.element_size()});
     device_position_ = at + static_cast<std::uint64_t>(got);
     if (got == 0) return false;
@@ -130,8 +130,8 @@ bool range_reader::fetch(encoded_source& below, const byte_range& range, std::sp
   return true;
 }
 
-// Decodes as many of the elements as can be had: fewer where one of them is wrong, which is an error only when the read begins
-// with it, because a stream buffer reads ahead of what its user asked for. 0: the device would block.
+// Decodes as many of the elements as possible: fewer if one of them is wrong. This is an error only if the read begins with the
+// wrong one, because a stream buffer reads ahead of what its user asked for. 0: the device would block.
 std::uint64_t range_reader::decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) {
   std::span<const std::byte> bytes;
   if (!fetch(below, codec_.encoded_range(*elements_, {first, count}), bytes)) return 0;
@@ -146,7 +146,7 @@ std::uint64_t range_reader::decode(encoded_source& below, std::uint64_t first, s
   return count;
 }
 
-// Streams make badbit of what is thrown here, and nobody may look at that before reset().
+// A stream turns an exception from here into badbit, which the user may not check before reset().
 template <class F>
 auto range_reader::remembered(F&& f) -> decltype(f()) {
   try {
@@ -196,7 +196,7 @@ std::streamsize range_reader::read_elements(encoded_source& below, char* out, st
       }
     } catch (const codec_error&) {
       if (done == 0) throw;
-      break;  // what came before it first; the next read finds it again
+      break;  // deliver what came before it; the next read finds the error again
     }
     done += step;
     position_ += step;
@@ -219,7 +219,7 @@ stream_offset range_reader::seek_element(encoded_source& below, stream_offset to
   return b + to;
 }
 
-// Ready for another device.
+// Prepares for another device.
 void range_reader::close() {
   opened_ = false;
   position_ = 0;

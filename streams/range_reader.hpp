@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The state of a seekable_decoder: a position in decoded bytes, and a window of encoded bytes around what was read last.
+// The state of a seekable_decoder: a position in decoded bytes, and a window of encoded bytes around the last read.
 //
 #ifndef ZARRBITS_STREAMS_RANGE_READER_HPP
 #define ZARRBITS_STREAMS_RANGE_READER_HPP
@@ -21,10 +21,10 @@ class range_reader {
  public:
   range_reader(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size);
 
-  // As Boost's read(): the number of bytes, or -1 at the end.
+  // As Boost's read(): returns the number of bytes, or -1 at the end.
   std::streamsize read(encoded_source& below, char* out, std::streamsize n);
   boost::iostreams::stream_offset seek(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
-  // Throws the error of the last read or seek, unless another one came after it and went well: who asked again knows of it.
+  // Throws the error of the last read or seek, unless a later one succeeded: the caller then knows of it.
   void close();
 
   std::streamsize buffer_size() const noexcept { return buffer_size_; }
@@ -53,12 +53,12 @@ class range_reader {
   std::optional<std::uint64_t> elements_;
   std::uint64_t decoded_size_ = 0;
   std::uint64_t position_ = 0;                    // in decoded bytes
-  std::optional<std::uint64_t> device_position_;  // empty where it is not known
+  std::optional<std::uint64_t> device_position_;  // empty if unknown
 
   std::vector<std::byte> window_;    // encoded bytes
-  std::uint64_t window_offset_ = 0;  // of window_[0] in the chunk
+  std::uint64_t window_offset_ = 0;  // offset of window_[0] in the chunk
   std::size_t window_size_ = 0;
-  std::uint64_t batch_ = 1;         // elements whose encoded bytes fit in the window wherever they begin
+  std::uint64_t batch_ = 1;         // number of elements whose encoded bytes fit in the window at any position
   std::vector<std::byte> element_;  // one decoded element, for reads that begin or end inside it
   std::optional<std::uint64_t> element_index_;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whatever the core refuses, as the one exception type that streams throw.
+// Turns every error of the core into codec_error, the only exception type that streams throw.
 //
 #ifndef ZARRBITS_STREAMS_THROW_HPP
 #define ZARRBITS_STREAMS_THROW_HPP

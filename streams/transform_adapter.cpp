@@ -26,7 +26,7 @@ bool transform_adapter<Transform>::filter(const char*& in, const char* in_end, c
     total_out_ += p.produced;
     if (p.error) check();
   }
-  // Only the end of the data may end the stream: where false is returned earlier, Boost drops what comes after it without a word.
+  // Only the end of the data may end the stream: if false is returned earlier, Boost silently drops what comes after it.
   if (!flush || in != in_end) return true;
   const progress p = transform_.finish(room());
   out += p.produced;
@@ -38,7 +38,7 @@ bool transform_adapter<Transform>::filter(const char*& in, const char* in_end, c
 template <class Transform>
 void transform_adapter<Transform>::close() {
   if (closed_) return;
-  closed_ = true;  // the counts stay readable; filter() starts afresh
+  closed_ = true;  // the counts stay readable; the next filter() starts a new chunk
   check();
 }
 

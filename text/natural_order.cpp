@@ -10,7 +10,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The digits at the beginning, without zeros in front.
+// The digits at the beginning, without leading zeros.
 std::string_view take_number(std::string_view& text) {
   std::size_t n = 0;
   while (n < text.size() && is_digit(text[n])) ++n;

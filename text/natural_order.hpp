@@ -9,7 +9,7 @@
 
 namespace zarrbits::text {
 
-// Byte by byte, but with the numbers in them as numbers. Different names are never equal.
+// Compares byte by byte, but digits as numbers. Different names are never equal.
 bool name_before(std::string_view a, std::string_view b);
 
 }  // namespace zarrbits::text

@@ -14,7 +14,7 @@
 
 namespace zarrbits::text {
 
-// Bytes of the UTF-8 character at the front, or 0 where there is none.
+// Bytes of the UTF-8 character at the front, or 0 if there is none.
 std::size_t utf8_length(std::string_view bytes) noexcept;
 bool is_utf8(std::string_view bytes) noexcept;
 
@@ -23,7 +23,7 @@ std::string counted(std::uint64_t n, std::string_view noun);
 // "12.3 MiB"
 std::string human_bytes(std::uint64_t bytes);
 
-// Without an indent, on one line. Names in a file may be any bytes; JSON is UTF-8, so what is not becomes U+FFFD.
+// Without an indent, on one line. Names in a file may be any bytes, and JSON is UTF-8: other bytes become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& j, int indent = -1);
 
 }  // namespace zarrbits::text

@@ -13,7 +13,7 @@
 
 namespace zarrbits::verification {
 
-// The product, or the largest number where it does not fit.
+// The product; saturates at the largest number.
 inline std::uint64_t product(const std::uint64_t* first, const std::uint64_t* last) {
   std::uint64_t p = 1;
   for (; first != last; ++first) {
@@ -30,12 +30,12 @@ inline std::string join(const std::vector<std::uint64_t>& v) {
   return s + "]";
 }
 
-// Calls f(start, count) for blocks of at most `most` elements that follow each other in C order. f returns false to stop.
+// Calls f(start, count) for blocks of at most `most` elements, consecutive in C order. f returns false to stop.
 template <class F>
 bool for_blocks(const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count, std::uint64_t most, F&& f) {
   const std::size_t rank = start.size();
   if (product(count) == 0) return true;
-  // dimensions from `split` + 1 on are taken whole, `split` in steps, those before one by one
+  // dimensions from `split` + 1 on are taken whole, `split` in steps, the ones before it one by one
   std::size_t split = rank;
   std::uint64_t inner = 1;
   while (split > 0 && inner <= most / count[split - 1]) inner *= count[--split];

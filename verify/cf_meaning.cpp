@@ -19,7 +19,7 @@ namespace {
 
 constexpr long double single = std::numeric_limits<float>::epsilon(), twice = std::numeric_limits<double>::epsilon();
 
-// Of a type in the file: true where it is an integer or a float of IEEE's.
+// True if a type in the file is an integer or an IEEE float.
 bool is_number(hid_t type, bool& floating, std::size_t& size) {
   const H5T_class_t c = H5Tget_class(type);
   floating = c == H5T_FLOAT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What stored numbers mean by the CF conventions: packing, missing values, units of time. Files that were joined may say the same
-// by different numbers, and the store by others again.
+// The meaning of stored numbers by the CF conventions: packing, missing values, units of time. Joined files may have different
+// numbers of equal meaning, and the store may have others again.
 //
 //   const cf_meaning here = meaning_in_source(dataset), there = meaning_in_store(attributes, fill);
 //   if (!same_value(here, 3, there, 7)) ...
@@ -23,11 +23,11 @@ namespace zarrbits::verification {
 
 struct cf_meaning {
   long double scale = 1, offset = 0;  // value = stored * scale + offset
-  std::vector<long double> missing;   // stored numbers that mean none; NaN always does
+  std::vector<long double> missing;   // stored numbers that mean "missing"; NaN always does
   std::string units, calendar;
   std::optional<conversion::cf_epoch> epoch;  // of units "days since ..."
-  bool exact = true;                          // integers that are not unpacked
-  long double precision = 0;                  // of the floats that it is told in, relative
+  bool exact = true;                          // integers without packing
+  long double precision = 0;                  // relative precision of the floats that carry it
 
   bool operator==(const cf_meaning& other) const {
     return scale == other.scale && offset == other.offset && missing == other.missing && units == other.units &&
@@ -35,11 +35,11 @@ struct cf_meaning {
   }
 };
 
-// Both of numbers alone; nothing of other types. The first throws source_error.
+// Both take numbers only; empty for other types. The first throws source_error.
 std::optional<cf_meaning> meaning_in_source(hid_t dataset);
 std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr_array& array);
 
-// A number of the store; `t` is the type of one that meaning_in_store() took.
+// A number of the store; `t` is a type that meaning_in_store() accepted.
 long double store_number(const zarr_type& t, const std::byte* p);
 
 bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A dataset, or a member of one, against an array of the store: chunk by chunk, and in blocks where chunks are large.
+// Compares a dataset, or a member of one, with an array of the store: chunk by chunk, and large chunks in blocks.
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
@@ -13,11 +13,11 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t largest_at_once = 256u << 20;  // a larger chunk is read from the source
-constexpr std::uint64_t block_bytes = 16u << 20;       // in such pieces
-constexpr std::uint64_t largest_grid = 1u << 20;       // more chunks than this are visited only where one is stored
+constexpr std::uint64_t largest_at_once = 256u << 20;  // limit for reading a chunk of the source at once
+constexpr std::uint64_t block_bytes = 16u << 20;       // size of the blocks of a larger chunk
+constexpr std::uint64_t largest_grid = 1u << 20;       // with more chunks than this, visit only stored ones
 constexpr std::size_t most_listed = 1u << 20;
-constexpr std::uint64_t most_chunk_info = 4096;  // H5Dget_chunk_info takes time in the square of it
+constexpr std::uint64_t most_chunk_info = 4096;  // H5Dget_chunk_info takes quadratic time
 
 source_type byte_type() {
   source_type t;
@@ -29,16 +29,16 @@ source_type byte_type() {
 
 }  // namespace
 
-// How the dimensions of the store's array belong to those of the dataset: first the dataspace's, then those of array types.
+// How the array's dimensions correspond to the dataset's: first those of the dataspace, then those of array types.
 struct dataset_comparison::layout {
   const zarr_array& array;
   const source_type& leaf;
   index extra;               // dimensions of array types
-  std::uint64_t inside = 1;  // leaves in an element of the source
-  bool same_grid = false;    // a chunk of the store covers the elements of just one chunk of the source
+  std::uint64_t inside = 1;  // leaves in one element of the source
+  bool same_grid = false;    // each chunk of the store covers elements of only one chunk of the source
 };
 
-// A part of a chunk that is in memory on both sides.
+// A part of a chunk, in memory on both sides.
 struct dataset_comparison::block {
   const view& v;
   const layout& l;
@@ -46,7 +46,7 @@ struct dataset_comparison::block {
   const zarr_values* chunk;  // null: never written, all fill value
   index chunk_start;
   index start, count;  // in the dimensions of the store's array
-  bool undefined;      // the source never wrote it, and does not say what it is then
+  bool undefined;      // the source never wrote it, and does not define its value
 };
 
 void dataset_comparison::array(const view& v, const store_folder& folder) {
@@ -102,12 +102,12 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
         }
         visited += n;
       }
-      // what is stored on neither side is the fill value on both
+      // chunks that neither side stores have the fill value on both
       (all && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
     } else {
       index begin(shape.size(), 0), shards(shape.size());
       for (std::size_t i = 0; i < shape.size(); ++i) shards[i] = (a.chunks()[i] - 1) / a.chunks_per_shard()[i] + 1;
-      if (place_) {  // those that this file has a part of
+      if (place_) {  // those in which this file has a part
         const std::size_t axis = place_->axis;
         const std::uint64_t each = a.chunks_per_shard()[axis] * a.chunk_shape()[axis], end = place_->first + dims_[axis];
         begin[axis] = place_->first / each;
@@ -139,7 +139,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
 likeness dataset_comparison::fill_value(const view& v, const layout& l, const comparison& c) {
   H5D_fill_value_t state = H5D_FILL_VALUE_ERROR;
   check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
-  if (state == H5D_FILL_VALUE_UNDEFINED) return likeness::equal;  // any will do
+  if (state == H5D_FILL_VALUE_UNDEFINED) return likeness::equal;  // any value is right
   source_values fill(v.type, v.memory_type);
   fill.read_fill(properties_.get());
   const zarr_element store = element_of(l.array.type(), l.array.fill(), 0);
@@ -149,7 +149,7 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
     difference d;
     const likeness like = c.compare(fill.data() + i * l.leaf.size, store, d);
     if (i == 0) first = d;
-    // an array type's fill value that is not the same throughout has no counterpart in Zarr
+    // an array type's fill value with different elements has no counterpart in Zarr
     if (i > 0 && (like == likeness::different) != (worst == likeness::different)) return likeness::unknown;
     worst = std::max(worst, like);
   }
@@ -169,16 +169,16 @@ bool dataset_comparison::stored_in_source(const layout& l, const index& at) cons
   for (std::size_t i = 0; i < offset.size(); ++i) offset[i] = at[i] * source_chunk_[i];
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset_, offset.data(), &size) >= 0) return size > 0;
-  // else it was never written; but where the index is damaged, it may have been, and H5Dread will say so
+  // otherwise it was never written; if the index is damaged, it may have been, and H5Dread will report it
   return hdf5_reason().find("chunk storage is not allocated") == std::string::npos;
 }
 
-// The chunks that are stored on either side, where there are too many to ask for each; empty: visit all. `all` becomes false
-// where some may have been left out.
+// The chunks that either side stores, if there are too many to ask for each; empty: visit all. `all` becomes false if some may be
+// missing.
 std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& all) {
   if (place_ || product(l.array.chunks()) <= largest_grid) return {};
   const auto listed = l.array.list_chunks(most_listed);
-  if (!listed) return {};  // so many are stored that visiting all is no waste
+  if (!listed) return {};  // so many are stored that a visit of all costs little more
   const auto order = [&](const index& a, const index& b) { return l.array.in_storage_order(a, b); };
   std::set<index, decltype(order)> out(listed->begin(), listed->end(), order);
   if (!nothing_stored_) {
@@ -216,8 +216,8 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     start[i] = at[i] * l.array.chunk_shape()[i];
     count[i] = std::min(l.array.chunk_shape()[i], l.array.shape()[i] - start[i]);
   }
-  bool inside = true;  // some of it is in the source
-  index part = start;  // where that begins
+  bool inside = true;  // a part of it is in the source
+  index part = start;  // start of that part
   for (std::size_t i = 0; i < dims_.size(); ++i) {
     const std::uint64_t first = place_ && place_->axis == i ? place_->first : 0, end = first + dims_[i];
     part[i] = std::max(start[i], first);
@@ -241,14 +241,14 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   if (!inside) return true;
   const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, at);
   if (!present && !stored && fill_known) {
-    // the same fill value on both sides, and nothing else; where it is undefined there is nothing to compare
+    // only the same fill value on both sides; if it is undefined, there is nothing to compare
     if (!may_be_undefined_) elements_ += product(count);
     return true;
   }
   const index source_start = where_in_source(part);
   const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
   source_values source(v.type, v.memory_type);
-  // a chunk of the source is decompressed once if it is read at once
+  // one read decompresses a chunk of the source only once
   const std::uint64_t most = product(source_count) <= largest_at_once / v.type.size
                                  ? product(source_count)
                                  : std::max<std::uint64_t>(1, block_bytes / v.type.size);
@@ -271,7 +271,7 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   });
 }
 
-// What a chunk holds within the array, and beyond the source.
+// Compares the part of a chunk that is inside the array, but beyond the source.
 bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk) {
   const index& shape = l.array.shape();
   bool same = true;
@@ -305,7 +305,7 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
   const zarr_type& type = b.l.array.type();
   const zarr_values& store = b.chunk ? *b.chunk : b.l.array.fill();
 
-  // strides in leaves, within what H5Dread delivered and within the chunk
+  // strides in leaves, in H5Dread's buffer and in the chunk
   index source_stride(rank), store_stride(rank);
   std::uint64_t source_step = 1, store_step = 1;
   std::uint64_t source_at = 0, store_at = 0;
@@ -318,7 +318,7 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
     if (from_type) source_at += b.start[i] * source_stride[i];
     store_at += (b.start[i] - b.chunk_start[i]) * store_stride[i];
   }
-  // rows that follow each other on both sides are one longer row
+  // merge rows that are contiguous on both sides
   index n = b.count, s = source_stride, z = store_stride;
   while (n.size() > 1) {
     const std::size_t i = n.size() - 2;
@@ -344,7 +344,7 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
       const std::byte* q = store.data.data() + store_at * size;
       if (store_inner == 1) {
         same = std::memcmp(p, q, row * size) == 0;
-      } else if (store_inner == 0) {  // all fill value: the first equals it, and each the one before
+      } else if (store_inner == 0) {  // all fill value: compare the first one with it, and each other with the one before
         same = std::memcmp(p, q, size) == 0 && std::memcmp(p, p + size, (row - 1) * size) == 0;
       }
     }

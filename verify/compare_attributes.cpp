@@ -18,18 +18,18 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* source_form = "_FillValue_source";  // the attribute as it was, where xarray takes another form
+constexpr const char* source_form = "_FillValue_source";  // the original attribute, if xarray needs another form
 
 herr_t add_name(hid_t, const char* name, const H5A_info_t*, void* out) {
   try {
     static_cast<std::vector<std::string>*>(out)->push_back(name);
     return 0;
   } catch (...) {
-    return -1;  // no exception may pass through libhdf5
+    return -1;  // no exception may cross libhdf5
   }
 }
 
-// HDF5's and netCDF's own. Dimension names and data types say what is worth keeping of it.
+// Internal attributes of HDF5 and netCDF. Dimension names and data types keep what matters of them.
 bool is_bookkeeping(const std::string& name, bool scale) {
   static const std::set<std::string> always = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
                                                "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
@@ -42,7 +42,7 @@ bool has_text(const json& value) {
   return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
 }
 
-// Whether a value in JSON says of what type it is: an integer, a float (unless it may be a word), a bool or a text.
+// True if a JSON value shows its type: an integer, a float (unless it may be a word), a bool or a text.
 bool tells_type(const json& type, const json& value) {
   if (type.is_string()) {
     const std::string& name = type.get_ref<const std::string&>();
@@ -149,7 +149,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);
-    // of two attributes of the file with these names the second one is renamed
+    // if the file has two attributes of these names, the second one is renamed
     const bool own_source_form = std::binary_search(names.begin(), names.end(), source_form);
     if (name == "_FillValue" && is_dataset && (!own_source_form || store.contains(std::string(source_form) + "_")))
       taken.insert(source_form);
@@ -169,7 +169,7 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   const std::string quoted = in_quotes(name);
   const json& store = n.attributes();
   const bool fill = name == "_FillValue" && is_dataset;
-  // an attribute of this very name goes by another in the store, if both forms are there
+  // an attribute of exactly this name has another one in the store, if both forms exist
   const bool has_source_form = fill && store.contains(source_form) &&
                                (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
   const bool missing = !store.contains(key) && !has_source_form;
@@ -210,7 +210,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
   const json& value = n.attributes()[key];
   const bool empty = a.null || product(a.dims) == 0;
-  // of a float, the form for xarray is base64
+  // for a float, xarray's form is base64
   if (!empty && (tells_type(source, value) || (key == "_FillValue" && a.type.kind == source_kind::floating &&
                                                (a.dims.empty() || rules_.one_element_is_scalar))))
     return "";
@@ -228,7 +228,7 @@ likeness metadata_comparison::compare(const attribute_values& a, const json& sto
   return compare_json(a.type, a.values->data(), a.dims, store, objects_, d);
 }
 
-// One value, of float arrays as little-endian float64 in base64.
+// One value; for float arrays a little-endian float64 in base64.
 bool metadata_comparison::is_fill_for_xarray(const attribute_values& a, const json& store, bool array_of_floats) const {
   if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
   double v = 0;
@@ -243,7 +243,7 @@ bool metadata_comparison::is_fill_for_xarray(const attribute_values& a, const js
   return compare_json(a.type, a.values->data(), store, objects_, ignored) == likeness::equal;
 }
 
-// The attribute as it is, or in the form that xarray reads. What that does not tell is told by the source form beside it.
+// The attribute itself, or xarray's form of it. The source form beside it has the rest.
 likeness metadata_comparison::compare_fill(const attribute_values& a, const node_pair& n, bool has_source_form,
                                            difference& d) const {
   const json& store = n.attributes();

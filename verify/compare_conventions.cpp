@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a convention adds to a node, against the source.
+// Compares a convention's additions to a node with the source.
 //
 #include "convert/text/names.hpp"
 #include "verify/compare_json.hpp"
@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-// The names of a compound's fields that are object references; "_DTYPE" where the type is one itself.
+// The names of a compound's fields that are object references; "_DTYPE" if the type itself is one.
 json reference_fields(hid_t type) {
   json fields = json::array();
   const int count = H5Tget_class(type) == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;

@@ -60,7 +60,7 @@ void dataset_comparison::read_properties() {
     std::vector<hsize_t> limit(dims_.size());
     if (!limit.empty())
       check(H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0 ? -1 : 0, "cannot read the dataspace");
-    // extensible arrays, which have one unlimited dimension, are listed as if it were the first
+    // libhdf5 lists extensible arrays, which have one unlimited dimension, as if it were the first
     index_unreliable_ = std::count(limit.begin(), limit.end(), H5S_UNLIMITED) == 1 && limit[0] != H5S_UNLIMITED;
   }
   const bool plain = kind == H5D_CHUNKED || (kind == H5D_CONTIGUOUS && H5Pget_external_count(properties_.get()) == 0);
@@ -69,14 +69,14 @@ void dataset_comparison::read_properties() {
   H5D_fill_time_t time = H5D_FILL_TIME_ERROR;
   check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
   check(H5Pget_fill_time(properties_.get(), &time), "cannot read the fill time");
-  if (place_) {  // what was never written of one file may have to be, of the array
+  if (place_) {  // parts that one file never wrote may be written in the array
     source_chunk_.clear();
     nothing_stored_ = false;
   }
   may_be_undefined_ = !place_ && (state == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER);
 }
 
-// What goes wrong on either side is this dataset's verdict, and not the end of the comparison.
+// An error on either side is this dataset's verdict; the comparison continues.
 template <class F>
 void dataset_comparison::guarded(const std::string& member, F&& f) {
   try {
@@ -106,7 +106,7 @@ void dataset_comparison::whole(const store_folder& folder) {
 
   const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
   if (shape == H5S_NULL) {
-    // no elements: a group will do, or an array that has none either
+    // without elements, a group is right, or an array that has none either
     if (kind == node_kind::array && product(zarr_array(folder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
@@ -151,16 +151,16 @@ void dataset_comparison::node(const view& v, const store_folder& folder) {
   });
 }
 
-// A compound that Zarr's struct cannot hold is a group with one array for each member.
+// A compound that Zarr's struct cannot hold becomes a group with one array for each member.
 void dataset_comparison::members(const view& v, const store_folder& folder) {
   child_nodes nodes(folder);
   std::vector<step> outer = v.steps;
-  index dims;  // of the array types around the compound
+  index dims;  // dimensions of the array types around the compound
   const bool in_array = std::any_of(outer.begin(), outer.end(), [](const step& s) { return !s.dims.empty(); });
   const source_type* compound = &v.type;
   handle file_type = checked(H5Tcopy(v.file_type), "cannot copy a type");
   for (; compound->kind == source_kind::array; compound = &compound->members[0].type) {
-    const bool known = in_array && dims.empty();  // that of the steps
+    const bool known = in_array && dims.empty();  // from the array types in the steps
     dims.insert(dims.end(), compound->dims.begin(), compound->dims.end());
     if (known) continue;
     outer.push_back({"", compound->dims});
@@ -182,7 +182,7 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
       continue;
     }
     const handle member = checked(H5Tget_member_type(file_type.get(), i), "cannot read a compound's member");
-    // H5Dread takes a compound of the wanted members: this one alone, in the place of the whole
+    // H5Dread takes a compound of the wanted members: this member replaces the whole
     handle memory = memory_type(m.type, member.get());
     std::size_t size = m.type.size;
     for (std::size_t k = path.size(); k-- > 0;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One dataset of the source against its node of the store.
+// Compares one dataset of the source with its node of the store.
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_DATASET_HPP
 #define ZARRBITS_VERIFY_COMPARE_DATASET_HPP
@@ -20,39 +20,39 @@ namespace zarrbits::verification {
 
 class dataset_comparison {
  public:
-  // `lengths`: of its dimensions, by a convention, where they may be longer than in HDF5; then what is beyond is fill value.
-  // `going` is called again and again.
+  // `lengths`: of its dimensions, if a convention makes them longer than in HDF5; the rest is then fill value. `going` is called
+  // repeatedly.
   dataset_comparison(hid_t dataset, const source_objects& objects, std::vector<std::uint64_t> lengths,
                      std::function<void()> going, finding& f)
       : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), going_(std::move(going)), finding_(f) {}
 
-  // The dataset is one of several files: it lies at `place` in the array, and the array may say the same by other numbers.
+  // The dataset is one of several files: it is at `place` in the array, and the array may have other numbers of equal meaning.
   void lie_at(const joined_place& place) { place_ = place; }
 
   void run(const store_folder& folder);
 
-  // Where the array is joined: its length along the axis, and whether it says the same by other numbers.
+  // For a joined array: its length along the axis, and whether it has other numbers of equal meaning.
   std::uint64_t joined_length() const noexcept { return joined_length_; }
   bool by_meaning() const noexcept { return here_.has_value(); }
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
-  const std::vector<store_folder>& only_in_store() const noexcept { return only_in_store_; }  // where the dataset is a group
+  const std::vector<store_folder>& only_in_store() const noexcept { return only_in_store_; }  // if the dataset is a group
 
  private:
   using index = std::vector<std::uint64_t>;
 
-  // From an element inward: to a member of a compound, or through an array type.
+  // One step inward from an element: to a member of a compound, or through an array type.
   struct step {
     std::string member;
     std::vector<std::uint64_t> dims;  // not empty: an array type
   };
-  // What is read: the dataset's elements, or one member of them.
+  // What is compared: the dataset's elements, or one member of them.
   struct view {
-    const source_type& type;  // the array types on the way to a member are a part of its type
-    hid_t file_type;          // without them
+    const source_type& type;  // includes the array types around a member
+    hid_t file_type;          // without these array types
     hid_t memory_type;
-    std::vector<step> steps;  // to that member, from the outermost on; empty: the whole element
+    std::vector<step> steps;  // to that member, outermost first; empty: the whole element
 
     std::string member() const;  // "a.b"
   };
@@ -101,7 +101,7 @@ class dataset_comparison {
   index dims_;
   std::optional<joined_place> place_;
   std::uint64_t joined_length_ = 0;
-  std::optional<cf_meaning> here_, there_;  // both, or none: numbers are compared as they are
+  std::optional<cf_meaning> here_, there_;  // both set, or neither: then numbers are compared as they are
   handle properties_;
   std::vector<std::uint64_t> source_chunk_;  // chunk shape of the source; empty: not chunked
   bool nothing_stored_ = false;              // no element was ever written

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A dimension has the name of one of its scales, else its label, else none of the source's: then the store may say phony_dim_<n>,
-// one name for each length in a group.
+// A dimension has the name of one of its scales, else its label, else no name in the source: the store may then name it
+// phony_dim_<n>, one name for each length in a group.
 //
 #include "convert/hdf5/h5.hpp"
 #include "convert/text/names.hpp"
@@ -27,7 +27,7 @@ bool is_phony(const std::string& name) {
          name.find_first_not_of("0123456789", phony.size()) == std::string::npos;
 }
 
-// The names that the source has for each dimension, best first: those of the scales, then the label.
+// The possible names of each dimension in the source, best first: those of its scales, then its label.
 using alternatives = std::vector<std::vector<std::string>>;
 
 std::vector<std::string> shown(std::vector<std::string> names) {
@@ -64,7 +64,7 @@ dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const so
   return out;
 }
 
-// Why the name of dimension `d` is not right, or "". `right`: the names that it may have.
+// The error in the name of dimension `d`, or "". `right`: the names that it may have.
 std::string metadata_comparison::dimension_difference(const node_pair& n, std::size_t d,
                                                       const std::vector<std::vector<std::string>>& right) {
   const json& names = n.node["dimension_names"];
@@ -76,10 +76,10 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   };
   const json& name = names[d];
   const std::string dimension = "dimension " + std::to_string(d);
-  const bool may_be_twice = rules_.netcdf && !right.empty();  // as netCDF allows
+  const bool may_be_twice = rules_.netcdf && !right.empty();  // netCDF allows this
   if (name.is_string() && !may_be_twice && used_elsewhere(name.get<std::string>()))
     return dimension + " has the name of another one";
-  for (const std::vector<std::string>& same : right) {  // an array has no name twice, so that the next best may be right
+  for (const std::vector<std::string>& same : right) {  // an array never has equal names, so the next best may be right
     if (std::any_of(same.begin(), same.end(), [&](const std::string& one) { return name == one; })) return "";
     if (std::any_of(same.begin(), same.end(), used_elsewhere)) continue;
     return dimension + ": source " + show_text(same[0]) + ", store " +
@@ -109,7 +109,7 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
     } else if (dataset >= 0) {
       right = names_of_dimensions(dataset, rank, objects_);
     }
-  } catch (const std::runtime_error& e) {  // of libhdf5, or a type that no scale has
+  } catch (const std::runtime_error& e) {  // an error of libhdf5, or a type that no scale has
     return tell(n, dimension_names_kind, "", verdict::unreadable,
                 std::string("has dimension names that cannot be read from the source: ") + e.what());
   }

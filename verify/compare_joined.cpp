@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A dataset that is one of several files: where it lies in the array, and numbers that were put in other terms.
+// A dataset of one of several files: its place in the array, and its numbers if they were converted to other terms.
 //
 #include "verify/compare_dataset.hpp"
 #include "verify/value_text.hpp"
@@ -17,8 +17,8 @@ dataset_comparison::index dataset_comparison::where_in_source(const index& in_st
   return at;
 }
 
-// Numbers of several files may have been put in other terms. Where the store says the same as the source, they are compared as
-// they are.
+// Numbers of several files may have been converted to other terms. If the store has the source's terms, they are compared as they
+// are.
 void dataset_comparison::find_meaning(const zarr_array& a, const store_folder& folder) {
   here_ = meaning_in_source(dataset_);
   there_ = meaning_in_store(read_node(folder), a);

@@ -21,9 +21,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr hssize_t most_blocks = 1 << 20;  // of a region; of more the converter tells nothing
+constexpr hssize_t most_blocks = 1 << 20;  // limit for a region; the converter writes no more
 
-// [re, im] in the store. Of half precision there are no complex numbers.
+// [re, im] in the store. There are no complex numbers of half precision.
 bool is_complex_pair(const source_type& t) {
   if (t.kind != source_kind::compound || t.members.size() != 2) return false;
   if (t.members[0].name != "r" || t.members[1].name != "i") return false;
@@ -53,7 +53,7 @@ bool is_base64_of(const json& store, const void* bytes, std::size_t size) {
   return decoded && decoded->size() == size && (size == 0 || std::memcmp(decoded->data(), bytes, size) == 0);
 }
 
-// What a value of the source is, in a sentence.
+// A value of the source as text for a sentence.
 std::string show(const source_type& t, const std::byte* p) {
   switch (t.kind) {
     case source_kind::text:
@@ -74,7 +74,7 @@ std::string show(const source_type& t, const std::byte* p) {
 
 likeness tell(const source_type& t, const std::byte* p, const json& store, difference& d) {
   d.source = show(t, p);
-  // 5 and 5.0 are two things in JSON
+  // 5 and 5.0 differ in JSON
   if (t.kind == source_kind::floating && d.source.find_first_not_of("-0123456789") == std::string::npos) d.source += ".0";
   d.store = show_json(store);
   return likeness::different;
@@ -98,7 +98,7 @@ bool is_float(const source_type& t, const std::byte* p, const json& store) {
   if (!store.is_string()) return false;
   const std::string& word = store.get_ref<const std::string&>();
   if (std::isinf(v)) return word == (v > 0 ? "Infinity" : "-Infinity");
-  if (!t.exact) return word == "NaN" || word.starts_with("0x");  // what became of its payload is not told
+  if (!t.exact) return word == "NaN" || word.starts_with("0x");  // the payload may be lost
   const std::uint64_t quiet = t.size == 8 ? 0x7FF8000000000000 : t.size == 4 ? 0x7FC00000 : 0x7E00;
   if (load(p, t.size) == quiet) return word == "NaN";
   char bits[24];
@@ -137,7 +137,7 @@ likeness compare_members(const source_type& t, const std::byte* p, const json& s
   return worst;
 }
 
-// What a reference leads to; nothing where no object is there.
+// The target of a reference; empty if there is no object.
 std::optional<std::uint64_t> target_of(const std::byte* p, H5R_type_t type, const source_objects& objects) {
   const handle target(H5Rdereference2(objects.file(), H5P_DEFAULT, type, p));
   H5O_info_t info;
@@ -146,7 +146,7 @@ std::optional<std::uint64_t> target_of(const std::byte* p, H5R_type_t type, cons
   return {};
 }
 
-// null is right where nothing is there, or where no path leads to it.
+// True if null is right: there is no object, or no path leads to it.
 bool may_be_null(const std::optional<std::uint64_t>& target, const source_objects& objects) {
   return !target || !objects.reachable(*target);
 }
@@ -162,7 +162,7 @@ likeness compare_reference(const source_type& t, const std::byte* p, const json&
   return same ? likeness::equal : tell(t, p, store, d);
 }
 
-// The numbers of a region's blocks or points, `per` of them in each.
+// The numbers of a region's blocks or points, `per` numbers in each.
 bool is_list_of(const std::vector<hsize_t>& numbers, std::size_t per, const json& store) {
   if (!store.is_array() || per == 0 || store.size() != numbers.size() / per) return false;
   for (std::size_t i = 0; i < store.size(); ++i) {

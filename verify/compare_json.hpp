@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Is a value of an HDF5 attribute what the JSON of the store says? docs/converter.md has the form of each type.
+// Compares a value of an HDF5 attribute with the JSON of the store. docs/converter.md has the form of each type.
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_JSON_HPP
 #define ZARRBITS_VERIFY_COMPARE_JSON_HPP
@@ -18,24 +18,24 @@
 
 namespace zarrbits::verification {
 
-// One element. Where it differs, `d` says where in it ("[1].x") and tells both sides.
+// Compares one element. If it differs, `d` has the place in it ("[1].x") and the text of both sides.
 likeness compare_json(const source_type& type, const std::byte* value, const nlohmann::json& store, const source_objects& objects,
                       difference& d);
 
-// An array of elements, as nested lists; without dimensions one element.
+// Compares an array of elements with nested lists; without dimensions a single element.
 likeness compare_json(const source_type& type, const std::byte* values, const std::vector<std::uint64_t>& dims,
                       const nlohmann::json& store, const source_objects& objects, difference& d);
 
-// A reference to a part of a dataset, as the JSON that it is in attributes.
+// Compares a region reference with its JSON in attributes.
 likeness compare_region(const std::byte* reference, const nlohmann::json& store, const source_objects& objects, difference& d);
 
-// Text of the source: a string, or {"base64": ...} where its bytes are no UTF-8.
+// True if the JSON is this text of the source: a string, or {"base64": ...} if its bytes are not UTF-8.
 bool is_json_of(std::string_view text, const nlohmann::json& store);
 
-// The text of a string in memory, without its padding.
+// A string in memory without its padding.
 std::string_view text_of(const source_type& type, const std::byte* value);
 
-// JSON in a sentence.
+// JSON as text for a sentence.
 std::string show_json(const nlohmann::json& j);
 
 }  // namespace zarrbits::verification

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t largest_link = 1 << 20;  // bytes
 
-// A group's note of this name, where it is an object.
+// A group's note of this name, if it is an object.
 json members_of(const node_pair& n, const char* name) {
   const auto found = n.notes().find(name);
   return found != n.notes().end() && found->is_object() ? *found : json::object();
 }
 
-// What is in a link that is no hard one; nothing where libhdf5 does not tell, as of classes that nobody registered.
+// The value of a link that is not hard; empty if libhdf5 does not return it, as for classes that are not registered.
 std::string value_of(hid_t group, const std::string& name) {
   H5L_info_t info;
   check(H5Lget_info(group, name.c_str(), &info, H5P_DEFAULT), "cannot read a link");
@@ -47,7 +47,7 @@ json external_note(const std::string& value) {
   return note;
 }
 
-// A link of a class of somebody's own: its value is bytes.
+// A user-defined link: its value is bytes.
 bool is_user_link(const json& note, H5L_type_t type, const std::string& value) {
   if (!note.is_object() || note.size() != 3 || note.value("kind", json()) != "user") return false;
   if (note.value("target", json()) != "link class " + std::to_string(static_cast<int>(type))) return false;
@@ -71,7 +71,7 @@ void link_comparison::group(haddr_t address, const node_pair& n, const std::set<
     if (l.type != H5L_TYPE_HARD) {
       other_link(id.get(), l, n, links);
     } else if (l.target == HADDR_UNDEF) {
-      continue;  // that it cannot be opened is told already
+      continue;  // already reported that it cannot be opened
     } else if (links.contains(key)) {
       hard_link(l, n, links[key]);
     } else if (tree_.at(l.target).type == H5O_TYPE_NAMED_DATATYPE) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The links and named types of a group, which the store tells under "zarrbits".
+// The links and named types of a group, which the store notes under "zarrbits".
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_LINKS_HPP
 #define ZARRBITS_VERIFY_COMPARE_LINKS_HPP
@@ -17,13 +17,13 @@ namespace zarrbits::verification {
 
 class link_comparison {
  public:
-  // `if_missing`: the verdict on a link of this path, where the store has none; equal where none is wanted.
+  // `if_missing`: the verdict on a link of this path that the store does not have; equal if it need not have it.
   link_comparison(source_tree& tree, metadata_comparison& metadata, std::function<verdict(const std::string& path)> if_missing)
       : tree_(tree), metadata_(metadata), if_missing_(std::move(if_missing)) {}
 
-  // Of the group at `address`. `nodes`: the names of its links that are nodes of the store.
+  // Compares the links of the group at `address`. `nodes`: the names of its links that are nodes of the store.
   void group(haddr_t address, const node_pair& n, const std::set<std::string>& nodes);
-  // When all nodes are known: a hard link needs no note where its object is not in the store at all, which is told anyway.
+  // Call when all nodes are known: a hard link needs no note if its object is not in the store at all, which is reported anyway.
   void finish();
 
  private:

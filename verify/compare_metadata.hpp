@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the zarr.json of a node says beside its shape, data type and fill value: attributes, dimension names, and the notes under
-// "zarrbits". Everything is read again from libhdf5; nothing is taken from what the converter makes of it.
+// Compares everything in the zarr.json of a node besides shape, data type and fill value: attributes, dimension names, and the
+// notes under "zarrbits". It reads the source again through libhdf5, and uses no code of the converter for it.
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_METADATA_HPP
 #define ZARRBITS_VERIFY_COMPARE_METADATA_HPP
@@ -25,14 +25,14 @@
 
 namespace zarrbits::verification {
 
-// Counts a finding by its kind, and keeps it where it is not equal.
+// Counts a finding by its kind, and keeps it unless it is equal.
 void add_finding(verify_result& result, finding&& f);
 
 // An attribute of the source in memory.
 struct attribute_values {
   handle file_type;
-  source_type type;                 // of it
-  bool null = false;                // of a null dataspace
+  source_type type;                 // type of the attribute
+  bool null = false;                // has a null dataspace
   std::vector<std::uint64_t> dims;  // empty: a scalar
   handle memory;                    // the type of `values`
   std::unique_ptr<source_values> values;
@@ -40,12 +40,12 @@ struct attribute_values {
 
 // Both throw source_error and not_supported.
 attribute_values read_attribute(hid_t object, const std::string& name);
-std::vector<std::string> text_attribute(hid_t object, const char* name);  // none where it has none
+std::vector<std::string> text_attribute(hid_t object, const char* name);  // none if there is no such attribute
 bool is_dimension_scale(hid_t object);
 std::vector<std::uint64_t> extent_of(hid_t space);
 
-// The names that the source has for each of `rank` dimensions, best first: those of the scales, then the label; of a scale all
-// that it goes by.
+// The possible names of each of `rank` dimensions in the source, best first: those of its scales, then its label. A scale has all
+// of its names.
 using dimension_names_of = std::vector<std::vector<std::vector<std::string>>>;
 dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects);
 
@@ -66,36 +66,36 @@ class metadata_comparison {
 
   // The attributes of a group, a dataset or a named type.
   void attributes(hid_t object, const node_pair& n, bool is_dataset);
-  // Of an array that is unpacked: what its source says of packing is not there, and need not be.
+  // For an array that is unpacked: the source's packing attributes need not be there.
   void unpacked(const std::string& store_path) { unpacked_.insert(store_path); }
-  // A dimension of netCDF that is no node: the note of it in its group.
+  // A netCDF dimension that is not a node: compares its note in its group.
   void dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length);
-  // A dataset that is no node: its attributes, where the group has kept them.
+  // A dataset that is not a node: compares its attributes, if the group keeps them.
   void skipped(hid_t dataset, const node_pair& group, const std::string& name);
-  // The notes and dimension names of a dataset's node, and of the nodes in it.
+  // The notes and dimension names of a dataset's node, and of its inner nodes.
   void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
-  // Notes that the source gives, by name. Those of `known` say something that is compared elsewhere.
+  // Compares the notes that the source implies, by name. The content of those in `known` is compared elsewhere.
   void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& known);
-  // The HDF5 names of the nodes in a group, by the names that they are stored under.
+  // Compares the HDF5 names of the nodes in a group, by their names in the store.
   void names(const node_pair& n, const std::map<std::string, std::string>& children);
 
-  // The bytes before the HDF5 file proper, `size` of them.
+  // Compares the `size` bytes before the HDF5 superblock.
   void user_block(const node_pair& n, const std::string& file, std::uint64_t size);
 
-  // Tells what was found of something with a name, in an object: "has another attribute "a": ...".
+  // Reports a finding on a named part of an object: "has another attribute "a": ...".
   void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
             const difference& d = {});
-  // What the store alone has.
+  // Reports what only the store has.
   void tell_extra(const node_pair& n, const char* kind, const std::string& name);
 
-  // The next dataset has this dimension in front of its own in the store; "": none.
+  // The next dataset has this additional first dimension in the store; "": none.
   void add_dimension(const std::string& name) { added_dimension_ = name; }
 
  private:
-  // The attributes that NWB's reader needs and the source does not have: their names, having compared them.
+  // Compares the attributes that NWB's reader needs and the source does not have; returns their names.
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
-  // What is wrong with the type that the store tells of an attribute under `key`, or "".
+  // The error in the store's type of an attribute under `key`, or "".
   std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const;
   likeness compare(const attribute_values& a, const nlohmann::json& store, difference& d) const;
   bool is_fill_for_xarray(const attribute_values& a, const nlohmann::json& store, bool array_of_floats) const;
@@ -110,7 +110,8 @@ class metadata_comparison {
   verify_result& result_;
   std::set<std::string> unpacked_;
   std::string added_dimension_;
-  std::map<std::string, std::pair<std::string, std::uint64_t>> phony_;  // name: group and length of the dimensions that have it
+  std::map<std::string, std::pair<std::string, std::uint64_t>> phony_;  // by name: group and length of the dimensions that have
+                                                                        // it
 };
 
 }  // namespace zarrbits::verification

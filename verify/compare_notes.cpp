@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the store says under "zarrbits" of a dataset: types, limits and names that Zarr has no place for.
+// Compares the store's notes on a dataset under "zarrbits": types, limits and names that Zarr has no place for.
 //
 #include "convert/hdf5/h5.hpp"
 #include "convert/text/names.hpp"
@@ -34,7 +34,7 @@ std::array<std::uint64_t, verdict_count>& counts_of(verify_result& r, const std:
   return kind == "named type" ? r.named_types : r.notes;
 }
 
-// An array's type without its array types, whose extents are dimensions of the store's array. `dims`: all of them.
+// A type without its outer array types, whose extents are dimensions of the store's array. `dims`: all of them.
 handle leaf_of(hid_t type, std::vector<std::uint64_t>& dims) {
   handle leaf = checked(H5Tcopy(type), "cannot copy a type");
   while (H5Tget_class(leaf.get()) == H5T_ARRAY) {
@@ -45,7 +45,7 @@ handle leaf_of(hid_t type, std::vector<std::uint64_t>& dims) {
   return leaf;
 }
 
-// True where the Zarr type tells all of it, or another note does.
+// True if the Zarr type has all of it, or another note does.
 bool needs_no_note(const json& type) {
   if (type.is_string()) return true;
   if (type.contains("endian") && !type.contains("stored")) return true;
@@ -114,7 +114,7 @@ void metadata_comparison::notes(const node_pair& n, const std::map<std::string, 
 }
 
 void metadata_comparison::user_block(const node_pair& n, const std::string& file, std::uint64_t size) {
-  constexpr std::uint64_t most = 64u << 20;  // what convert keeps
+  constexpr std::uint64_t most = 64u << 20;  // as much as convert keeps
   const std::string key = std::string(conversion::own_key) + ".user_block";
   const json note = n.notes().value("user_block", json());
   if (note.is_null()) return tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
@@ -164,7 +164,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     part(type.get(), n, folder, &shape, true, std::move(expected));
   } catch (const source_error& e) {
     tell(n, "note", "", verdict::unreadable, std::string("cannot be read from the source: ") + e.what());
-  } catch (const store_error& e) {  // of a node in it; reported when its values are compared
+  } catch (const store_error& e) {  // in an inner node; reported when its values are compared
     tell(n, "note", "", verdict::differs, std::string("cannot be read from the store: ") + e.what());
   } catch (const std::runtime_error& e) {
     tell(n, "note", "", verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what());
@@ -177,14 +177,14 @@ void metadata_comparison::skipped(hid_t dataset, const node_pair& group, const s
   const json note = all.is_object() ? all.value(shown, json()) : json();
   if (!note.is_object()) return;
   json node = {{"attributes", note.value("attributes", json::object())}};
-  const handle type(H5Dget_type(dataset));  // by which the form of a fill value goes
+  const handle type(H5Dget_type(dataset));  // the form of a fill value depends on it
   if (type && H5Tget_class(type.get()) == H5T_FLOAT) node["data_type"] = "float64";
   H5Eclear2(H5E_DEFAULT);
   attributes(dataset, {group.path + (group.path.ends_with("/") ? "" : "/") + shown, group.store_path, node}, true);
 }
 
-// The node of a dataset or of a member of one, and the nodes in it. `shape`: that of the elements; null inside of sequences,
-// where there is none.
+// Compares the node of a dataset or of one of its members, and the inner nodes. `shape`: that of the elements; null inside of
+// sequences, which have none.
 void metadata_comparison::part(hid_t type, const node_pair& n, const store_folder& folder,
                                const std::vector<std::uint64_t>* shape, bool is_whole, std::map<std::string, json> expected) {
   std::vector<std::uint64_t> dims;
@@ -194,7 +194,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
   const bool array = n.node.value("node_type", json()) == "array";
   std::set<std::string> known = {"attribute_types"};
   if (n.store_path == "/") known.merge(std::set<std::string>{"selection", "convention"});
-  // that of booleans is reported where they are not all 0 and 1
+  // that of booleans is reported if any is neither 0 nor 1
   if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
   if (!is_whole) {
     for (const auto& [key, value] : n.attributes().items()) {
@@ -226,7 +226,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
     handle inside = checked(H5Tcopy(base.get()), "cannot copy a type");
     while (H5Tget_class(inside.get()) == H5T_VLEN) inside = checked(H5Tget_super(inside.get()), "cannot read a sequence type");
     inner(inside.get(), folder / "values", nullptr);
-    if (shape) expected["shape"] = dims;  // of the array of sequences
+    if (shape) expected["shape"] = dims;  // shape of the array of sequences
   }
   notes(n, expected, known);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sequences are a group: `values` has their elements one after the other, `offsets` where each begins, and the end of the last.
-// Of sequences of sequences `offsets` counts the inner ones, whose own bounds are in `offsets_1`, and so on. Both sides are read
-// from front to back.
+// Sequences are a group: `values` has all their elements in order, `offsets` the start of each sequence and the end of the last
+// one. For sequences of sequences, `offsets` counts inner sequences, whose own bounds are in `offsets_1`, and so on. Both sides
+// are read in order.
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
@@ -14,11 +14,11 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t rows_at_once = 4096;  // what they hold is in memory, too
+constexpr std::uint64_t rows_at_once = 4096;  // their content is in memory too
 
 }  // namespace
 
-// An array of the store whose rows are read from front to back.
+// An array of the store whose rows are read in order.
 class row_reader {
  public:
   explicit row_reader(const store_folder& folder) : array_(folder) {
@@ -29,7 +29,7 @@ class row_reader {
   }
   const zarr_array& array() const noexcept { return array_; }
   std::uint64_t size() const noexcept { return array_.shape()[0]; }
-  // Element `k` of row `i`, which the caller knows to be there; rows have `width` elements.
+  // Element `k` of row `i`, which the caller knows to exist; rows have `width` elements.
   zarr_element at(std::uint64_t i, std::uint64_t k = 0, std::uint64_t width = 1) {
     const std::uint64_t n = array_.chunk_shape()[0];
     if (!loaded_ || i / n != chunk_) {
@@ -51,13 +51,13 @@ class row_reader {
   bool present_ = false;
 };
 
-// Values of the source, given one after the other, against what the store has of them. False where a difference was told.
+// Compares consecutive values of the source with those of the store. False if it reported a difference.
 class dataset_comparison::values {
  public:
   virtual ~values() = default;
-  // `at`: the indices of what they are in. The first is number `first` of it.
+  // `at`: the indices of their container. `first`: the index of the first value in it.
   virtual bool take(const std::byte* source, std::uint64_t count, const index& at, std::uint64_t first) = 0;
-  // The source has no more.
+  // Call at the end of the source.
   virtual bool finish() = 0;
 };
 
@@ -122,7 +122,7 @@ class dataset_comparison::fixed_values final : public values {
 
 class dataset_comparison::sequence_values final : public values {
  public:
-  // `level`: how many sequences these are inside of, in the same group.
+  // `level`: the number of sequences around these in the same group.
   sequence_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder, unsigned level)
       : owner_(owner), view_(v), offsets_(folder / name_of_offsets(level)) {
     const zarr_type& t = offsets_.array().type();
@@ -194,7 +194,7 @@ class dataset_comparison::sequence_values final : public values {
   std::uint64_t begin_ = 0;
 };
 
-// Compounds that Zarr's struct cannot hold: a group with what each member has.
+// Compounds that Zarr's struct cannot hold: a group with a node for each member.
 class dataset_comparison::member_values final : public values {
  public:
   member_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder) : type_(type) {
@@ -240,7 +240,7 @@ std::unique_ptr<dataset_comparison::values> dataset_comparison::make_values(cons
 
 void dataset_comparison::sequences(const view& v, const store_folder& folder) {
   const source_type* leaf = &v.type;
-  std::uint64_t inside = 1;  // sequences in an element of the source
+  std::uint64_t inside = 1;  // sequences in one element of the source
   for (; leaf->kind == source_kind::array; leaf = &leaf->members[0].type) inside *= product(leaf->dims);
   const std::unique_ptr<values> store = make_values(v, *leaf, folder);
   source_values source(v.type, v.memory_type);

@@ -55,7 +55,7 @@ std::string store_text(const zarr_type& t, const zarr_element& e) {
   return {reinterpret_cast<const char*>(e.bytes), t.size};
 }
 
-// Padding is no part of a string: trailing zeros never, trailing spaces where HDF5 pads with them.
+// Padding is no part of a string: never trailing zeros, and not trailing spaces if HDF5 pads with them.
 std::string_view trimmed(std::string_view text, bool spaces) {
   while (!text.empty() && (text.back() == '\0' || (spaces && text.back() == ' '))) text.remove_suffix(1);
   return text;
@@ -74,7 +74,7 @@ likeness text(const source_type& s, const std::byte* p, const zarr_type& z, cons
   const std::string whole = store_text(z, e);
   const std::string_view store = trimmed(whole, spaces);
   if (trimmed(source, spaces) == store) return likeness::equal;
-  // what stands behind the terminator is not part of a null-terminated string; either reading is right
+  // bytes after the terminator are not part of a null-terminated string; both readings are right
   if (s.padding == H5T_STR_NULLTERM && source.substr(0, source.find('\0')) == store) return likeness::equal;
   d.source = show_text(trimmed(source, spaces));
   d.store = show_text(store);
@@ -95,13 +95,13 @@ bool is_numpy_time(const source_type& s, const zarr_type& z) {
          s.tag == std::string("NUMPY:<") + kind + "8[" + z.unit + "]";
 }
 
-// Elements of an array type, or of an opaque one, as the bytes of a raw field.
+// Compares elements of an array type, or of an opaque one, with the bytes of a raw field.
 likeness raw(const source_type& s, const std::byte* p, const zarr_element& e, difference& d) {
   if (std::memcmp(p, e.bytes, s.size) == 0) return likeness::equal;
   const source_type* base = &s;
   while (base->kind == source_kind::array) base = &base->members[0].type;
   if (base->swapped) {
-    // raw bytes have no byte order: they may be those of the file
+    // raw bytes have no byte order: they may have the file's
     bool same = true;
     for (std::size_t i = 0; i < s.size && same; ++i) {
       const std::size_t within = i % base->size;
@@ -114,7 +114,7 @@ likeness raw(const source_type& s, const std::byte* p, const zarr_element& e, di
   return likeness::different;
 }
 
-// Why `s` and `z` cannot hold the same values; `unknown` where that cannot be told.
+// Why `s` and `z` cannot hold the same values; `unknown` if this cannot be decided.
 likeness match(const source_type& s, const zarr_type& z, std::string& why) {
   const auto no = [&] {
     why = "the source holds " + s.name + ", the store " + z.name;
@@ -161,7 +161,7 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
                 show_text(z.fields[i].name) + " in the store";
           return likeness::different;
         }
-        // members that cannot be compared leave the others comparable: compare() says unknown of each element then
+        // other members can still be compared: compare() then returns unknown for each element
         if (match(s.members[i].type, z.fields[i].type, why) == likeness::different) {
           why = "member " + show_text(s.members[i].name) + ": " + why;
           return likeness::different;
@@ -233,7 +233,7 @@ likeness compare_reference(const std::byte* p, const std::string& path, const so
   } else {
     const auto address = objects.address_of(path);
     if (address == target) return likeness::equal;
-    if (path.empty() && !objects.reachable(target)) return likeness::equal;  // it leads nowhere
+    if (path.empty() && !objects.reachable(target)) return likeness::equal;  // no target
     d.source = "the object at address " + std::to_string(target);
   }
   d.store = show_text(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Is an element of an HDF5 dataset the same as an element of a Zarr array?
+// Compares an element of an HDF5 dataset with an element of a Zarr array.
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_VALUES_HPP
 #define ZARRBITS_VERIFY_COMPARE_VALUES_HPP
@@ -18,14 +18,14 @@ namespace zarrbits::verification {
 
 enum class likeness { equal, unknown, different };
 
-// Where an element differs, as text. `field` is the path of a compound's member, empty elsewhere.
+// A difference between elements, as text. `field` is the path of a compound's member, or empty.
 struct difference {
   std::string field;
   std::string source;
   std::string store;
 };
 
-// One element of the store: bytes, or a string where its type has variable length.
+// One element of the store: bytes, or a string if its type has variable length.
 struct zarr_element {
   const std::byte* bytes = nullptr;
   const std::string* string = nullptr;
@@ -39,11 +39,11 @@ class comparison {
  public:
   comparison(const source_type& source, const zarr_type& store, const source_objects& objects);
 
-  // different: the types cannot hold the same values. unknown: nothing here can tell. why() is the sentence.
+  // different: the types cannot hold the same values. unknown: this code cannot decide. why() is the sentence.
   likeness types() const noexcept { return types_; }
   const std::string& why() const noexcept { return why_; }
 
-  // True where equal elements are equal bytes, so that many can be compared at once.
+  // True if equal elements have equal bytes, so that many can be compared at once.
   bool bytewise() const noexcept { return bytewise_; }
 
   likeness compare(const std::byte* source, const zarr_element& store, difference& d) const;

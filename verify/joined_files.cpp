@@ -11,7 +11,7 @@ namespace zarrbits::verification {
 
 namespace {
 
-// The axis that "PATTERN:N" names; nothing where this is no such text, or the path does not match.
+// The axis in "PATTERN:N"; empty if the text has another form, or the path does not match.
 struct axis_pattern {
   conversion::selection paths;
   std::size_t axis = 0;

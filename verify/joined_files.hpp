@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store that several files were joined to, compared file by file: where each dataset of a file lies in its array, and, when all
-// are through, whether the arrays are as long as all files together.
+// Compares a store of several joined files, file by file: the place of each file's datasets in their arrays and, at the end,
+// whether the arrays are as long as all files together.
 //
 #ifndef ZARRBITS_VERIFY_JOINED_FILES_HPP
 #define ZARRBITS_VERIFY_JOINED_FILES_HPP
@@ -19,11 +19,11 @@
 
 namespace zarrbits::verification {
 
-// Of a dataset in one file: along which of its dimensions it was joined, and where it begins in the array.
+// The place of a dataset in one file: the dimension along which it was joined, and its start in the array.
 struct joined_place {
   std::size_t axis = 0;
   std::uint64_t first = 0;
-  bool added = false;  // the dimension is the array's alone
+  bool added = false;  // only the array has the dimension
 };
 
 class joined_arrays {
@@ -31,19 +31,19 @@ class joined_arrays {
   explicit joined_arrays(const concatenation& how)
       : dimension_(how.dimension), is_new_(how.is_new), all_equal_(how.different == concatenation::different_type::refuse) {}
 
-  // A dataset of the file at hand; nothing where it does not have the dimension. Throws source_error.
+  // A dataset of the current file; empty if it does not have the dimension. Throws source_error.
   std::optional<joined_place> place(hid_t dataset, haddr_t address, const std::string& path, const std::string& store_path,
                                     const source_tree& tree, const convention& rules);
-  // The array of such a dataset: how long it is.
+  // Notes the length of such a dataset's array.
   void note_length(const std::string& store_path, std::uint64_t length) { arrays_[store_path].length = length; }
-  // Datasets without the dimension have to be those of every file.
+  // True if datasets without the dimension must be equal in every file.
   bool all_equal() const { return all_equal_; }
-  // That every dataset gets which has a place.
+  // The dimension that every dataset with a place gets.
   std::string added_dimension() const { return is_new_ ? dimension_ : ""; }
   bool is_dimension(const std::string& name) const { return name == dimension_; }
-  // The file at hand is through.
+  // Call at the end of the current file.
   void next_file();
-  // Arrays that are longer than all files together.
+  // Reports arrays that are longer than all files together.
   std::vector<finding> longer() const;
 
  private:
@@ -54,7 +54,7 @@ class joined_arrays {
   std::string dimension_;
   bool is_new_;
   bool all_equal_;
-  std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: of the files before, and of this one
+  std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: end of the files before, and length in this one
   std::map<std::string, array> arrays_;                  // by path in the store
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view hidden_name = "_nc4_non_coord_";
 
-// The one-dimensional list of integers that an attribute of netCDF's holds; empty where it holds none.
+// The one-dimensional list of integers in one of netCDF's attributes; empty if it has none.
 std::vector<std::int64_t> integers(hid_t dataset, const char* name) {
   std::vector<std::int64_t> out;
   if (H5Aexists(dataset, name) <= 0) return out;
@@ -92,7 +92,7 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
       const handle scale_space = checked(H5Dget_space(scale.get()), "cannot read the dataspace");
       hsize_t most[H5S_MAX_RANK];
       const bool unlimited = H5Sget_simple_extent_dims(scale_space.get(), nullptr, most) > 0 &&
-                             most[0] == H5S_UNLIMITED;  // it grows with its variables
+                             most[0] == H5S_UNLIMITED;  // as long as its longest variable
       if (unlimited) found->second.length = std::max(found->second.length, dims[d]);
     }
     scales_[address] = std::move(scales);

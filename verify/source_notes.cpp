@@ -35,7 +35,7 @@ std::string bit_offset(hid_t type) {
   return offset > 0 ? ", bit offset " + std::to_string(offset) : "";
 }
 
-// `name` alone, where that says all.
+// Only `name`, if that is enough.
 json number_note(const std::string& name, bool big_endian, const std::string& stored) {
   if (!big_endian && stored.empty()) return name;
   json note = {{"class", name}};
@@ -96,7 +96,7 @@ json text_note(hid_t type) {
   return {{"class", "string"}, {"length", H5Tget_size(type)}, {"padding", spaces ? "space" : "null"}};
 }
 
-// Of a complex number, of that of its parts.
+// The note of a complex number, from that of its parts.
 json complex_note(json note) {
   json& name = note.is_object() ? note["class"] : note;
   name = name == "float32" ? "complex64" : "complex128";
@@ -171,7 +171,7 @@ json note_of(hid_t type, unsigned depth) {
 
 bool is_unsupported(const json& note) { return note.is_object() && note.value("class", json()) == "unsupported"; }
 
-// A part that is not supported may make the whole so.
+// An unsupported part may make the whole unsupported.
 bool holds_unsupported(const json& note) {
   return is_unsupported(note) || (note.is_structured() && std::any_of(note.begin(), note.end(), holds_unsupported));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a store says of the source's datatypes, under "zarrbits": as docs/converter.md has it, made from libhdf5's own answers.
+// The notes that a store should have on the source's datatypes, under "zarrbits": in the form of docs/converter.md, from
+// libhdf5's answers.
 //
 #ifndef ZARRBITS_VERIFY_SOURCE_NOTES_HPP
 #define ZARRBITS_VERIFY_SOURCE_NOTES_HPP
@@ -19,7 +20,7 @@ nlohmann::json type_note(hid_t type);
 // The names and values of an enumeration, as in "enum". Throws source_error.
 nlohmann::json enum_note(hid_t type);
 
-// Why the store's description of a type is not the right one, or "".
+// The error in the store's description of a type, or "".
 std::string type_difference(const nlohmann::json& source, const nlohmann::json& store);
 
 }  // namespace zarrbits::verification

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The objects of the source by their addresses: what references, scales and hard links lead to.
+// The objects of the source by their addresses: the targets of references, scales and hard links.
 //
 #ifndef ZARRBITS_VERIFY_SOURCE_OBJECTS_HPP
 #define ZARRBITS_VERIFY_SOURCE_OBJECTS_HPP
@@ -17,11 +17,11 @@ class source_objects {
  public:
   virtual ~source_objects() = default;
   virtual hid_t file() const = 0;
-  // The object that a path of the store names: a path of the file as reports show it, or one of the store.
+  // The object at a path in the store's text: a path of the file as reports show it, or a path of the store.
   virtual std::optional<std::uint64_t> address_of(const std::string& path) const = 0;
-  // The names of the object's hard links, as they are in the file; none where no path leads to it.
+  // The names of the object's hard links, as in the file; none if no path leads to it.
   virtual std::vector<std::string> names_of(std::uint64_t address) const = 0;
-  // Whether a path leads to it.
+  // True if a path leads to it.
   virtual bool reachable(std::uint64_t address) const = 0;
 };
 

@@ -17,7 +17,7 @@ herr_t add_link(hid_t, const char* name, const H5L_info_t* info, void* out) {
     static_cast<std::vector<source_link>*>(out)->push_back({name, info->type, HADDR_UNDEF, {}});
     return 0;
   } catch (...) {
-    return -1;  // no exception may pass through libhdf5
+    return -1;  // no exception may cross libhdf5
   }
 }
 
@@ -105,7 +105,7 @@ bool source_tree::in_its_file(hid_t object) const {
 
 bool source_tree::leads_back(const std::string& path, const H5O_info_t& object) const {
   for (std::string p = path; !p.empty(); p = p == "/" ? "" : p.substr(0, std::max<std::size_t>(p.rfind('/'), 1))) {
-    // a file that is opened through its link keeps its number while something of it is open
+    // a file that is opened through a link keeps its number while any part of it is open
     H5O_info_t info;
     if (H5Oget_info_by_name(source_, p.c_str(), &info, H5P_DEFAULT) >= 0 && info.fileno == object.fileno &&
         info.addr == object.addr)
@@ -155,7 +155,7 @@ std::vector<std::string> source_tree::names_of(std::uint64_t address) const {
   const auto found = objects_.find(address);
   if (found != objects_.end()) return found->second.names;
   if (top_ == "/" || other_) return {};
-  const hobj_ref_t reference = address;  // outside of what was listed: libhdf5 searches the file for it
+  const hobj_ref_t reference = address;  // outside of the listed objects: libhdf5 searches the file for it
   char path[4096] = {};
   const ssize_t n = H5Rget_name(file_, H5R_OBJECT, &reference, path, sizeof path);
   H5Eclear2(H5E_DEFAULT);

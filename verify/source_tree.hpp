@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything that can be reached in the source, each object once: they are told apart by their addresses, so that groups that
-// contain themselves end.
+// All reachable objects of the source, each one once: addresses identify them, so groups that contain themselves are no problem.
 //
 #ifndef ZARRBITS_VERIFY_SOURCE_TREE_HPP
 #define ZARRBITS_VERIFY_SOURCE_TREE_HPP
@@ -20,22 +19,22 @@ namespace zarrbits::verification {
 struct source_link {
   std::string name;
   H5L_type_t type = H5L_TYPE_HARD;
-  haddr_t target = HADDR_UNDEF;  // of a hard link; undefined: it cannot be opened
-  std::string reason;            // then
+  haddr_t target = HADDR_UNDEF;  // target of a hard link; undefined: it cannot be opened
+  std::string reason;            // why it cannot be opened
 };
 
 struct source_object {
   H5O_type_t type = H5O_TYPE_UNKNOWN;
-  std::string path;                // one of them
+  std::string path;                // one of its paths
   haddr_t parent = HADDR_UNDEF;    // the group of that path
-  std::vector<source_link> links;  // of a group
-  std::vector<std::string> names;  // of the hard links to it
-  std::string reason;              // why the group cannot be listed, where it cannot
+  std::vector<source_link> links;  // group only
+  std::vector<std::string> names;  // names of the hard links to it
+  std::string reason;              // why the group cannot be listed, or empty
   bool has_attributes = false;
   bool in_store = false;
-  bool wanted = false;      // under one of its paths
-  bool unwanted = false;    // under another
-  bool disclaimed = false;  // the store says that it was not wanted, under one of its paths
+  bool wanted = false;      // wanted under one of its paths
+  bool unwanted = false;    // unwanted under another
+  bool disclaimed = false;  // the store says that it was unwanted, under one of its paths
 
   bool only_disclaimed() const { return !in_store && !unwanted && disclaimed; }
 };
@@ -44,21 +43,21 @@ std::string child_path(const std::string& parent, const std::string& name);
 
 class source_tree final : public source_objects {
  public:
-  // Lists the object `top` ("/": all) and what is below. `at` hears of each group. Throws source_error.
+  // Lists the object `top` ("/": all) and what is below. `at` is called with each group. Throws source_error.
   source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& at);
-  // The same of an open object that links of `source` lead to by `path`, in its own file or another. The tree is that of the
+  // The same for an open object, the target of links of `source` by `path`, in its own file or another. The tree belongs to the
   // object's file: addresses are of this file, and paths go through the links.
   source_tree(const source_tree& source, hid_t object, const std::string& path,
               const std::function<void(const std::string& path)>& at);
-  // An object is wanted by any of its links, and brings what is below it.
+  // An object is wanted if any of its links is, and brings what is below it.
   void select(conversion::selection& wanted, conversion::selection& claimed);
 
   haddr_t root() const { return root_; }
-  // It lies in the tree's file.
+  // True if it is in the tree's file.
   bool in_its_file(hid_t object) const;
-  // It is a group on this path, which begins in the source.
+  // True if it is a group on this path, which begins in the source.
   bool leads_back(const std::string& path, const H5O_info_t& object) const;
-  // The object is one of the tree.
+  // True if the object is one of the tree.
   bool has(const H5O_info_t& info) const { return info.fileno == number_ && objects_.contains(info.addr); }
   const std::string& top() const { return top_; }
   std::map<haddr_t, source_object>& objects() { return objects_; }
@@ -74,9 +73,9 @@ class source_tree final : public source_objects {
   void list(hid_t root, const std::function<void(const std::string& path)>& at);
   void list_group(haddr_t address, source_object& group);
 
-  handle other_;              // keeps the file open, where it is not the source
-  hid_t file_, source_;       // source: that paths begin in
-  unsigned long number_ = 0;  // libhdf5's, of the file
+  handle other_;              // keeps the file open, if it is not the source
+  hid_t file_, source_;       // source: where paths begin
+  unsigned long number_ = 0;  // libhdf5's number of the file
   std::string top_;
   haddr_t root_ = 0;
   std::map<haddr_t, source_object> objects_;

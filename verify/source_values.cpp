@@ -41,7 +41,7 @@ bool is_swapped(hid_t type) {
   return (order == H5T_ORDER_LE || order == H5T_ORDER_BE) && order != H5Tget_order(H5T_NATIVE_UINT64);
 }
 
-// What libhdf5 would change if it were asked to convert it, or cannot convert: the bytes as they are in the file.
+// The stored bytes of a type that libhdf5 would change by a conversion, or cannot convert.
 source_type as_bytes(hid_t type, std::string name) {
   source_type t;
   t.kind = source_kind::opaque;
@@ -84,7 +84,7 @@ source_type describe_bits(hid_t type, source_kind kind) {
   return t;
 }
 
-// Is the float one of IEEE's, so that its bits can be compared?
+// True if the float is an IEEE float, so that its bits can be compared.
 bool is_ieee(hid_t type, std::size_t size) {
   std::size_t sign = 0, exponent = 0, exponent_size = 0, mantissa = 0, mantissa_size = 0;
   if (H5Tget_fields(type, &sign, &exponent, &exponent_size, &mantissa, &mantissa_size) < 0) return false;
@@ -286,7 +286,7 @@ handle memory_type(const source_type& t, hid_t file_type) {
     case source_kind::bitfield: return checked(H5Tcopy(file_type), what);
     case source_kind::floating: {
       if (!t.exact) return checked(H5Tcopy(H5T_NATIVE_DOUBLE), what);
-      // a copy of the file's type in our byte order: only bytes are exchanged, and NaN payloads live
+      // a copy of the file's type in our byte order: only bytes move, and NaN payloads survive
       handle m = checked(H5Tcopy(file_type), what);
       check(H5Tset_order(m.get(), H5Tget_order(H5T_NATIVE_DOUBLE)), what);
       return m;
@@ -344,7 +344,7 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   reclaim();
   std::size_t elements = 1;
   for (const std::uint64_t n : count) elements *= static_cast<std::size_t>(n);
-  // zeros, so that what libhdf5 does not write is no stray pointer
+  // zeros, so that bytes that libhdf5 does not write are no stray pointers
   data_.assign(elements * type_->size, std::byte{0});
   if (elements == 0) return;
   const handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");
@@ -375,7 +375,7 @@ void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64
   data_.assign(static_cast<std::size_t>(elements) * type_->size, std::byte{0});
   if (elements == 0) return;
   if (type_->has_variable_parts()) {
-    try {  // H5Aread cannot be told how much it may allocate
+    try {  // H5Aread takes no limit for its allocations
       conversion::count_variable_bytes(attribute, conversion::describe_type(file_type), elements, largest_attribute);
     } catch (const h5::failure& e) {
       throw source_error(e.what());

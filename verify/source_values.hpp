@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The HDF5 side of `zarrbits verify`: what a datatype means, and elements through H5Dread in memory types of our own making.
+// The HDF5 side of `zarrbits verify`: the meaning of datatypes, and elements through H5Dread in our own memory types.
 //
 #ifndef ZARRBITS_VERIFY_SOURCE_VALUES_HPP
 #define ZARRBITS_VERIFY_SOURCE_VALUES_HPP
@@ -20,12 +20,12 @@ class variable_memory;
 
 namespace zarrbits::verification {
 
-// libhdf5 cannot read something. what() has its own reason.
+// libhdf5 cannot read something. what() has its reason.
 struct source_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Any HDF5 identifier; closed when the last reference goes.
+// Any HDF5 identifier; closed with the last reference.
 class handle {
  public:
   handle() = default;
@@ -45,13 +45,13 @@ class handle {
   hid_t id_ = -1;
 };
 
-// Takes what an HDF5 function returned; throws source_error where it failed. `what` begins the sentence.
+// Wraps the result of an HDF5 function; throws source_error if it failed. `what` begins the sentence.
 handle checked(hid_t id, const char* what);
 void check(herr_t status, const char* what);
-// The innermost reason on libhdf5's error stack, which is then cleared.
+// The innermost reason on libhdf5's error stack; clears the stack.
 std::string hdf5_reason();
 
-// Bytes. Damaged files have numbers of 64 KiB, on which libhdf5 crashes.
+// Bytes. Damaged files have numbers of 64 KiB, which make libhdf5 crash.
 inline constexpr std::size_t largest_number = 16;
 
 enum class source_kind {
@@ -71,24 +71,24 @@ enum class source_kind {
 
 struct source_member;
 
-// A datatype of the file, and the memory type that its elements are read in.
+// A datatype of the file, and the memory type for its elements.
 struct source_type {
   source_kind kind = source_kind::unsupported;
   std::size_t size = 0;  // bytes of an element in memory
   bool is_signed = false;
-  bool exact = true;     // memory has the very bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
+  bool exact = true;     // memory has exactly the bits of the file: integers of 8, 16, 32, 64 bits, IEEE floats
   bool is_bool = false;  // h5py's boolean: an enum FALSE = 0, TRUE = 1
   bool is_enum = false;
   bool swapped = false;   // numbers: the file has the other byte order
-  bool reversed = false;  // and so has memory, for libhdf5 is not asked to convert what it would change
+  bool reversed = false;  // and so has memory, because libhdf5 would change the value if it converted it
   bool is_wide = false;   // opaque: an integer of more than 64 bits
   std::string tag;        // opaque
   H5T_str_t padding = H5T_STR_NULLTERM;
-  std::vector<source_member> members;  // compound; array and sequence: one, the base
+  std::vector<source_member> members;  // compound: all; array and sequence: one, the base
   std::vector<std::uint64_t> dims;     // array
   std::string name;                    // for sentences
 
-  bool has_variable_parts() const;  // memory that libhdf5 allocates
+  bool has_variable_parts() const;  // True if libhdf5 allocates memory for its values
 };
 
 struct source_member {
@@ -99,11 +99,11 @@ struct source_member {
 
 source_type describe(hid_t file_type, unsigned depth = 0);
 
-// The memory type of `t` for H5Dread. Follows describe(): same layout.
+// The memory type of `t` for H5Dread, with the layout from describe().
 handle memory_type(const source_type& t, hid_t file_type);
 
-// A buffer of elements, and of their strings and sequences, which are bounded: in a small file any number of them may be one and
-// the same piece.
+// A buffer of elements with their strings and sequences, whose size is limited: in a small file, any number of them may share the
+// same piece.
 class source_values {
  public:
   source_values(const source_type& type, hid_t memory_type);
@@ -111,11 +111,12 @@ class source_values {
   source_values(const source_values&) = delete;
   source_values& operator=(const source_values&) = delete;
 
-  // Elements start[i] ... start[i] + count[i] - 1 of a dataset. Throws source_error, and not_supported where it is too much.
+  // Reads elements start[i] ... start[i] + count[i] - 1 of a dataset. Throws source_error, and not_supported if they are too
+  // large.
   void read(hid_t dataset, const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count);
-  // All `elements` of an attribute, whose datatype in the file is `file_type`. Throws the same.
+  // Reads all `elements` of an attribute, whose datatype in the file is `file_type`. Throws the same.
   void read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements);
-  // The dataset's fill value as one element.
+  // Reads the dataset's fill value as one element.
   void read_fill(hid_t creation_properties);
 
   const std::byte* data() const noexcept { return data_.data(); }
@@ -126,8 +127,8 @@ class source_values {
   const source_type* type_;
   hid_t memory_;
   std::vector<std::byte> data_;
-  std::unique_ptr<conversion::variable_memory> variable_;  // what H5Dread allocates
-  std::size_t live_ = 0;                                   // elements whose variable parts are to be given back to libhdf5
+  std::unique_ptr<conversion::variable_memory> variable_;  // H5Dread's allocations
+  std::size_t live_ = 0;                                   // elements with variable parts that libhdf5 must free
 };
 
 }  // namespace zarrbits::verification

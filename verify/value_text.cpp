@@ -35,7 +35,7 @@ std::int64_t load_source_signed(const source_type& t, const std::byte* p) {
 
 namespace {
 
-// The value of a float of `size` bytes with so many exponent bits.
+// The value of a float of `size` bytes with this number of exponent bits.
 double ieee_value(std::uint64_t bits, unsigned exponent_bits, unsigned mantissa_bits) {
   const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
   const auto top = (1u << exponent_bits) - 1;
@@ -93,7 +93,7 @@ std::string show_text(std::string_view text) {
 
 std::string show_float(double v, const std::byte* p, std::size_t size) {
   char text[40];
-  if (std::isnan(v)) {  // its bits are what may differ
+  if (std::isnan(v)) {  // its bits may differ
     std::snprintf(text, sizeof text, "NaN (0x%0*llx)", static_cast<int>(2 * size),
                   static_cast<unsigned long long>(load(p, size)));
     return text;
@@ -126,7 +126,7 @@ std::size_t utf8_length(std::string_view text) noexcept {
   for (std::size_t i = 1; i < length; ++i) {
     if ((at(i) & 0xC0) != 0x80) return 0;
   }
-  // overlong forms, surrogates and numbers past the last character
+  // rejects overlong forms, surrogates and numbers beyond the last character
   if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) >= 0xA0) || (lead == 0xF0 && at(1) < 0x90) ||
       (lead == 0xF4 && at(1) >= 0x90))
     return 0;

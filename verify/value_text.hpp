@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers in memory, and values as sentences show them.
+// Numbers in memory, and values as text for sentences.
 //
 #ifndef ZARRBITS_VERIFY_VALUE_TEXT_HPP
 #define ZARRBITS_VERIFY_VALUE_TEXT_HPP
@@ -15,25 +15,25 @@
 
 namespace zarrbits::verification {
 
-// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+// Size of the UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t utf8_length(std::string_view text) noexcept;
 bool is_utf8(std::string_view text) noexcept;
-// A name as reports write it: a byte that is not UTF-8 is %XX.
+// A name as reports write it: a byte that is not UTF-8 becomes %XX.
 std::string shown_name(std::string_view name);
 
-// Of at most 8 bytes, in this machine's byte order.
+// A number of at most 8 bytes, in this machine's byte order.
 std::uint64_t load(const std::byte* p, std::size_t size);
 std::int64_t load_signed(const std::byte* p, std::size_t size);
-// A number of the source, in whichever order memory has it.
+// A number of the source, in the byte order of its memory.
 std::uint64_t load_source(const source_type& t, const std::byte* p);
 std::int64_t load_source_signed(const source_type& t, const std::byte* p);
 
-// The value of a float of this data type of Zarr; nothing where it is none of IEEE's.
+// The value of a float of this Zarr data type; empty if it is no IEEE float.
 std::optional<double> float_value(std::string_view data_type, const std::byte* p);
 
-// All of these are short.
+// All of these return short texts.
 std::string hex(const std::byte* p, std::size_t size);
-std::string show_text(std::string_view text);  // in quotes, and always UTF-8: other bytes and control characters as \xff
+std::string show_text(std::string_view text);  // in quotes, and always UTF-8: other bytes and control characters become \xff
 std::string show_float(double v, const std::byte* p, std::size_t size);
 std::string show_source(const source_type& t, const std::byte* p);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The public functions: verify, and what is asked about a store before.
+// The public functions: verify(), and the checks of options and store before it.
 //
 #include <zarrbits/verify.hpp>
 
@@ -30,7 +30,7 @@ verify_result verify_one(const verify_options& options, const source_name& name,
   return result;
 }
 
-// What is not values is compared with the first file.
+// Everything but values is compared with the first file only.
 verify_result verify_joined(const verify_options& options) {
   joined_arrays joined(*options.concat);
   verify_result all;
@@ -111,7 +111,7 @@ verify_result verify(const verify_options& options) {
     conversion::prepare_s3(name.file, options.store, options.endpoint, options.warning);
     if (options.concat) return verification::verify_joined(options);
     return verification::verify_one(options, name, nullptr, true);
-  } catch (const std::runtime_error& e) {  // of the source, the store, or their names
+  } catch (const std::runtime_error& e) {  // an error of the source, the store, or their names
     throw verify_error(e.what());
   }
 }

@@ -20,7 +20,7 @@ walk::walk(const verify_options& options, const source_name& name, joined_arrays
       gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
       file_(name.file),
       at_(options.progress),
-      policy_(options.concat ? link_policy::keep : options.links),  // of joined files convert copies none
+      policy_(options.concat ? link_policy::keep : options.links),  // convert copies none for joined files
       result_(result) {
   const std::string& source = name.file;
   if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
@@ -34,7 +34,7 @@ walk::walk(const verify_options& options, const source_name& name, joined_arrays
   selections_ = std::make_shared<selections>();
   selections_->wanted = conversion::selection(options.include, options.exclude);
   if (selections_->wanted.everything())
-    selections_->claimed = conversion::selection(s.include, s.exclude);  // else it is known what was wanted
+    selections_->claimed = conversion::selection(s.include, s.exclude);  // otherwise the caller has selected
   tree_.emplace(source_->file(), top, at_);
   begin();
   pairs_.push_back({tree_->root(), top, store_});
@@ -102,7 +102,7 @@ void walk::pair() {
   }
 }
 
-// A named type is a node where it has attributes.
+// A named type is a node if it has attributes.
 void walk::compare_named_type(const place& p) {
   finding f;
   f.path = p.path;
@@ -115,7 +115,7 @@ void walk::compare_named_type(const place& p) {
     const node_pair n{p.path, f.store_path, node};
     metadata_->attributes(type.get(), n, false);
     metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types"});
-    return;  // the type itself counts where its group has it
+    return;  // the type itself counts if its group has it
   } catch (const source_error& e) {
     f.outcome = verdict::unreadable;
     f.reason = std::string("cannot be read from the source: ") + e.what();
@@ -156,8 +156,8 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   const node_pair n{path, f.store_path, node};
   add(std::move(f));
-  std::set<std::string> nodes;                // the names of links that have one
-  std::map<std::string, std::string> stored;  // names, by those of the nodes
+  std::set<std::string> nodes;                // the names of links that have a node
+  std::map<std::string, std::string> stored;  // HDF5 names, by those of the nodes
   for (const source_link& l : group.links) {
     if (l.type != H5L_TYPE_HARD) {
       for (const store_folder& child : children.take(l.name)) {
@@ -184,7 +184,7 @@ void walk::pair_group(const place& p, const source_object& group) {
       add(std::move(broken));
       continue;
     }
-    // a named type without attributes is no node, and its group has its name all the same
+    // a named type without attributes is no node, but its group still has its name
     if (found.empty() && tree_->at(l.target).type == H5O_TYPE_NAMED_DATATYPE) stored[conversion::node_name(l.name)] = l.name;
     if (found.empty() && node.is_object() && tree_->at(l.target).type == H5O_TYPE_DATASET) {
       if (const handle dataset = tree_->open(l.target); dataset) metadata_->skipped(dataset.get(), n, l.name);
@@ -222,7 +222,7 @@ void walk::pair_group(const place& p, const source_object& group) {
   for (const store_folder& child : children.rest()) result_.only_in_store.push_back(store_path(child));
 }
 
-// The store has a note of the link, and no copy of what it leads to.
+// The store has a note of the link, but no copy of its target.
 void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   const std::string path = child_path(group.path, link.name);
   if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT && link.type != H5L_TYPE_EXTERNAL) return;
@@ -231,7 +231,7 @@ void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   H5O_info_t info;
   const bool there = object && H5Oget_info(object.get(), &info) >= 0;
   H5Eclear2(H5E_DEFAULT);
-  if (!there || info.type == H5O_TYPE_NAMED_DATATYPE || tree_->leads_back(group.path, info)) return;  // of which there is no copy
+  if (!there || info.type == H5O_TYPE_NAMED_DATATYPE || tree_->leads_back(group.path, info)) return;  // these have no copy
   const bool outside = !in_source_ || link.type == H5L_TYPE_EXTERNAL || !tree_->in_its_file(object.get());
   if (!policy_ && !outside && !rules_.links_are_objects) return;
   finding f;
@@ -246,7 +246,7 @@ void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   add(std::move(f));
 }
 
-// A node stands where the link does: a copy of what it leads to.
+// The node at the link's place is a copy of its target.
 void walk::pair_link(const place& group, const source_link& link, const store_folder& child) {
   const std::string path = child_path(group.path, link.name);
   const handle above = tree_->open(group.address);
@@ -267,7 +267,7 @@ void walk::pair_link(const place& group, const source_link& link, const store_fo
   add(std::move(f));
 }
 
-// Readers may take metadata from elsewhere than each node's zarr.json.
+// Readers may take metadata from another place than each node's zarr.json.
 void walk::check_metadata(const store_folder& folder, finding& f) const {
   if (const std::string older = older_metadata(folder); !older.empty()) {
     f.outcome = verdict::unchecked;
@@ -282,7 +282,7 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
   }
 }
 
-// A dimension of netCDF without a variable. Of one that is joined, the length is that of the arrays, which are compared.
+// A netCDF dimension without a variable. If it is joined, its length is that of the arrays, which are compared.
 void walk::compare_dimension(hid_t scale, const node_pair& group, const source_link& link) {
   std::uint64_t length = rules_.netcdf->at(link.target)->length;
   const std::string name = conversion::shown(link.name);
@@ -372,7 +372,7 @@ void walk::add_missing(const source_object& o) {
         "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same `include` and "
         "`exclude` where that is so";
     const auto above = tree_->objects().find(o.parent);
-    if (above != tree_->objects().end() && above->second.only_disclaimed()) {  // the group stands for all below it
+    if (above != tree_->objects().end() && above->second.only_disclaimed()) {  // the group covers all below it
       ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
       return;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Walks the file and the store side by side. An object with several hard links may be in the store under any of them. What stands
-// where another link does is compared with what that leads to, also in other files.
+// Walks the file and the store side by side. The store may have an object with several hard links under any of them. A node at
+// the place of another link is compared with the link's target, also in other files.
 //
 #ifndef ZARRBITS_VERIFY_WALK_HPP
 #define ZARRBITS_VERIFY_WALK_HPP
@@ -30,12 +30,12 @@ namespace zarrbits::verification {
 
 class walk {
  public:
-  // Opens both. What is found goes to `result`. Throws source_error, store_error.
-  // `joined`: of several files, of which this is one; else null.
+  // Opens both. Findings go to `result`. Throws source_error, store_error.
+  // `joined`: set if this is one of several files; else null.
   walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result);
   // Compares.
   void run();
-  // When all is compared. Throws source_error, store_error.
+  // Call when all is compared. Throws source_error, store_error.
   void finish();
 
  private:
@@ -48,7 +48,7 @@ class walk {
     conversion::selection wanted, claimed;
   };
 
-  // What a link leads to that stands in the store at its place, and is no object of the tree above.
+  // Walks the target of a link that the store has at the link's place, and that is no object of the tree above.
   walk(const walk& above, hid_t object, const std::string& path, const store_folder& folder);
   void begin();
   void pair();
@@ -68,16 +68,16 @@ class walk {
 
   store_folder store_;
   joined_arrays* joined_ = nullptr;
-  bool first_ = true;                            // of several files
-  std::shared_ptr<conversion::file_gate> gate_;  // the converter's: which other files may be read
+  bool first_ = true;                            // the first of several files
+  std::shared_ptr<conversion::file_gate> gate_;  // the converter's gate: decides which other files may be read
   std::string file_;                             // the name of the source
   std::shared_ptr<const conversion::opened_source> source_;
   const std::function<void(const std::string&)>& at_;
   std::optional<source_tree> tree_;
-  std::string part_;  // what the store says that it was made of, where nobody else does
+  std::string part_;  // the part of the source that the store says it was made of, if the caller does not say it
   std::shared_ptr<selections> selections_;
-  std::optional<link_policy> policy_;  // what was asked for
-  bool in_source_ = true;              // and not in another file
+  std::optional<link_policy> policy_;  // the policy that the caller gave
+  bool in_source_ = true;              // the current object is in the source itself
   std::deque<place> pairs_;
   std::set<std::pair<haddr_t, std::string>> paired_;
   verify_result& result_;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t most_metadata = 64U << 20;
 
-// Of the beginning and the end of a file, where HDF5 has what every change of its metadata changes.
+// Checksum of the beginning and the end of a file: every change of HDF5 metadata changes one of them.
 std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
   constexpr std::uint64_t most = 16384;
   const raw_file file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -117,7 +117,7 @@ void grown_store::set_note(json& n, const std::string& key, json value) const {
   json& attributes = n["attributes"];
   if (attributes.contains(own_key) && attributes[own_key].is_object()) attributes[own_key][key] = std::move(value);
   else if (n.contains(own_key) && n[own_key].is_object()) n[own_key][key] = std::move(value);
-  else attributes[hidden_own_key][key] = std::move(value);  // where xarray does not show it
+  else attributes[hidden_own_key][key] = std::move(value);  // in a place that xarray does not show
 }
 
 void grown_store::read_sources() {
@@ -125,7 +125,7 @@ void grown_store::read_sources() {
   const auto list = notes_of_root.find("sources");
   if (list == notes_of_root.end()) return;
   const auto refuse = [&] {
-    throw convert_error("\"" + name_ + "\" does not say as it should of which files it is made; make it anew with `concat`");
+    throw convert_error("\"" + name_ + "\" has no valid list of the files that it was made of; make it again with `concat`");
   };
   if (!list->is_array()) refuse();
   for (const json& each : *list) {

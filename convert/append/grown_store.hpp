@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory that is to grow: its metadata, its arrays, and of which files it is said to be made.
+// A store in a directory that will grow: its metadata, its arrays, and its list of joined files.
 //
 //   const grown_store there("out.zarr");
 //   if (const json* node = there.node("/t2m")) ...
@@ -25,18 +25,17 @@
 
 namespace zarrbits::conversion {
 
-// A file that is in the store already.
+// A file that the store already has.
 struct known_source {
   std::string file;  // its name, without folders
   std::uint64_t first = 0, count = 0;
-  json state;  // as state_note() has it; null: not known
+  json state;  // its state_note(); null: unknown
 };
 
-// What tells a file from another one, or from itself after a change: size, modification time, checksum. Throws convert_error.
+// Identifies a file and its state: size, modification time, checksum. Throws convert_error.
 json state_note(const joined_files::entry& file);
 
-// Of which files a store is made, for its root: where each begins, and what state_note() has. Those that are left out are not in
-// it.
+// The files of a store, for its root: the start of each, and its state_note(). Files that are left out are not in it.
 json source_notes(const std::vector<joined_source>& sources, const joined_files& files);
 
 class grown_store {
@@ -48,21 +47,21 @@ class grown_store {
   // Every zarr.json, by the node's path: "/" and "/a/b".
   const std::map<std::string, json>& nodes() const { return nodes_; }
   const json* node(const std::string& path) const;
-  // What zarrbits has noted at a node; an empty object where it has not.
+  // The notes of zarrbits at a node; an empty object if there are none.
   json notes(const std::string& path) const;
-  // Puts a note of ours there where such notes are in this store.
+  // Adds a note at the place where this store has such notes.
   void set_note(json& node, const std::string& key, json value) const;
 
-  // Null where there is no such array. `axis`: along which it grows. Throws convert_error.
+  // Null if there is no such array. `axis`: the axis along which it grows. Throws convert_error.
   std::shared_ptr<const stored_values> array(const std::string& path, std::size_t axis) const;
-  // What differs, as the end of a sentence, between an array and a dataset that is not joined; "" where nothing does. Throws
+  // The difference between an array and a dataset that is not joined, as the end of a sentence; "" if there is none. Throws
   // h5::failure, skip_dataset, convert_error.
   std::string difference(const std::string& path, const source_dataset& data) const;
-  // The last numbers of an array of one dimension, up to two.
+  // The last two numbers of an array of one dimension, or fewer.
   std::vector<double> last_values(const std::string& path) const;
 
   const std::vector<known_source>& sources() const { return sources_; }
-  // Of all metadata.
+  // Checksum of all metadata.
   const std::string& checksum() const { return checksum_; }
 
  private:

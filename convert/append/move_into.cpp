@@ -35,7 +35,7 @@ file_descriptor open_folder(int above, const std::string& name) {
   return file_descriptor(::openat(above, name.c_str(), folder_flags));
 }
 
-// The folder of a key, reached without a symbolic link; a descriptor that is none where there is no such folder.
+// The folder of a key, reached without a symbolic link; an invalid descriptor if there is no such folder.
 file_descriptor folder_of(int root, std::string_view key, bool make) {
   file_descriptor at(::openat(root, ".", folder_flags));
   for (std::size_t end = key.find('/'); at && end != std::string_view::npos; end = key.find('/')) {
@@ -66,7 +66,7 @@ void to_disk_now(int fd, const std::string& shown) {
   if (::fsync(fd) != 0 && errno != EINVAL) fail_file("cannot bring to the disk", shown, errno, "check the disk");
 }
 
-// Every file but a node's metadata, from one folder into another.
+// Moves every file except a node's metadata from one folder into another.
 void move_chunks(int from, int to, const std::string& shown, bool to_disk) {
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::dup(from)), ::closedir);
   if (!list) fail_file("cannot list", shown, errno);
@@ -120,7 +120,7 @@ waiting_append::~waiting_append() {
     discard();
     ::unlinkat(own_.get(), lock_name, 0);
     ::unlinkat(root_.get(), own_folder, AT_REMOVEDIR);
-  } catch (...) {  // the next run does so
+  } catch (...) {  // the next run tries again
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What was made for a store beside it, and its way into the store.
+// New parts of a store: they wait in a folder of their own until they are complete, and then move into the store.
 //
 //   waiting_append waiting("out.zarr");                // takes the lock: nobody else appends
 //   if (waiting.is_whole()) waiting.move();            // of a run that was killed
@@ -18,34 +18,34 @@
 
 namespace zarrbits::conversion {
 
-// The folder ".zarrbits-append" of a store. It has a whole store of its own in it, with the new chunks alone, and the metadata of
-// what the store is to become. Each of its files takes the place of the store's by a rename: chunks first, which nobody looks at
-// before the metadata, or which say the same as the ones before where these say anything; then the metadata, in the order that
-// was declared. The next run completes what a killed one has begun.
+// The folder ".zarrbits-append" inside of a store. It is a store itself: it has only the new chunks, and the future metadata of
+// the outer store. Its files replace those of the outer store by renames. Chunks go first: no reader looks for them before the
+// metadata changes, or they say the same as the chunks that they replace. Then the metadata follows, in the declared order. If a
+// run is killed, the next one completes its moves.
 class waiting_append {
  public:
   // Throws convert_error.
   waiting_append(std::string store, bool sync);
-  // Nothing is left of what is not declared; of what a run before left, too.
+  // Removes what is not declared, also that of an earlier run.
   ~waiting_append();
   waiting_append(const waiting_append&) = delete;
   waiting_append& operator=(const waiting_append&) = delete;
 
-  // Where the new parts are made, as a store.
+  // The folder for the new parts, used as a store.
   std::string folder() const;
-  // All is made, and nothing more is needed but move().
+  // True if everything is made, and only move() is missing.
   bool is_whole() const;
-  // From here on it is whole. `metadata`: keys of zarr.json files, in the order in which they become the store's; what each
-  // replaces is checked to be what it was at this moment, or what it is to be.
+  // Marks it as complete. `metadata`: keys of zarr.json files, in the order in which they become the store's. move() checks that
+  // each file to replace is as it was at this moment, or is replaced already.
   void declare(const std::vector<std::string>& metadata);
-  // Takes chunks out of the store, which nobody sees for they lie beyond its arrays.
+  // Removes chunks from the store that nobody sees, because they lie beyond its arrays.
   void remove_from_store(const std::string& key);
   bool has(const std::string& key) const;
-  // Throws convert_error; what is moved then stays so, and a further call goes on.
+  // Throws convert_error; files that are moved stay moved, and a further call continues.
   void move();
-  // What is there of a run that was not whole.
+  // Removes what an incomplete run left.
   void discard();
-  // A run that fails leaves what it has made, for the same command to go on with.
+  // Keeps the work of a run that fails, so that the same command can resume it.
   void keep() { keep_ = true; }
 
  private:

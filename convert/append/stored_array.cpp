@@ -25,7 +25,7 @@ using verification::zarr_kind;
 using verification::zarr_values;
 constexpr std::size_t index_entry = 16, index_checksum = 4;
 
-// The HDF5 type of a number in this machine's order; nothing where values are no numbers.
+// The HDF5 type of a number in this machine's byte order; none if values are not numbers.
 hid_t native_number(const verification::zarr_type& t) {
   const bool whole = t.kind == zarr_kind::signed_integer || t.kind == zarr_kind::unsigned_integer;
   const bool is_signed = t.kind == zarr_kind::signed_integer;
@@ -58,7 +58,7 @@ json codecs_of_chunks(const json& codecs, const std::function<void(const std::st
   return how["codecs"];
 }
 
-// One value in this machine's order, from JSON as an attribute has it.
+// One value in this machine's byte order, from the JSON of an attribute.
 std::optional<buffer> number_from(const json& value, const verification::zarr_type& t) {
   const json& v = value.is_array() && value.size() == 1 ? value[0] : value;
   buffer out(t.size);
@@ -70,7 +70,7 @@ std::optional<buffer> number_from(const json& value, const verification::zarr_ty
   if (t.kind == zarr_kind::floating) {
     if (v.is_number()) return put_float(v.get<double>()), out;
     if (!v.is_string()) return {};
-    const auto bytes = verification::decode_base64(v.get<std::string>());  // as xarray has it
+    const auto bytes = verification::decode_base64(v.get<std::string>());  // xarray's encoding
     if (!bytes || bytes->size() != 8) return {};
     std::uint64_t bits = 0;
     for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
@@ -131,7 +131,7 @@ void stored_array::find_missing(const json& node) {
 
 namespace {
 
-// Reads a block of an array through `use`, chunk by chunk: elements of the chunk from `from` on, `n` of a row, go to `to`.
+// Reads a block of an array chunk by chunk. Calls `use` for each row: `n` elements of the chunk, starting at `from`, go to `to`.
 template <class Use>
 void for_each_row(const verification::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, const Use& use) {
@@ -156,7 +156,7 @@ void for_each_row(const verification::zarr_array& array, const std::vector<hsize
         values.strings.insert(values.strings.end(), one.strings.begin(), one.strings.end());
       }
     }
-    // the part of the chunk that is wanted
+    // the wanted part of the chunk
     std::vector<hsize_t> low(rank), n(rank), i(rank, 0);
     for (std::size_t d = 0; d < rank; ++d) {
       const hsize_t start = at[d] * chunk[d];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The values of an array in a store, as HDF5 has them in memory.
+// The values of an array in a store, in HDF5's memory types.
 //
 #ifndef ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 #define ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
@@ -16,7 +16,7 @@ namespace zarrbits::conversion {
 
 class stored_array final : public stored_values {
  public:
-  // `node`: its zarr.json. Throws convert_error where it is none that can grow along the axis.
+  // `node`: its zarr.json. Throws convert_error if the array cannot grow along the axis.
   static std::shared_ptr<const stored_values> make(const std::string& store, const std::string& path, const json& node,
                                                    verification::zarr_array array, std::size_t axis);
 
@@ -34,7 +34,7 @@ class stored_array final : public stored_values {
   std::size_t axis_;
 };
 
-// As grown_store has them.
+// The same as in grown_store.
 std::string difference_from(const verification::zarr_array& array, const source_dataset& data);
 std::vector<double> last_numbers(const verification::zarr_array& array);
 

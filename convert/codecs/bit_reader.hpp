@@ -14,7 +14,7 @@
 
 namespace zarrbits::conversion {
 
-// Numbers of any width, one after the other, each with its highest bit first.
+// Reads consecutive numbers of any width, highest bit first.
 class bit_reader {
  public:
   bit_reader(std::span<const std::byte> in, const char* who) : in_(in), who_(who) {}

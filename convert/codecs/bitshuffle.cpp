@@ -17,8 +17,8 @@ namespace {
 
 using words2 = std::uint64_t __attribute__((vector_size(16)));
 
-// 8 bytes, of which byte k has bit k of 8 bytes: these. Word is one of 64 bits, the first byte in its lowest, or a vector of
-// such.
+// Transposes an 8 x 8 bit matrix: byte k has bit k of each of the 8 bytes that are returned. Word has 64 bits, with the first
+// byte in the lowest, or it is a vector of such words.
 template <class Word>
 Word transposed(Word x) {
   Word t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AA;
@@ -29,14 +29,14 @@ Word transposed(Word x) {
   return x ^ t ^ (t << 28);
 }
 
-// `rows` are eight of `row` bytes, of each bit one: bits of all bytes of the plane, 8 in a byte, the first in the lowest.
+// `rows` are eight rows of `row` bytes, one for each bit: bits of all bytes of the plane, 8 in a byte, the first in the lowest.
 void bits_to_bytes(const std::byte* rows, std::byte* plane, std::size_t row) {
   std::size_t i = 0;
   if constexpr (std::endian::native == std::endian::little) {
     for (; i + 16 <= row; i += 16) {
       bytes16 v[8];
       for (unsigned k = 0; k < 8; ++k) v[k] = load16(rows + k * row + i);
-      zip<3>(v);  // the 8 bytes of each i beside each other
+      zip<3>(v);  // the 8 bytes of each i side by side
       for (unsigned k = 0; k < 8; ++k)
         store16(plane + 8 * i + 16 * k, reinterpret_cast<bytes16>(transposed(reinterpret_cast<words2>(v[k]))));
     }
@@ -49,7 +49,7 @@ void bits_to_bytes(const std::byte* rows, std::byte* plane, std::size_t row) {
   }
 }
 
-// `in` holds, for each bit of the element, a row of that bit of all elements. `planes` is room for as many bytes.
+// `in` has a row for each bit of the element, with that bit of all elements. `planes` has room for the same number of bytes.
 void untranspose(std::span<const std::byte> in, std::byte* out, std::size_t element, buffer& planes) {
   const std::size_t n = in.size() / element;
   if (element == 1) return bits_to_bytes(in.data(), out, n / 8);

@@ -14,9 +14,9 @@ namespace zarrbits::conversion {
 
 // `values`: the filter's parameters. Throws damaged_chunk.
 buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size);
-// False where it is compressed in a way that is not known.
+// False if the compression inside is unknown.
 bool knows_bitshuffle(std::span<const unsigned> values);
-std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in);  // that it announces
+std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in);  // the announced size
 
 }  // namespace zarrbits::conversion
 

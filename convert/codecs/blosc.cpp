@@ -40,8 +40,8 @@ void check_blosc(std::span<const std::byte> in, std::size_t size) {
 
 namespace {
 
-// One block of Zstandard, which has 128 KiB and tables of its own, for each byte of the type: the bytes that are noise are stored
-// and cost no time, and the others are compressed by what they are. Blosc's own blocks are smaller, and mix them.
+// A block for Zstandard, of 128 KiB and with its own tables, for each byte of the type: noisy bytes are stored without cost, and
+// each of the others is compressed by its own statistics. Blosc's default blocks are smaller, and mix them.
 std::size_t zstd_block_of(std::size_t typesize) {
   constexpr std::size_t one = 128U << 10;
   return std::clamp(typesize, std::size_t{4}, std::size_t{16}) * one;
@@ -55,9 +55,9 @@ buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int 
   if (bytes.size() > BLOSC_MAX_BUFFERSIZE) throw damaged_chunk("a chunk of 2 GiB, which blosc does not take");
   buffer out(bytes.size() + BLOSC_MAX_OVERHEAD);
   typesize = blosc_typesize(typesize);
-  // Blosc cuts what LZ4 gets into as many pieces as the type has bytes, also where nothing was shuffled
+  // Blosc splits LZ4's input into one piece for each byte of the type, even without a shuffle
   if (shuffle == BLOSC_NOSHUFFLE) typesize = 1;
-  // the same bytes on every machine: a block size of 0 is a function of level, type size and length
+  // the same bytes on every machine: with a block size of 0, Blosc derives it from level, type size and length
   const int size = blosc_compress_ctx(level, shuffle, typesize, bytes.size(), bytes.data(), out.data(), out.size(), name.c_str(),
                                       name == BLOSC_ZSTD_COMPNAME ? zstd_block_of(typesize) : 0, 1);
   if (size <= 0) return blosc_stored(bytes, typesize);  // this libblosc was built without that compressor

@@ -14,18 +14,18 @@
 namespace zarrbits::conversion {
 
 buffer undo_blosc(std::span<const std::byte> in, std::size_t size);
-// That the buffer announces. Throws damaged_chunk where it is none.
+// The size that the buffer announces. Throws damaged_chunk if it is no Blosc buffer.
 std::size_t blosc_size(std::span<const std::byte> in);
-// Throws where a Blosc 1 buffer does not announce exactly `size` bytes, or is none that Zarr readers decode.
+// Throws if a Blosc 1 buffer does not announce exactly `size` bytes, or Zarr readers cannot decode it.
 void check_blosc(std::span<const std::byte> in, std::size_t size);
 
 // Blosc takes less than 2 GiB at once.
 extern const std::size_t most_of_blosc;
-// The type size that it is told: numbers of more than 255 bytes are bytes to it.
+// The type size for Blosc: it treats numbers of more than 255 bytes as bytes.
 std::size_t blosc_typesize(std::size_t size);
 // `shuffle`: 0 none, 1 bytes, 2 bits. `name`: of the compressor inside.
 buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int level, int shuffle, const std::string& name);
-// A buffer that holds the bytes as they are.
+// A buffer that stores the bytes uncompressed.
 buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
 
 }  // namespace zarrbits::conversion

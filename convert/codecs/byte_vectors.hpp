@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Vectors of 16 bytes, which the compiler makes of SSE2 or NEON, or of plain registers where there is neither.
+// Vectors of 16 bytes. The compiler implements them with SSE2, NEON, or else plain registers.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_BYTE_VECTORS_HPP
 #define ZARRBITS_CONVERT_CODECS_BYTE_VECTORS_HPP
@@ -20,7 +20,7 @@ inline bytes16 load16(const std::byte* p) {
 
 inline void store16(std::byte* p, bytes16 v) { std::memcpy(p, &v, sizeof v); }
 
-// The first, or the last, 8 bytes of both in turns.
+// Interleaves the first, or the last, 8 bytes of both.
 inline bytes16 zip_low(bytes16 a, bytes16 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
@@ -28,8 +28,8 @@ inline bytes16 zip_high(bytes16 a, bytes16 b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// Zips the first half of n vectors with the second, so that the number of a byte among the 16 * n rotates by one bit. log2(n)
-// rounds make n planes of 16 elements the elements themselves, 4 rounds make planes of elements.
+// Interleaves the first half of n vectors with the second, which rotates the index of a byte among the 16 * n by one bit. log2(n)
+// rounds turn n planes of 16 elements into the elements; 4 rounds turn elements into planes.
 template <unsigned rounds, unsigned n>
 inline void zip(bytes16 (&v)[n]) {
   for (unsigned round = 0; round < rounds; ++round) {

@@ -13,7 +13,7 @@
 namespace zarrbits::conversion {
 
 buffer undo_bzip2(std::span<const std::byte> in, std::size_t size);
-// How long it becomes, only the stream knows; more than `most` is damage.
+// Only the stream knows its decoded size; more than `most` bytes is damage.
 buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most);
 
 buffer bzip2_stream(std::span<const std::byte> bytes, int level);

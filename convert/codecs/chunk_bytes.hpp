@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What all codecs take and give.
+// The types of bytes and errors that all codecs share.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_CHUNK_BYTES_HPP
 #define ZARRBITS_CONVERT_CODECS_CHUNK_BYTES_HPP
@@ -13,8 +13,8 @@
 
 namespace zarrbits::conversion {
 
-// Bytes that are added without a value have none yet: chunks are written whole by what makes them, and to write zeros first takes
-// as long as to copy them. Where zeros are meant, they are said: buffer(n, std::byte{0}).
+// New bytes without a value stay uninitialized: their maker writes all of a chunk, and to fill it with zeros first takes as long
+// as a copy. Code that needs zeros says so: buffer(n, std::byte{0}).
 template <class T>
 struct without_zeros : std::allocator<T> {
   template <class U>
@@ -25,7 +25,7 @@ struct without_zeros : std::allocator<T> {
 };
 using buffer = std::vector<std::byte, without_zeros<std::byte>>;
 
-// A chunk that is not what its filters say. what() is a reason, not a sentence.
+// A chunk that its filters cannot have made. what() is a reason, not a sentence.
 struct damaged_chunk : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -7,7 +7,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// tables[k][b]: what byte b does to the sum when k bytes follow it, so that eight bytes go in at once.
+// tables[k][b]: the effect of byte b on the sum when k bytes follow it, so that eight bytes can be added at once.
 using table = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr table make_tables() {
@@ -41,7 +41,7 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
 
 void append_crc32c(buffer& chunk) {
   const std::uint32_t sum = crc32c(chunk);
-  chunk.reserve(chunk.size() + 4);  // and not twice its size
+  chunk.reserve(chunk.size() + 4);  // not twice its size
   for (unsigned i = 0; i < 4; ++i) chunk.push_back(static_cast<std::byte>(sum >> (8 * i)));
 }
 

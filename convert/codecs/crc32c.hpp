@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
-// What the codec does to a chunk.
+// Encodes a chunk with the codec.
 void append_crc32c(buffer& chunk);
 
 }  // namespace zarrbits::conversion

@@ -17,7 +17,7 @@ struct freed {
   void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
 };
 
-// Both are kept by each thread: to allocate one takes longer than to inflate a small chunk.
+// Each thread keeps both: an allocation takes longer than to inflate a small chunk.
 libdeflate_decompressor* decompressor() {
   thread_local const std::unique_ptr<libdeflate_decompressor, freed> kept(libdeflate_alloc_decompressor());
   if (!kept) throw std::bad_alloc();
@@ -28,7 +28,7 @@ libdeflate_compressor* compressor_of(int level) {
   thread_local std::unique_ptr<libdeflate_compressor, freed> kept;
   thread_local int level_of_kept = -1;
   if (!kept || level_of_kept != level) {
-    kept.reset();  // never two at once: one of a high level has megabytes
+    kept.reset();  // keep only one: a compressor of a high level has megabytes
     kept.reset(libdeflate_alloc_compressor(level));
     level_of_kept = level;
   }
@@ -36,7 +36,7 @@ libdeflate_compressor* compressor_of(int level) {
   return kept.get();
 }
 
-// What a stream makes, up to `most` bytes. `used`: how long the stream itself is; what follows it is nobody's.
+// Inflates a stream, up to `most` bytes. `used`: length of the stream itself; the bytes after it are ignored.
 buffer inflate_up_to(std::span<const std::byte> zlib, std::size_t most, std::size_t& used) {
   buffer out(most);
   std::size_t made = 0;
@@ -55,7 +55,7 @@ buffer inflate_exactly(std::span<const std::byte> zlib, std::size_t size, std::s
   return out;
 }
 
-// `make`: libdeflate_zlib_compress or libdeflate_gzip_compress; `bound`: the most that it makes.
+// `make`: libdeflate_zlib_compress or libdeflate_gzip_compress; `bound`: its upper limit.
 template <class Bound, class Make>
 buffer compressed(std::span<const std::byte> bytes, int level, Bound bound, Make make) {
   libdeflate_compressor* c = compressor_of(level);
@@ -87,8 +87,8 @@ buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& p
   std::size_t used = 0;
   plain = inflate_exactly(zlib, size, used);  // checks the Adler-32 too
   const std::uint32_t crc = libdeflate_crc32(0, plain.data(), plain.size());
-  // libdeflate takes no stream with a dictionary, so that the payload begins after two bytes. It is laxer than zlib with lengths
-  // of codes that are repeated beyond their end, where Adler-32 is right all the same.
+  // libdeflate refuses a stream with a dictionary, so the payload begins after two bytes. It is laxer than zlib about repeated
+  // code lengths that exceed their table, if Adler-32 is right.
   constexpr unsigned char header[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF};
   buffer out(sizeof header + (used - 6) + 8);
   std::memcpy(out.data(), header, sizeof header);

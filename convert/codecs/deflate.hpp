@@ -12,13 +12,13 @@
 
 namespace zarrbits::conversion {
 
-// A zlib stream of exactly `size` bytes, or of no more. Its Adler-32 is checked. Throws damaged_chunk.
+// Decodes a zlib stream of exactly, or at most, `size` bytes. Checks its Adler-32. Throws damaged_chunk.
 buffer undo_deflate(std::span<const std::byte> zlib, std::size_t size);
 buffer undo_deflate_up_to(std::span<const std::byte> zlib, std::size_t most);
 buffer zlib_stream(std::span<const std::byte> bytes, int level);
 
 // A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`
-// receives what it holds.
+// receives the decoded bytes.
 buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain);
 buffer gzip_member(std::span<const std::byte> bytes, int level);
 

@@ -40,7 +40,7 @@ void drop_fletcher32(buffer& chunk) {
   std::uint32_t stored = 0;
   for (unsigned i = 0; i < 4; ++i) stored |= std::to_integer<std::uint32_t>(chunk[n + i]) << (8 * i);
   const std::uint32_t sum = fletcher32(std::span(chunk).first(n));
-  // libraries before 1.6.3 wrote the bytes of each half in the other order on little-endian machines
+  // HDF5 before 1.6.3 swapped the bytes of each half on little-endian machines
   const std::uint32_t older = (sum & 0x00FF00FF) << 8 | (sum & 0xFF00FF00) >> 8;
   if (stored != sum && stored != older) throw damaged_chunk("fletcher32: the checksum is wrong");
   chunk.resize(n);

@@ -9,7 +9,7 @@
 
 namespace zarrbits::conversion {
 
-// Strips and checks its 4 bytes. Throws damaged_chunk.
+// Checks and removes the 4 bytes of the checksum. Throws damaged_chunk.
 void drop_fletcher32(buffer& chunk);
 void append_fletcher32(buffer& chunk);
 

@@ -32,7 +32,7 @@ buffer undo_lz4(std::span<const std::byte> in, std::size_t size) {
     const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(block), size - at);
     const auto piece = take(in, big(in, 4, "lz4"), "lz4");
     const auto to = std::span(out).subspan(at, n);
-    if (piece.size() == n) std::copy(piece.begin(), piece.end(), to.begin());  // stored: it would not have become smaller
+    if (piece.size() == n) std::copy(piece.begin(), piece.end(), to.begin());  // stored, because compression would not shrink it
     else lz4_block(piece, to);
     at += n;
   }

@@ -16,13 +16,14 @@ namespace zarrbits::conversion {
 // One block, of exactly `out.size()` bytes. Throws damaged_chunk.
 void lz4_block(std::span<const std::byte> in, std::span<std::byte> out);
 
-// Filter 32004: the length, the length of a block, and blocks, all lengths big-endian. Throws damaged_chunk.
+// Filter 32004: the length, the block length, and blocks, with all lengths big-endian. Throws damaged_chunk.
 buffer undo_lz4(std::span<const std::byte> in, std::size_t size);
-std::size_t lz4_size(std::span<const std::byte> in);  // that it announces
+std::size_t lz4_size(std::span<const std::byte> in);  // the announced size
 
-// As numcodecs frames it: the length in 4 bytes, little-endian, and one block.
+// numcodecs' frame: the length in 4 bytes, little-endian, and one block.
 buffer numcodecs_lz4(std::span<const std::byte> bytes);
-// The same from a chunk of filter 32004 that is one block, which is kept; nothing where it is several, or not compressed.
+// The same from a chunk of filter 32004, if it is a single block, whose bytes are kept; empty if there are several, or it is not
+// compressed.
 std::optional<buffer> numcodecs_lz4_of(std::span<const std::byte> in, std::size_t size);
 
 }  // namespace zarrbits::conversion

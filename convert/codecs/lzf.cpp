@@ -13,7 +13,7 @@ buffer undo_lzf(std::span<const std::byte> in, std::size_t size) {
   as_int(in.size(), "lzf");
   as_int(size, "lzf");
   buffer out(size);
-  // 0 says that it failed, or that there was nothing
+  // 0: failure, or no data
   const unsigned n =
       in.empty() ? 0 : lzf_decompress(in.data(), static_cast<unsigned>(in.size()), out.data(), static_cast<unsigned>(size));
   if (n == 0 && !in.empty()) throw damaged_chunk("lzf: it cannot be decoded to the chunk's length");

@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// `size`: the most that it becomes. Throws damaged_chunk.
+// `size`: upper limit of the decoded size. Throws damaged_chunk.
 buffer undo_lzf(std::span<const std::byte> in, std::size_t size);
 
 }  // namespace zarrbits::conversion

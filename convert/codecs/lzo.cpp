@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An LZO1X stream is a list of instructions. Each but a run of literals copies bytes that were made before, and says in its two
-// lowest bits how many literals (0 to 3) follow it at once. What an instruction below 16 means depends on what came before it. D,
-// S: bits of the distance and of the number of literals; H: the next byte; W: the next two, little-endian; "+ more": the length
-// goes on, see below.
+// An LZO1X stream is a list of instructions. Each one except a run of literals copies earlier output; its two lowest bits give
+// the number of literals (0 to 3) that follow. The meaning of an instruction below 16 depends on the one before. D, S: bits of
+// the distance and of the number of literals; H: the next byte; W: the next two, little-endian; "+ more": the length continues,
+// see below.
 //
 //   1LLDDDSS H   copy 5 + L from 1 + D + 8 H
 //   01LDDDSS H   copy 3 + L from 1 + D + 8 H

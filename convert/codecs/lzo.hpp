@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// LZO1X, as filter 305 (PyTables) stores it. The one library that decodes it, liblzo2, is under the GPL, which not every user of
-// this library can take; so its decoder is here.
+// LZO1X, as filter 305 (PyTables) stores it. The only other decoder, liblzo2, is under the GPL, which not every user of this
+// library can accept.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_LZO_HPP
 #define ZARRBITS_CONVERT_CODECS_LZO_HPP
@@ -13,10 +13,10 @@
 
 namespace zarrbits::conversion {
 
-// A chunk of filter 305: one stream, and where the filter was told so (all PyTables since 2003), the Adler-32 of what it makes
-// and its length, both checked. Throws damaged_chunk.
+// A chunk of filter 305: one stream. If the filter's parameters say so (all PyTables since 2003), the Adler-32 and the length of
+// the decoded bytes follow; both are checked. Throws damaged_chunk.
 buffer undo_lzo(std::span<const std::byte> in, std::size_t size);
-// The same where the size is not known: as many bytes as it makes, but no more than `most`.
+// The same for an unknown size: at most `most` bytes.
 buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most);
 
 }  // namespace zarrbits::conversion

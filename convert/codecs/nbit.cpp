@@ -58,7 +58,7 @@ class nbit_decoder {
 
   void array(std::span<std::byte> out, unsigned depth) {
     const std::size_t tree = next_;
-    if (tree + 1 < values_.size() && values_[tree] == 4) {  // its elements need not have the size that is told
+    if (tree + 1 < values_.size() && values_[tree] == 4) {  // its elements may have another size than announced
       next_ += 2;
       return whole(out);
     }
@@ -74,7 +74,7 @@ class nbit_decoder {
     const unsigned order = parameter(), precision = parameter(), first = parameter();
     const std::uint64_t all = 8 * static_cast<std::uint64_t>(out.size());
     if (order > 1 || precision == 0 || precision > all || first > all - precision) fail();
-    // from the byte with the highest bit down
+    // starting with the byte of the highest bit
     for (std::uint64_t high = std::uint64_t{first} + precision; high > first;) {
       const std::uint64_t low = std::max<std::uint64_t>(first, (high - 1) / 8 * 8);
       const auto i = static_cast<std::size_t>(low / 8);
@@ -94,7 +94,7 @@ class nbit_decoder {
 }  // namespace
 
 buffer undo_nbit(std::span<const unsigned> v, buffer in, std::size_t size) {
-  if (v.size() >= 2 && v[1] != 0) return in;  // nothing was to be gained
+  if (v.size() >= 2 && v[1] != 0) return in;  // stored, because packing would not shrink it
   if (v.size() < 5 || v[0] != v.size()) throw damaged_chunk("nbit: parameters that fit no datatype");
   const std::size_t element = v[4];
   if (element == 0 || size % element != 0 || v[2] != size / element)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What several codecs do with a stream: take numbers and pieces from its beginning. `who` names the codec in what is thrown.
+// Takes numbers and pieces from the beginning of a stream, for several codecs. `who` names the codec in exceptions.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_PIECES_HPP
 #define ZARRBITS_CONVERT_CODECS_PIECES_HPP
@@ -15,7 +15,7 @@
 
 namespace zarrbits::conversion {
 
-// A number of `n` bytes, the highest first.
+// A big-endian number of `n` bytes.
 inline std::uint64_t big(std::span<const std::byte>& in, std::size_t n, const char* who) {
   if (in.size() < n) throw damaged_chunk(std::string(who) + ": it ends too early");
   std::uint64_t v = 0;
@@ -31,7 +31,7 @@ inline std::span<const std::byte> take(std::span<const std::byte>& in, std::uint
   return piece;
 }
 
-// For libraries whose lengths are int.
+// For libraries that take lengths as int.
 inline int as_int(std::size_t n, const char* who) {
   if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw damaged_chunk(std::string(who) + ": longer than it can be");

@@ -41,7 +41,7 @@ buffer undo_scaleoffset(std::span<const unsigned> v, buffer in, std::size_t size
       (is_float && element < 4) || v[6] > 1) {
     fail("parameters that fit no datatype");
   }
-  if (!is_float && scale == static_cast<int>(8 * element)) return in;  // nothing was to be gained
+  if (!is_float && scale == static_cast<int>(8 * element)) return in;  // stored, because packing would not shrink it
   if (size % element != 0 || v[2] != size / element) fail("it has another length than the chunk");
   if (in.size() < header) fail("it ends too early");
   const auto little = [&](std::size_t at, std::size_t n) {
@@ -58,7 +58,7 @@ buffer undo_scaleoffset(std::span<const unsigned> v, buffer in, std::size_t size
   const auto width = static_cast<unsigned>(bits);
   bit_reader reader(std::span<const std::byte>(in).subspan(header), "scaleoffset");
   buffer out(size);
-  if (width == 8 * element) {  // as they are in memory, where they were written
+  if (width == 8 * element) {  // in the byte order of the machine that wrote them
     if (in.size() - header < size) fail("it ends too early");
     std::copy_n(in.begin() + header, size, out.begin());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// libhdf5's scaleoffset, undone within bounds, as nbit is (nbit.hpp).
+// Decodes libhdf5's scaleoffset within bounds, for the reason in nbit.hpp.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_SCALEOFFSET_HPP
 #define ZARRBITS_CONVERT_CODECS_SCALEOFFSET_HPP
@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// `values`: the filter's parameters; `size`: of the chunk before the filter. Throws damaged_chunk.
+// `values`: the filter's parameters; `size`: of the decoded chunk. Throws damaged_chunk.
 buffer undo_scaleoffset(std::span<const unsigned> values, buffer in, std::size_t size);
 
 }  // namespace zarrbits::conversion

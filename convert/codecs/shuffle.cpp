@@ -10,11 +10,11 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t step = 16;  // elements that are turned at once
+constexpr std::size_t step = 16;  // elements that are transposed at once
 
-// All of these return how many elements they have turned, of n; what is left is too little for vectors.
+// All of these return the number of transposed elements of n; the rest is too short for vectors.
 
-// Elements of 2, 4 or 8 bytes: `size` vectors are 16 of them.
+// Elements of 2, 4 or 8 bytes: `size` vectors hold 16 of them.
 template <unsigned size>
 std::size_t unshuffle_vectors(const std::byte* in, std::byte* out, std::size_t n) {
   std::size_t i = 0;
@@ -39,8 +39,8 @@ std::size_t shuffle_vectors(const std::byte* in, std::byte* out, std::size_t n) 
   return i;
 }
 
-// Elements of other sizes, in squares of 16 elements and 16 of their bytes; the last square may have some bytes again. Of
-// elements of fewer bytes, a square has what follows them, too: the elements there come after.
+// Elements of other sizes, in squares of 16 elements by 16 bytes; the last square may overlap the one before. If elements are
+// shorter than a square, it writes over the following elements too: these are made later.
 template <class Square>
 std::size_t in_squares(std::size_t size, std::size_t n, Square square) {
   std::size_t i = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shuffle: the bytes of elements by their place in the element. A last part of an element stays where it is.
+// Shuffle: groups bytes by their position in the element. A partial element at the end is not moved.
 //
 #ifndef ZARRBITS_CONVERT_CODECS_SHUFFLE_HPP
 #define ZARRBITS_CONVERT_CODECS_SHUFFLE_HPP
@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 buffer shuffled(buffer in, std::size_t element);
 buffer unshuffle(buffer in, std::size_t element);
-// `out` has the length of `in`, and is another place.
+// `out` has the length of `in`, and does not overlap it.
 void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t element);
 
 }  // namespace zarrbits::conversion

@@ -12,14 +12,14 @@
 
 namespace zarrbits::conversion {
 
-// A frame of exactly `out.size()` bytes. Throws damaged_chunk.
+// Decodes a frame of exactly `out.size()` bytes. Throws damaged_chunk.
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out);
 buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
-// That the frame announces; one of the largest numbers where it announces none, or is no frame.
+// The size that the frame announces; one of the largest numbers if it announces none, or is no frame.
 std::size_t zstd_size(std::span<const std::byte> in);
 
-// That it is one whole frame, and announces `size` bytes; false where it announces none. What is in it is not decoded. Throws
-// damaged_chunk.
+// Checks that this is one whole frame, and announces `size` bytes; false if it announces none. Does not decode the content.
+// Throws damaged_chunk.
 bool check_zstd(std::span<const std::byte> in, std::size_t size);
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level);

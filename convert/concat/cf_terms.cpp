@@ -57,7 +57,7 @@ bool holds(const number_kind& kind, std::int64_t n) {
   return n >= 0 && (kind.size == 8 || n < std::int64_t{1} << (8 * kind.size));
 }
 
-// Every number of `from` is one of `to`.
+// True if `to` can hold every number of `from`.
 bool contains(const number_kind& to, const number_kind& from) {
   if (to == from) return true;
   if (!to.integer) return from.integer ? from.size <= to.size / 2 : from.size <= to.size;
@@ -66,7 +66,7 @@ bool contains(const number_kind& to, const number_kind& from) {
   return to.is_signed && from.size < to.size;
 }
 
-// The type that xarray unpacks to.
+// The type to which xarray unpacks.
 number_kind unpacked_kind(const cf_terms& t) {
   const auto is_float = [](const std::optional<cf_number>& n) { return n && !n->integer; };
   const number_kind single{false, true, 4}, twice{false, true, 8};
@@ -80,7 +80,7 @@ number_kind unpacked_kind(const cf_terms& t) {
   return t.kind.size <= 2 ? single : twice;
 }
 
-// By how much stored integers differ that mean the same; nothing where none does.
+// The difference of stored integers with equal meaning; empty if there is no such constant.
 std::optional<std::int64_t> shift_between(const cf_terms& from, const cf_terms& to) {
   const double scale = to.scale ? to.scale->value() : 1, from_scale = from.scale ? from.scale->value() : 1;
   const double offset = to.offset ? to.offset->value() : 0, from_offset = from.offset ? from.offset->value() : 0;
@@ -95,7 +95,7 @@ bool same_packing(const cf_terms& a, const cf_terms& b) {
          (a.offset ? a.offset->value() : 0) == (b.offset ? b.offset->value() : 0);
 }
 
-// A change in integers, or in floats.
+// Converts values, as integers or as floats.
 class cf_change final : public value_change {
  public:
   cf_change(const cf_terms& from, const agreement& to) : from_(from), to_(to) {
@@ -131,7 +131,7 @@ class cf_change final : public value_change {
  private:
   bool is_missing(const cf_number& v) const { return is(from_.fill, v) || is(from_.missing, v); }
 
-  // What stands for a missing value in the array: as it was there, if it has both.
+  // The marker of a missing value in the array: the same one as in the file, if it has both.
   const cf_number& missing_for(const cf_number& v) const {
     const cf_terms& t = to_.terms;
     return !t.fill || (is(from_.missing, v) && !is(from_.fill, v) && t.missing) ? *t.missing : *t.fill;
@@ -182,7 +182,7 @@ class cf_change final : public value_change {
     return made;
   }
 
-  // As xarray does, in floats of the size that it takes.
+  // As xarray unpacks, in floats of the same size.
   double unpacked(const cf_number& v) const {
     if (unpacked_kind(from_).size == 4) {
       auto made = static_cast<float>(v.value());
@@ -200,11 +200,11 @@ class cf_change final : public value_change {
   agreement to_;
   std::int64_t shift_ = 0;
   bool moved_ = false;
-  std::int64_t earliest_ = std::numeric_limits<std::int64_t>::min();  // that has the same date in both calendars; microseconds
+  std::int64_t earliest_ = std::numeric_limits<std::int64_t>::min();  // from here on both calendars agree; microseconds
   cf_epoch here_, there_;
 };
 
-// The smallest type that holds all numbers of both.
+// The smallest type that holds all numbers of both types.
 number_kind common_kind(const number_kind& a, const number_kind& b) {
   if (contains(a, b)) return a;
   if (contains(b, a)) return b;

@@ -12,7 +12,7 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t block_bytes = 4U << 20;
-constexpr std::size_t most_text = 64U << 20;  // bytes of the strings of a block
+constexpr std::size_t most_text = 64U << 20;  // bytes for the strings of a block
 
 bool is_variable_text(const type_tree& t) { return t.kind == type_class::text && t.variable; }
 

@@ -13,11 +13,11 @@
 
 namespace zarrbits::conversion {
 
-// What differs between two datasets, as the end of a sentence: type, extent, any value. Empty where nothing does. Throws
+// The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if there is none. Throws
 // h5::failure, damaged_chunk, skip_dataset.
 std::string difference(const source_dataset& a, const source_dataset& b);
 
-// The names of attributes that are not the same in both, which convert_attributes() made.
+// The names of attributes that differ. Both objects are from convert_attributes().
 std::vector<std::string> differing_attributes(const json& a, const json& b);
 
 }  // namespace zarrbits::conversion

@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// What the first value of the dimension's variable means.
+// The meaning of the first value of the dimension's variable.
 long double first_value(const std::string& source, const std::string& dimension, const source_options& how) {
   const source_name name = split_source(source);
   source_file file(name.file, how);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In which order files are joined.
+// The order in which files are joined.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
 #define ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
@@ -14,8 +14,8 @@
 
 namespace zarrbits::conversion {
 
-// All names of `options`, which have `concat`, in the order in which they are joined. By value, each file is opened. Throws
-// convert_error.
+// The names of all files in `options`, which have `concat`, in the order in which they are joined. The order by value opens each
+// file. Throws convert_error.
 std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how);
 
 }  // namespace zarrbits::conversion

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes the objects of a first file stand for those of many: reads the metadata of all, finds the datasets that have the
-// dimension, checks that all else is equal, and puts values of other packing, missing values or epochs in the first file's terms.
+// Lets the objects of the first file represent those of all files: reads the metadata of all, finds the datasets that have the
+// dimension, and checks that everything else is equal. Values with other packing, missing values or epochs are converted to the
+// first file's terms.
 //
 //   const auto names = ordered_sources(options, how);         // file_order.hpp
 //   source_file first(names[0], how);                         // then walk(), arrange(), select()
@@ -26,16 +27,16 @@ namespace zarrbits::conversion {
 struct joined_store {
   std::vector<joined_source> sources;
   std::shared_ptr<const joined_files> files;
-  std::string checksum;  // of what tells these files from others
+  std::string checksum;  // of the states of the files: it identifies them
 };
 
-// `sources`: as ordered_sources() has them; `first` is the first of them, after select(). Sets source_object::joined of its
-// datasets. With a store the parts follow what that has, in its terms, and other datasets have to be those of the store: they are
-// taken out of `first`. Throws convert_error.
+// `sources`: from ordered_sources(); `first` is the first of them, after select(). Sets source_object::joined of its datasets.
+// With a store, the parts come after those of the store, in its terms. Other datasets must then be equal to those of the store,
+// and are removed from `first`. Throws convert_error.
 joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
                         const source_options& how, bool tells_case_apart, const grown_store* store = nullptr);
 
-// For reports: nothing where the source is one file.
+// For reports: adds nothing if the source is one file.
 void add_sources(json& report, const std::vector<joined_source>& sources);
 
 }  // namespace zarrbits::conversion

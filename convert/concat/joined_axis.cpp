@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// All but scales get the new dimension, in front of their own.
+// All datasets except scales get the new dimension, in front of their own.
 std::optional<std::size_t> new_axis_of(const std::string& dimension, const source_file& file, const source_object& o,
                                        const source_dataset& data) {
   if (data.null || is_dimension_scale(data.dataset)) return {};
@@ -24,7 +24,7 @@ std::optional<std::size_t> new_axis_of(const std::string& dimension, const sourc
   const std::string which = "\"" + o.path + "\" of \"" + file.path() + "\" ";
   if (std::find(names.begin(), names.end(), dimension) != names.end())
     throw unjoinable(which + "has a dimension \"" + dimension + "\" already; join along it with `concat`");
-  if (data.layout == H5D_VIRTUAL) throw unjoinable(which + "is a virtual dataset, of which none is joined along a new dimension");
+  if (data.layout == H5D_VIRTUAL) throw unjoinable(which + "is a virtual dataset, which cannot be joined along a new dimension");
   if (data.dims.size() >= H5S_MAX_RANK) throw unjoinable(which + "has as many dimensions as there can be");
   return 0;
 }

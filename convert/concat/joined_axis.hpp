@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Along which of its dimensions a dataset is joined.
+// The axis along which a dataset is joined.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
@@ -15,7 +15,7 @@
 
 namespace zarrbits::conversion {
 
-// Nothing where it has not the dimension, and does not get it. Throws convert_error.
+// Empty if the dataset neither has nor gets the dimension. Throws convert_error.
 std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
                                    const source_dataset& data);
 

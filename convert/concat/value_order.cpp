@@ -24,8 +24,8 @@ void value_order::go_on(const std::string& path, const std::string& file, const 
       const int sign = value > *last_ ? 1 : value < *last_ ? -1 : 0;
       if (sign_ == 0) sign_ = sign;
       if (sign == 0 || sign != sign_) {
-        throw unjoinable("\"" + path + "\" of \"" + file + "\" does not go on where that of \"" + file_ + "\" ends: its values " +
-                         (sign == 0 ? "occur twice" : "change direction") +
+        throw unjoinable("\"" + path + "\" of \"" + file + "\" does not continue where that of \"" + file_ +
+                         "\" ends: its values " + (sign == 0 ? "occur twice" : "change direction") +
                          "; give the files in another order (`order`), or `allow_overlap` where it is meant");
       }
     }

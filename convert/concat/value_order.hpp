@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether the values of a dimension's variable go on in one direction over all files.
+// Checks that the values of a dimension's variable are monotonic over all files.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP
 #define ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP
@@ -16,14 +16,14 @@ namespace zarrbits::conversion {
 
 class value_order {
  public:
-  // The values that come next, those of a file. `path`: of the variable. Throws unjoinable, h5::failure.
+  // Checks the values of the next file. `path`: of the variable. Throws unjoinable, h5::failure.
   void go_on(const std::string& path, const std::string& file, const cf_terms& terms, const source_dataset& data);
   void go_on(const std::string& path, const std::string& file, const cf_terms& terms, const std::vector<double>& stored);
 
  private:
   std::optional<long double> last_;
   int sign_ = 0;
-  std::string file_;  // of the last one
+  std::string file_;  // the last file
 };
 
 }  // namespace zarrbits::conversion

@@ -13,7 +13,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Of packed values: an array that is unpacked has none.
+// Attributes of packed values: an unpacked array has none of them.
 const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
                                                      "valid_min",    "valid_max",  "valid_range"};
 
@@ -77,9 +77,8 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   }
   const agreement way = agree(all, who, o.path);
   if (before && (way.terms.kind != all[0].kind || (way.unpacked && (all[0].scale || all[0].offset || all[0].kind.integer)))) {
-    throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store +
-                     "\", where it would have to be of another type, for " + way.why +
-                     "; make the store anew of all files, with `concat`");
+    throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store + "\", where it would need another type: " + way.why +
+                     "; make the store again from all files, with `concat`");
   }
   const bool other_type =
       before ? before->missing && H5Tequal(variants[0].type, before->number) <= 0 && H5Tget_class(variants[0].type) != H5T_ENUM

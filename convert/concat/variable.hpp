@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A variable of several files, while their metadata are read: the ways in which it is stored, its parts, and what becomes of
-// them.
+// A variable of several files, while their metadata is read: the forms in which it is stored, its parts, and the array that they
+// make.
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_VARIABLE_HPP
 #define ZARRBITS_CONVERT_CONCAT_VARIABLE_HPP
@@ -18,18 +18,18 @@
 
 namespace zarrbits::conversion {
 
-// The files can be read, and do not belong together.
+// The files can be read, but do not belong together.
 struct unjoinable : convert_error {
   using convert_error::convert_error;
 };
 
-// One of the ways in which a variable is stored, in any file.
+// One of the forms in which the files store a variable.
 struct variant {
   cf_terms terms;
   h5::handle type;
-  std::vector<hsize_t> chunk;  // empty: not in chunks
+  std::vector<hsize_t> chunk;  // empty: not chunked
   std::string layout;          // filters and fill value
-  std::string file;            // the first that has it
+  std::string file;            // the first file that has this form
   std::uint64_t parts = 0;
 };
 
@@ -41,18 +41,18 @@ struct draft_part {
 
 struct variable {
   std::size_t object = 0, axis = 0;
-  std::string dimension;  // by which the length of a file is told: path of its scale, or the variable's own
+  std::string dimension;  // gives the length of a file: path of the dimension's scale, or the variable's own
   std::vector<hsize_t> dims;
   std::vector<variant> variants;
   std::vector<draft_part> parts;
   std::uint64_t stored = 0;
-  std::shared_ptr<const stored_values> before = {};  // of a store that grows; else null
+  std::shared_ptr<const stored_values> before = {};  // for a growing store; else null
   const json* node = nullptr;                        // its zarr.json
 
-  // The variant of a file's dataset, which may be new.
+  // The index of the form of a file's dataset; adds a new form if needed.
   std::size_t variant_of(const source_dataset& data, const std::string& name);
-  // Makes `o`, the first file's object, stand for all parts, `length` long along the axis; notes at the files whose values are
-  // put in other terms. `store`: the one that grows. `added`: as joined_parts has it. Throws unjoinable, convert_error.
+  // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
+  // converted to other terms. `store`: the growing store. `added`: as in joined_parts. Throws unjoinable, convert_error.
   void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
               std::vector<joined_source>& sources, const std::string& store, const std::string& added) const;
 };

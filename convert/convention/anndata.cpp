@@ -15,7 +15,7 @@ std::string encoding_of(hid_t object) {
   return text.size() == 1 ? text[0] : "";
 }
 
-// A table of before 0.8, when files did not say what they are: a group that does, or, before 0.7, a compound.
+// A table from before 0.8, when files did not name their type: a group with a mark or, before 0.7, a compound.
 bool is_table(hid_t root, const char* name) {
   if (H5Lexists(root, name, H5P_DEFAULT) <= 0) return false;
   const h5::handle table(H5Oopen(root, name, H5P_DEFAULT));
@@ -38,7 +38,7 @@ bool is_anndata(const source_file& file) {
 }
 
 void anndata_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes) {
-  // up to 0.7 a column refers to its categories; in Zarr that is their path below the table
+  // up to 0.7 a column refers to its categories; in Zarr this is their path below the table
   if (!leaf || object.parent == no_object || !attributes.contains("categories")) return;
   const source_object* categories = referred_to(file, id, "categories");
   const std::string above = join_path(file.objects()[object.parent].store_path, "");

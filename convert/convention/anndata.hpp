@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// AnnData's .h5ad, as anndata.read_zarr reads it: record arrays (before 0.7 also tables) are arrays of structs. All else it
-// writes to HDF5 and to Zarr alike.
+// AnnData's .h5ad, as anndata.read_zarr reads it: record arrays (before 0.7 also tables) are arrays of structs. It writes
+// everything else to HDF5 and to Zarr in the same form.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_ANNDATA_HPP
 #define ZARRBITS_CONVERT_CONVENTION_ANNDATA_HPP

@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The first that recognises a file is taken: a community that marks its files before one that builds on what many write.
+// The first convention that recognises a file wins: specific marks come before general ones.
 constexpr convention_rules table[] = {anndata_rules, nwb_rules, nexus_rules, matlab_rules, netcdf_rules, pytables_rules};
 
 }  // namespace

@@ -21,7 +21,7 @@ bool is_compound(const source_file& file, const source_object& object) {
 }
 
 void flatten(source_file& file, source_object& object) {
-  constexpr std::uint64_t most = 64U << 20;  // bytes, of values and of strings each
+  constexpr std::uint64_t most = 64U << 20;  // bytes of values, and of strings
   std::vector<std::size_t> lengths;
   const auto why_not = reason_to_skip([&] {
     const source_dataset data(file, object);

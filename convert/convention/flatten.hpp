@@ -9,8 +9,8 @@
 
 namespace zarrbits::conversion {
 
-// Of each dataset whose type can_be_flat(): reads all values, and notes how long its strings are; then it becomes one array.
-// Where it is another, cannot be read, or is larger than 64 MiB, nothing is noted, and it becomes a group of arrays.
+// For each dataset whose type can_be_flat(): reads all values, and notes the lengths of its strings, so that it becomes one
+// array. A dataset that is of another type, unreadable, or larger than 64 MiB becomes a group of arrays.
 void flatten_compounds(source_file& file);
 
 }  // namespace zarrbits::conversion

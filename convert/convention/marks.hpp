@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Attributes by which communities mark what they write.
+// Attributes by which communities mark their files.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
 #define ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
@@ -9,7 +9,7 @@
 
 namespace zarrbits::conversion {
 
-// The root, or (where `below`) a group or dataset in it, has an attribute of this name.
+// True if the root, or (with `below`) a group or dataset in it, has an attribute of this name.
 bool is_marked(const source_file& file, const char* attribute, bool below);
 
 }  // namespace zarrbits::conversion

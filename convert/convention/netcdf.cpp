@@ -19,11 +19,11 @@ namespace {
 
 using kind_type = source_object::kind_type;
 
-// netCDF-C stores a variable under this name where another dimension has its own.
+// netCDF-C uses this name for a variable if another dimension has the variable's name.
 constexpr std::string_view not_a_coordinate = "_nc4_non_coord_";
-constexpr std::size_t most_looked_at = 1000;  // datasets, for marks of older versions
+constexpr std::size_t most_looked_at = 1000;  // datasets to search for marks of older versions
 
-// The numbers of an attribute of netCDF's own; empty where it has none, or more than a dataset has dimensions.
+// The numbers of one of netCDF's own attributes; empty if there is none, or it has more numbers than a dataset has dimensions.
 std::vector<int> numbers(hid_t dataset, const char* name) {
   if (H5Aexists(dataset, name) <= 0) return {};
   const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
@@ -35,14 +35,14 @@ std::vector<int> numbers(hid_t dataset, const char* name) {
   return all;
 }
 
-// A dimension, which in HDF5 is a dataset: its scale.
+// A dimension; HDF5 has it as a dataset, its scale.
 struct dimension {
   std::string name;
   bool unlimited = false;
-  hsize_t length = 0;  // of an unlimited one: the most that a variable has
+  hsize_t length = 0;  // unlimited: the largest length of a variable
 };
 
-// A variable, and the scales of its dimensions; no_object where it has none.
+// A variable, and the scales of its dimensions; no_object if a dimension has none.
 struct netcdf_variable {
   std::size_t object = 0;
   std::vector<hsize_t> extent;
@@ -127,7 +127,7 @@ class netcdf_file {
       const source_object* scale = file_.target(dataset, &lists[d].front(), H5R_OBJECT);
       if (scale) v.scales[d] = index_of(scale);
     }
-    // of one of several dimensions HDF5 does not know the others
+    // for several dimensions, HDF5 does not know the other ones
     const std::vector<int> ids = numbers(dataset, "_Netcdf4Coordinates");
     if (ids.size() != v.extent.size()) return;
     for (std::size_t d = 0; d < ids.size(); ++d) {
@@ -137,12 +137,12 @@ class netcdf_file {
     }
   }
 
-  // Of several copies the first counts.
+  // If there are several copies, the first one counts.
   std::size_t index_of(const source_object* o) const {
     return o ? static_cast<std::size_t>(o - file_.objects().data()) : no_object;
   }
 
-  // A variable that could not have its name in HDF5 gets it in the store, where dimensions are no arrays.
+  // Renames a variable to the name that it could not have in HDF5: in the store, dimensions are no arrays.
   void rename(source_object& o) {
     if (!o.link_name.starts_with(not_a_coordinate) || o.parent == no_object) return;
     const std::string name = node_name(std::string_view(o.link_name).substr(not_a_coordinate.size()));
@@ -159,8 +159,8 @@ class netcdf_file {
   }
 
   source_file& file_;
-  std::map<std::size_t, dimension> dimensions_;                   // by the object that is their scale
-  std::map<std::pair<std::size_t, int>, std::size_t> by_id_;      // of each file
+  std::map<std::size_t, dimension> dimensions_;                   // by the object of their scale
+  std::map<std::pair<std::size_t, int>, std::size_t> by_id_;      // per file
   std::map<std::size_t, std::unordered_set<std::string>> taken_;  // paths in a group
   std::vector<netcdf_variable> variables_;
 };
@@ -171,7 +171,7 @@ bool is_netcdf(const source_file& file) {
   const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
   if (!root) return false;
   if (H5Aexists(root, "_NCProperties") > 0) return true;
-  // older versions, where each dimension has a variable, leave no mark but these two together
+  // older versions, where each dimension has a variable, leave only these two marks together
   const h5::handle properties(H5Gget_create_plist(root));
   unsigned order = 0;
   const bool in_order = properties && H5Pget_link_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
@@ -193,13 +193,13 @@ bool is_netcdf(const source_file& file) {
 void arrange_netcdf(source_file& file) { netcdf_file(file).arrange(); }
 
 void netcdf_attributes(const source_file&, const source_object&, hid_t, const type_tree* leaf, json& attributes) {
-  // in netCDF a scalar is an array of one element, and the other way round
+  // a netCDF scalar is an array of one element, and vice versa
   for (auto& [name, value] : attributes.items()) {
     if (name != own_key && value.is_array() && value.size() == 1 && !value[0].is_structured()) value = json(value[0]);
   }
   const auto source = attributes.find("_FillValue_source");
   if (source == attributes.end() || !leaf) return;
-  // each insertion and removal moves the other attributes, so that none is held on to
+  // inserting and removing moves other attributes, so no reference to one is kept
   json fill = std::move(*source);
   attributes.erase(source);
   if (const auto notes = attributes.find(own_key); notes != attributes.end() && notes->contains("attribute_types")) {
@@ -211,7 +211,8 @@ void netcdf_attributes(const source_file&, const source_object&, hid_t, const ty
     }
   }
   if (leaf->kind != type_class::text) return;
-  // xarray knows no such attribute of arrays of bytes, and opens none that has one; the fill value of the array tells it, too
+  // xarray does not know this attribute for arrays of bytes, and refuses to open an array that has it; the fill value of the
+  // array says the same
   if (!leaf->variable) attributes[own_key]["_FillValue"] = std::move(fill);
   else if (fill.is_string()) attributes["_FillValue"] = std::move(fill);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// NeXus. Its readers find data by what groups link to, which Zarr has no links for; all else they find in HDF5's own terms.
+// NeXus. Its readers find data through links of groups, which Zarr does not have; they read everything else in HDF5's own terms.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_NEXUS_HPP
 #define ZARRBITS_CONVERT_CONVENTION_NEXUS_HPP

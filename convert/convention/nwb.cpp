@@ -14,7 +14,7 @@ namespace {
 // hdmf-zarr's "." is the store itself.
 json in_this_store(const std::string& path) { return {{"source", "."}, {"path", path}}; }
 
-// What a soft or a further hard link of the group leads to, by its path in the store; "" where it is not there.
+// The path in the store of the target of the group's soft or further hard link; "" if the store does not have it.
 std::string target_of(const source_file& file, hid_t group, const extra_link& link) {
   if (link.kind != "soft" && link.kind != "hard") return "";
   const h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));

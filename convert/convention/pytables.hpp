@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// PyTables. Of links, which its files have as nodes, Zarr knows none; all else is in HDF5's own terms.
+// PyTables. Its files have links as nodes, and Zarr has no links; everything else is in HDF5's own terms.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
 #define ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP

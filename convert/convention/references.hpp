@@ -8,7 +8,7 @@
 
 namespace zarrbits::conversion {
 
-// What an attribute refers to that holds one object reference; null where it holds something else, or refers to nothing.
+// The target of an attribute that holds one object reference; null if it holds something else, or points to nothing.
 const source_object* referred_to(const source_file& file, hid_t object, const std::string& attribute);
 
 }  // namespace zarrbits::conversion

@@ -24,7 +24,7 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
   return 0;
 }
 
-// The order in which the attributes were made, where the file has it.
+// The order in which the attributes were created, if the file stores it.
 H5_index_t order_of(hid_t object) {
   const H5I_type_t kind = H5Iget_type(object);
   const h5::handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
@@ -42,8 +42,8 @@ bool hidden(const std::string& name, bool scale) {
   return scale && (name == "CLASS" || name == "NAME");  // elsewhere, as in PyTables files, they are the user's
 }
 
-// Bytes of memory that a value takes at most until it is written, for each byte of it: JSON as a tree and as text, and copies of
-// both.
+// Upper limit of the memory that a value takes until it is written, for each byte of it: JSON as a tree and as text, and copies
+// of both.
 constexpr std::uint64_t json_of_a_number = 96, json_of_a_byte = 6;  // a control character is \u0001
 
 std::uint64_t json_factor(const type_tree& t) {
@@ -67,7 +67,7 @@ std::uint64_t json_memory(const json& j) {
   return all;
 }
 
-// The memory that the attributes of one object may still take.
+// The memory that is left for the attributes of one object.
 struct attribute_room {
   std::uint64_t all, left;
   void take(std::uint64_t bytes) {
@@ -91,14 +91,14 @@ class attribute_values {
     const std::uint64_t n = product(dims_);
     if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
       throw h5::failure("it is larger than " + human_bytes(largest_attribute));
-    std::uint64_t lists = 1;  // also of nothing: an extent of [1000000000, 0] is no bytes, and as many lists
+    std::uint64_t lists = 1;  // count lists of nothing too: an extent of [1000000000, 0] has no bytes, but that many lists
     for (const hsize_t d : dims_) {
       room.take(times(lists, json_of_a_number));
       lists = times(lists, d);
     }
     const std::uint64_t factor = json_factor(type);
     if (holds_variable(type) && n > 0) {
-      // each string is somewhere in the file, so that few of them in a small one need not be counted
+      // each string is somewhere in the file, so a few strings in a small file need not be counted
       hsize_t file = 0;
       const bool known = H5Fget_filesize(h5::handle(H5Iget_file_id(attribute), "tell the file of an attribute"), &file) >= 0;
       const bool few = known && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= room.left / 8;
@@ -117,7 +117,7 @@ class attribute_values {
   attribute_values& operator=(const attribute_values&) = delete;
 
   bool null() const { return null_; }
-  // Strings and sequences in a value, and whether none of them is inside of another.
+  // The number of strings and sequences in a value, and whether any of them is nested.
   static std::uint64_t leaves(const type_tree& t) {
     std::uint64_t all = t.parts.empty() || t.kind == type_class::sequence ? 1 : 0;
     for (const type_tree& p : t.parts) all += t.kind == type_class::sequence ? 0 : leaves(p);
@@ -143,7 +143,7 @@ json nested(const attribute_values& values, const type_tree& type, std::size_t l
             reference_reader& references, attribute_room& room) {
   if (level == values.dims().size()) {
     json value = value_json(type, values.at(at++), references);
-    if (holds_regions(type) || holds_variable(type)) room.take(json_memory(value));  // others are counted already
+    if (holds_regions(type) || holds_variable(type)) room.take(json_memory(value));  // the others are counted already
     return value;
   }
   json list = json::array();
@@ -155,8 +155,8 @@ bool has_text(const json& value) {
   return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
 }
 
-// Whether the JSON of a value says what it was: a number may be one of an enumeration, a text a reference, a list a sequence, and
-// "NaN" either a text or a float.
+// True if the JSON of a value shows its type. It may not: a number may be of an enumeration, a text a reference, a list a
+// sequence, and "NaN" a text or a float.
 bool tells_type(const type_tree& t, const json& value) {
   switch (t.kind) {
     case type_class::boolean:
@@ -171,7 +171,7 @@ bool tells_type(const type_tree& t, const json& value) {
 
 std::vector<std::byte> zero_element(const type_tree& t) { return std::vector<std::byte>(std::max<std::size_t>(t.size, 16)); }
 
-// "_FillValue" in the form that xarray reads: one value, of float arrays as base64. Null where there is no such form.
+// "_FillValue" in the form that xarray reads: one value, for float arrays as base64. Null if there is no such form.
 json xarray_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const json& plain) {
   if (v.null() || v.count() != 1 || v.dims().size() > 1) return nullptr;
   const json& scalar = plain.is_array() && v.dims().size() == 1 ? plain[0] : plain;
@@ -188,7 +188,8 @@ json xarray_fill(const attribute_values& v, const type_tree& type, const type_tr
   return scalar;
 }
 
-// A NaN or an infinity as an attribute of a float is a word in JSON; so is a number that no double holds exactly.
+// True if JSON needs more than a number: a NaN or an infinity of a float becomes a word, and so does a number that no double
+// holds exactly.
 bool loses(hid_t attribute, hid_t stored, const type_tree& type, std::size_t count) {
   if (!type.maybe_lossy) return false;
   if (type.kind != type_class::floating) return true;
@@ -233,7 +234,7 @@ std::vector<std::string> text_attribute(hid_t object, const char* name) {
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
                         std::uint64_t memory, std::vector<converted_object>& report) {
   json result = json::object();
-  // looked for in a set, and put behind the others: json looks through all members for each that is set
+  // a set for lookups: json searches all members each time that one is set
   std::unordered_set<std::string> taken;
   const auto add = [&](const std::string& key, json value) {
     taken.insert(key);
@@ -279,12 +280,12 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       std::string key = e.attribute;
       while (taken.contains(key) || key == own_key || key == hidden_own_key) key += "_";
       if (name == "_FillValue" && array_type && number_json(*array_type, zero_element(*array_type).data()).is_null()) {
-        key = "_FillValue_source";  // xarray refuses to open arrays of strings that have one
+        key = "_FillValue_source";  // xarray refuses to open string arrays with this attribute
       } else if (name == "_FillValue" && array_type && !values.null()) {
         json fill = xarray_fill(values, type, *array_type, plain);
         if (!fill.is_null() && fill != plain) {
           add(key, std::move(fill));
-          // an array of one element is not the same as its element: kept beside the form that xarray takes
+          // an array of one element differs from its element: kept beside the form that xarray takes
           if (values.dims().size() == 1 || type.kind != type_class::floating) key = "_FillValue_source";
         }
       }

@@ -16,17 +16,17 @@
 
 namespace zarrbits::conversion {
 
-// All attributes of an object as one JSON object. Each gets an entry in the report. Those that are HDF5's own business (dimension
-// scales, netCDF's bookkeeping) are left out. Types that the JSON does not tell are under `own_key`. `array_type`: the element
-// type, where the object becomes an array ("_FillValue" follows it).
+// All attributes of an object as one JSON object. Each gets an entry in the report. HDF5's internal ones (dimension scales,
+// netCDF's bookkeeping) are left out. Types that the JSON does not show are under `own_key`. `array_type`: the element type, if
+// the object becomes an array ("_FillValue" depends on it).
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
                         std::uint64_t memory, std::vector<converted_object>& report);
 
-// The strings of an attribute; empty where it has none. For HDF5's own attributes.
+// The strings of an attribute; empty if it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);
 
-// True where values of `stored` type do not come back from `memory`; padding bits do not count. `values` holds `count` stored
-// values.
+// True if values of type `stored` are changed by a conversion to `memory` and back; padding bits do not count. `values` holds
+// `count` stored values.
 bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count);
 
 }  // namespace zarrbits::conversion

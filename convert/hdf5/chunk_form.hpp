@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What decides whether stored chunks of one dataset may be chunks of another one, besides datatype and chunk shape.
+// The properties, besides datatype and chunk shape, that decide whether stored chunks of one dataset can be chunks of another.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_FORM_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_FORM_HPP
@@ -11,10 +11,10 @@
 
 namespace zarrbits::conversion {
 
-// The fill value as a value of `type`; empty where there is none, or it is no plain value.
+// The fill value as a value of `type`; empty if there is none, or it is no plain value.
 std::string fill_bytes(hid_t creation_properties, hid_t type);
 
-// Layout, filters but for the level of deflate, which no decoder asks for, and fill value: equal texts for equal ones.
+// Layout, filters (without the level of deflate, which no decoder needs) and fill value, as a text: equal forms have equal texts.
 std::string chunk_form(hid_t creation_properties, hid_t type);
 
 }  // namespace zarrbits::conversion

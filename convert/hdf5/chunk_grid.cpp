@@ -100,7 +100,8 @@ std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint
 
 namespace {
 
-// Shards `first` to `last` (not itself) of a grid, in C order, in boxes: what is not wanted of a box goes at once.
+// Walks the shards from `first` to `last` (exclusive) of a grid, in C order, as boxes: a box without wanted shards is skipped at
+// once.
 class box_walk {
  public:
   box_walk(const chunk_grid& shards, std::uint64_t first, std::uint64_t last, const box_test& wanted,
@@ -114,7 +115,7 @@ class box_walk {
         below_(shards.rank(), 1) {
     for (std::size_t d = shards.rank(); d-- > 1;) below_[d - 1] = below_[d] * shards.along(d);
   }
-  // Along dimension d, from `low` to `high` (not itself), of which `before` shards come before. False: it is over.
+  // Walks along dimension d, from `low` to `high` (exclusive); `before` shards come before. False: stop.
   bool go(std::size_t d, hsize_t low, hsize_t high, std::uint64_t before) {
     const std::uint64_t after = before + (high - low) * below_[d];
     if (low == high || before >= last_ || after <= first_ || !is_wanted(d, low, high)) return true;
@@ -147,7 +148,7 @@ class box_walk {
   std::vector<std::uint64_t> below_;
 };
 
-// The chunks of one shard, in C order. False: it is over.
+// Visits the chunks of one shard, in C order. False: stop.
 bool for_each_of_shard(const chunk_grid& shards, const std::vector<hsize_t>& shard,
                        const std::function<bool(const std::vector<hsize_t>&)>& visit) {
   const std::size_t rank = shards.rank();
@@ -197,7 +198,7 @@ std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64
       room /= extent;
     } else {
       const hsize_t pieces = extent / room + (extent % room != 0);
-      chunk[d] = extent / pieces + (extent % pieces != 0);  // pieces of about the same length
+      chunk[d] = extent / pieces + (extent % pieces != 0);  // pieces of about equal length
       break;
     }
   }

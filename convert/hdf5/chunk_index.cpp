@@ -2,8 +2,8 @@
 //
 // H5Dget_chunk_info costs time that grows with the number of chunks *each call* (hours for 262,144 chunks), and libhdf5 1.10.8
 // has no H5Dchunk_iter. H5Dget_chunk_storage_size looks one chunk up in the index: walking the whole grid with it is linear. It
-// is also right where the functions that list chunks are not: for extensible-array indexes whose unlimited dimension is not the
-// first, they report wrong coordinates. Only grids that are nearly empty and far too large to walk are listed.
+// also works where the functions that list chunks fail: they report wrong coordinates for extensible-array indexes whose
+// unlimited dimension is not the first. Only grids that are nearly empty and far too large to walk are listed.
 //
 #include "convert/hdf5/chunk_index.hpp"
 
@@ -16,9 +16,9 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t saturated = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t walk_limit = 1 << 22;  // chunks; a walk of these takes seconds
-constexpr std::uint64_t walk_per_stored = 64;  // or so many for each that is stored
-constexpr std::uint64_t list_limit = 20000;    // listing is quadratic
+constexpr std::uint64_t walk_limit = 1 << 22;  // chunks; walking this many takes seconds
+constexpr std::uint64_t walk_per_stored = 64;  // or this many for each stored chunk
+constexpr std::uint64_t list_limit = 20000;    // listing takes quadratic time
 
 }  // namespace
 
@@ -35,7 +35,7 @@ bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
 hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset, first.data(), &size) >= 0) return size;
-  // libhdf5 fails in the same way where the index is damaged; only its words tell one from the other
+  // libhdf5 fails in the same way if the index is damaged; only its message differs
   const std::string why = h5::last_error();
   if (why.find("chunk storage is not allocated") == std::string::npos) throw h5::failure("cannot look up a chunk: " + why);
   return 0;
@@ -68,7 +68,7 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
       within = within && first[d] < grid.shape[d];
       at[d] = first[d] / grid.chunk[d];
     }
-    if (!within) continue;  // left behind when the dataset was shrunk
+    if (!within) continue;  // left over from when the dataset was shrunk
     if (stored_size(dataset, grid.start(at)) != size) {
       throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to be walked");
     }
@@ -87,7 +87,7 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
                            std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
   if (count == 0) return;
-  // parts are asked for of grids that can be walked: to ask again for each would count all chunks each time
+  // callers ask for parts only if the grid can be walked: checking each time would count all chunks each time
   if (count == shards.chunks() && !can_be_walked(grid, dataset)) {
     list_stored_chunks(dataset, grid, shards, visit);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which chunks of a dataset were ever written, in time that grows with their number and not with its square.
+// Finds the chunks of a dataset that were ever written, in linear time.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_INDEX_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_INDEX_HPP
@@ -14,16 +14,15 @@
 
 namespace zarrbits::conversion {
 
-// False where the dataset's chunks are few in a grid that is far too large to be walked: they are listed, not looked up.
+// False if the dataset has few chunks in a grid that is far too large to walk: they are listed, not looked up.
 bool can_be_walked(const chunk_grid& grid, hid_t dataset);
 
-// Bytes in the file of the chunk that begins at the element `first`; 0 where it was never written. Throws h5::failure where the
-// index cannot be read: that is no chunk that was never written.
+// Stored size in bytes of the chunk that begins at the element `first`; 0 if it was never written. Throws h5::failure if the
+// index cannot be read: that is different from a chunk that was never written.
 hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first);
 
-// for_each_chunk() for the chunks that are stored, with their stored size in bytes. Where the grid cannot be walked, all shards
-// have to be asked for. Throws h5::failure where libhdf5 cannot tell, or could tell only in absurd time. The caller holds
-// h5::lock, or is alone.
+// for_each_chunk() for stored chunks, with their stored size in bytes. If the grid cannot be walked, the caller must ask for all
+// shards. Throws h5::failure if libhdf5 cannot find them, or would take absurdly long. The caller holds h5::lock, or is alone.
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
                            std::uint64_t count,
                            const std::function<bool(const std::vector<hsize_t>& at, hsize_t stored_size)>& visit);

@@ -41,15 +41,15 @@ void note_trouble(const std::string& file, const std::string& why) {
 
 constexpr const char* convert_again = "; check the disk or the connection, and convert again";
 
-// As HDF5's own: the environment may say that a file system without locks is an error. libhdf5 asks for no lock at all where it
-// says that there are to be none.
+// As in HDF5: the environment may say that a file system without locks is an error. If it says not to lock at all, libhdf5 asks
+// for no lock.
 bool locks_are_needed() {
   const char* said = std::getenv("HDF5_USE_FILE_LOCKING");
   return said && (std::strcmp(said, "TRUE") == 0 || std::strcmp(said, "1") == 0);
 }
 
-// The kernel gives a file the time of its clock's last tick: two writes within one tick have one time. What is opened is to be
-// older than that, so that every later write shows.
+// The kernel stamps a file with the time of its clock's last tick: two writes within one tick have the same time. The opened
+// state must be older than that, so that every later write shows.
 file_state settled_state_of(int descriptor) noexcept {
 #ifdef CLOCK_REALTIME_COARSE
   for (int i = 0; i < 100; ++i) {
@@ -70,9 +70,9 @@ read_trouble known_trouble() {
   return trouble;
 }
 
-// The functions that a driver of libhdf5 consists of. Each hands on to the driver below.
+// The functions of a libhdf5 driver. Each forwards to the driver below.
 struct chunk_locator::driver {
-  // What a property list says for this driver. libhdf5 gives it on to the files that it opens for this one.
+  // The settings of this driver in a property list. libhdf5 passes them on to files that it opens for this one.
   struct settings {
     std::shared_ptr<file_gate> gate;
     std::shared_ptr<const h5::handle> below;  // how the source is opened; null: as a local file
@@ -82,8 +82,8 @@ struct chunk_locator::driver {
     H5FD_t base;  // libhdf5's; it comes first
     settings how;
     struct handle_type {
-      int descriptor;  // of the driver below, -1 for S3; first, for libhdf5 takes a handle for a pointer to one where it opens a
-                       // symbolic link
+      int descriptor;  // of the driver below, -1 for S3; must come first: libhdf5 takes a handle for a pointer to a descriptor
+                       // when it opens a symbolic link
       file* whole;
     } handle;
     H5FD_t* below;
@@ -93,8 +93,8 @@ struct chunk_locator::driver {
     file_state opened;
     std::string name;
   };
-  // libhdf5's functions for users, which drivers are handed on with, forget the errors that came before: a file that cannot be
-  // opened is closed by one of them, and why it could not be would be lost.
+  // Keeps libhdf5's errors. Its public functions, which this driver calls, clear earlier errors: when an open fails, such a
+  // function closes the file, and the reason of the failure would be lost.
   struct kept_errors {
     hid_t stack = H5Eget_current_stack();
     ~kept_errors() {
@@ -105,7 +105,7 @@ struct chunk_locator::driver {
   static H5FD_t* below(const H5FD_t* f) { return reinterpret_cast<const file*>(f)->below; }
 
   static H5FD_t* open(const char* name, unsigned flags, hid_t list, haddr_t most) {
-    if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return nullptr;  // for sources only
+    if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return nullptr;  // only for reading
     const auto* how = static_cast<const settings*>(H5Pget_driver_info(list));
     if (!how || !how->gate) return nullptr;
     const bool source = how->gate->is_source(name);
@@ -156,8 +156,7 @@ struct chunk_locator::driver {
     *flags = 0;  // before a file is open
     if (!f) return 0;
     const herr_t status = H5FDquery(below(f), flags) < 0 ? -1 : 0;
-    // of both buffers libhdf5 notes before it reads that they hold what was asked for; after a failure they serve what nobody
-    // read
+    // libhdf5 marks both buffers as filled before it reads; after a failed read they would return bytes that nobody read
     *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
     return status;
   }
@@ -178,7 +177,7 @@ struct chunk_locator::driver {
     us.size = size;
     return 0;
   }
-  // libhdf5's own driver makes zeros of what lies behind the end of the file.
+  // libhdf5's own driver returns zeros beyond the end of the file.
   static herr_t read_bytes(const file& us, haddr_t address, std::span<std::byte> to) {
     std::string why = "the file ends before it";
     const bool inside = !us.opened.regular || (address <= us.opened.size && to.size() <= us.opened.size - address);
@@ -195,15 +194,15 @@ struct chunk_locator::driver {
     return -1;
   }
   static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
-  // Of files in S3 there is none. The property list's own word on locks does not go on to the files that libhdf5 opens for this
-  // one: it then refuses to open it a second time, as the source of a virtual dataset of its own.
+  // Files in S3 have no lock. The property list's own lock setting does not pass on to files that libhdf5 opens for this one:
+  // libhdf5 would then refuse to open this file a second time, as the source of its own virtual dataset.
   static herr_t lock(H5FD_t* f, hbool_t) {
     file& us = of(f);
     if (us.handle.descriptor < 0 || !us.how.lock || !us.how.lock->wanted) return 0;
     const lock_state state = take_lock(us.handle.descriptor, true);
     if (us.source) us.how.lock->state = state;
     if (state == lock_state::taken || (state == lock_state::unknown && !locks_are_needed())) return 0;
-    if (!us.source && state == lock_state::busy)  // else libhdf5 takes it for one that is missing
+    if (!us.source && state == lock_state::busy)  // otherwise libhdf5 treats it as missing
       note_trouble(us.name, "another process has it open for writing; convert again when that one has closed it");
     H5Epush2(H5E_DEFAULT, __FILE__, "lock", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE, "%s",
              state == lock_state::busy ? "another process has it open for writing" : "its file system knows no locks");
@@ -211,13 +210,13 @@ struct chunk_locator::driver {
   }
   static herr_t unlock(H5FD_t*) { return 0; }
 
-  // Of this driver; negative where libhdf5 does not take it. Once for the process.
+  // Id of this driver; negative if libhdf5 rejects it. Registered once for the process.
   static hid_t id() {
     static const hid_t known = [] {
       H5FD_class_t c{};
 #if H5_VERSION_GE(1, 13, 2)
       c.version = H5FD_CLASS_VERSION;
-      c.value = static_cast<H5FD_class_value_t>(511);  // the last of those that libhdf5 gives to nobody
+      c.value = static_cast<H5FD_class_value_t>(511);  // the last value of those that libhdf5 assigns to nobody
 #endif
       c.name = "zarrbits_chunk_locator";
       c.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());

@@ -2,14 +2,13 @@
 //
 // Where in the file the bytes of a chunk are, so that they can be read (or copied by the kernel) without libhdf5 and its lock.
 //
-// libhdf5's functions that tell a chunk's address take time that grows with the number of chunks each call, and are wrong for
-// some indexes (chunk_index.cpp). H5Dread_chunk is neither. So the file is opened with a driver of ours, which hands everything
-// on to libhdf5's own (sec2); asked for an address, it lets H5Dread_chunk look the chunk up, and notes what would have been read
-// instead of reading it.
+// libhdf5's functions that return a chunk's address take time proportional to the number of chunks in each call, and are wrong
+// for some indexes (chunk_index.cpp). H5Dread_chunk has neither problem. So the file is opened with our driver, which forwards
+// everything to libhdf5's own (sec2). To find an address, H5Dread_chunk looks the chunk up, and our driver notes the range that
+// it asks for instead of reading it.
 //
-// The driver reads by itself: sec2 makes zeros of what lies behind the end of a file, and libhdf5 goes on after a failure as if
-// the file were damaged there. What could not be read, though the file should have it, is noted, for nothing that was made since
-// can be trusted.
+// The driver does its own reads: sec2 returns zeros beyond the end of a file, and libhdf5 treats a failed read as damage of the
+// file and continues. Failed reads inside of the file are noted, because nothing that was made since can be trusted.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_CHUNK_LOCATOR_HPP
 #define ZARRBITS_CONVERT_HDF5_CHUNK_LOCATOR_HPP
@@ -26,7 +25,7 @@
 
 namespace zarrbits::conversion {
 
-// By which a file that somebody writes to is told.
+// Identifies the state of a file: a write changes it.
 struct file_state {
   bool regular = false;
   std::uint64_t size = 0;
@@ -35,15 +34,15 @@ struct file_state {
 };
 file_state state_of(int descriptor) noexcept;
 
-// Of all local files that libhdf5 read in this process: how often one failed, was open for writing by another process, or had
-// changed when it was closed, and the last time's sentence.
+// For all local files that libhdf5 read in this process: how often a read failed, or another process had the file open for
+// writing, or it had changed when it was closed; and the last sentence.
 struct read_trouble {
   std::uint64_t count = 0;
   std::string last = {};
 };
 read_trouble known_trouble();
 
-// The lock of the source, and of other files that are opened for it: readers share it, writers take it for themselves.
+// The lock of the source, and of other files opened for it: readers share it, a writer has it alone.
 struct source_lock {
   bool wanted = true;
   lock_state state = lock_state::unknown;  // of the source
@@ -52,22 +51,22 @@ struct source_lock {
 class chunk_locator {
  public:
   // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it
-  // if the gate lets it in. Without `lock` no file is locked. Throws h5::failure where libhdf5 does not take the driver: nothing
-  // would be asked then.
+  // if the gate permits. Without `lock` no file is locked. Throws h5::failure if libhdf5 rejects the driver: nothing would be
+  // checked then.
   static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {},
                          std::shared_ptr<source_lock> lock = {});
 
   chunk_locator() = default;
-  // Of a file that was opened so; of any other it finds nothing.
+  // For a file that was opened this way; for any other file it finds nothing.
   explicit chunk_locator(hid_t file) noexcept;
-  // That libhdf5 reads from; negative where the file was not opened so.
+  // The descriptor that libhdf5 reads from; negative if the file was not opened this way.
   int descriptor() const noexcept;
-  // The file when it was opened, before anything was read.
+  // State of the file when it was opened, before anything was read.
   file_state opened() const noexcept;
 
-  // Where in the file the bytes of a chunk are, and its filter mask. Nothing where that is not known: H5Dread_chunk is to be
-  // asked. Of chunks without filters, libhdf5 tells one size and reads another, where a file is damaged: this is what is read.
-  // The caller holds h5::lock, or is alone.
+  // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown: call H5Dread_chunk then. For chunks
+  // without filters in a damaged file, libhdf5 reports one size and reads another: this is the one that it reads. The caller
+  // holds h5::lock, or is alone.
   struct range {
     std::uint64_t offset, size;
   };

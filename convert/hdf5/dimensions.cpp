@@ -22,7 +22,7 @@ void take_scales(const source_file& source, hid_t dataset, std::vector<std::stri
   for (std::size_t d = 0; d < scales.size(); ++d) {
     for (std::size_t i = 0; i < scales[d].size() && names[d].empty(); ++i) {
       const std::string name = leaf_of(source.target_of(dataset, &scales[d][i], H5R_OBJECT));
-      if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses a name that an array has twice
+      if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses an array with two equal names
     }
   }
 }
@@ -86,7 +86,7 @@ std::vector<std::string> dimension_namer::names(const source_object& o, hid_t da
     take_scales(source_, dataset, names, rank);
     if (rank == 1 && names[0].empty() && is_dimension_scale(dataset)) names[0] = leaf_of(o.path);
     take_labels(dataset, rank, names);
-  } catch (const h5::failure&) {  // damaged attributes are told where attributes are converted
+  } catch (const h5::failure&) {  // damaged attributes are reported when attributes are converted
     H5Eclear2(H5E_DEFAULT);
   }
   fill_in(o.store_path.substr(0, o.store_path.rfind('/')), shape, names);

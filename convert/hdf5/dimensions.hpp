@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Names of dimensions: HDF5's dimension scales and labels, and netCDF's rule where there are none.
+// Names of dimensions: HDF5's dimension scales and labels, or else netCDF's rule.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_DIMENSIONS_HPP
 #define ZARRBITS_CONVERT_HDF5_DIMENSIONS_HPP
@@ -21,12 +21,13 @@ class dimension_namer {
  public:
   explicit dimension_namer(const source_file& source) : source_(source) {}
 
-  // One name for each extent of `shape`, all different but for those that a convention gives. The first `rank` are the dataset's
-  // own dimensions; others (array types, opaque bytes) were added. A dimension with scales has the name of one; else its label;
-  // else "phony_dim_<n>", the same for all dimensions of that length in the group, so that xarray opens the group as a dataset.
+  // One name for each extent of `shape`, all different except those that a convention gives. The first `rank` are the dataset's
+  // own dimensions; others (array types, opaque bytes) were added. A dimension with scales has the name of one of them; else its
+  // label; else "phony_dim_<n>", the same for all dimensions of that length in the group, so that xarray opens the group as a
+  // dataset.
   std::vector<std::string> names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape, std::size_t rank);
 
-  // Names without a dataset, for arrays that we make ourselves below `group`.
+  // Names without a dataset, for arrays that we create below `group`.
   std::vector<std::string> phony(const std::string& group, std::span<const std::uint64_t> shape);
 
  private:
@@ -37,14 +38,13 @@ class dimension_namer {
   std::size_t next_ = 0;
 };
 
-// The scales of each dimension, as references; none where the dataset has no list of them for `rank` dimensions. Throws
-// h5::failure.
+// The scales of each dimension, as references; none if the dataset has no list of them for `rank` dimensions. Throws h5::failure.
 std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t rank);
 
-// True where the object's CLASS attribute says so.
+// True if the object's CLASS attribute says so.
 bool is_dimension_scale(hid_t object);
 
-// True of a scale that netCDF made for a dimension that has no values.
+// True for a scale that netCDF made for a dimension without values.
 bool is_dimension_without_variable(hid_t dataset);
 
 }  // namespace zarrbits::conversion

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes of an open HDF5 file, for what can be read without libhdf5 and its lock.
+// The bytes of an open HDF5 file, for reads without libhdf5 and its lock.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FILE_BYTES_HPP
 #define ZARRBITS_CONVERT_HDF5_FILE_BYTES_HPP
@@ -13,17 +13,17 @@ namespace zarrbits::conversion {
 
 class file_bytes {
  public:
-  // Of a file that chunk_locator's driver opened, and that stays open; of any other it has none.
+  // For an open file of chunk_locator's driver; for any other file there are no bytes.
   explicit file_bytes(chunk_locator chunks) noexcept;
   ~file_bytes();
   file_bytes(const file_bytes&) = delete;
   file_bytes& operator=(const file_bytes&) = delete;
 
-  // Negative where there are no bytes to be read so.
+  // Negative if the bytes cannot be read this way.
   int descriptor() const noexcept { return descriptor_; }
-  // Throws unreadable_range where the file had fewer bytes when it was opened.
+  // Throws unreadable_range if the file was shorter when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
-  // Where in it chunks are.
+  // Finds chunks in the file.
   const chunk_locator& chunks() const noexcept { return chunks_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What references mean, which an object of the source holds: paths of its objects.
+// Resolves the references that an object of the source holds to paths of objects.
 //
 //   file_references references(source, dataset);
 //   const json path = references.object(value);
@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 class file_references final : public reference_reader {
  public:
-  // `object`: an open one that holds them. They are addresses in the file that it lies in.
+  // `object`: an open object that holds the references. They are addresses in its file.
   file_references(const source_file& source, hid_t object) : source_(source), object_(object) {}
   json object(const void* reference) override;
   json region(const void* reference) override;

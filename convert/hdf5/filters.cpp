@@ -64,7 +64,7 @@ int pipeline::gzip_level() const {
     if (f.id == H5Z_FILTER_DEFLATE && !f.values.empty() && f.values[0] >= 1 && f.values[0] <= 9)
       return static_cast<int>(f.values[0]);
   }
-  return 6;  // zlib's own choice
+  return 6;  // zlib's default
 }
 
 namespace {
@@ -82,7 +82,7 @@ pipeline read_pipeline(hid_t dcpl) {
     unsigned flags = 0, config = 0;
     std::size_t count = 64;
     char name[256] = "";
-    // a file may claim any number of values; libhdf5 fills in what there is room for and tells the number
+    // a file may claim any number of values; libhdf5 fills the room that it gets, and returns the number
     for (std::size_t room = 0; room < count && room < most_filter_values;) {
       room = std::min(count, most_filter_values);
       f.values.resize(room);
@@ -104,8 +104,8 @@ pipeline read_pipeline(hid_t dcpl) {
 
 namespace {
 
-// Bytes of a chunk of `size` when it came to filter `i`: checksums and our packbits change the length, and tell how. Where a
-// compression comes before, only that one knows: then so many at most.
+// Size of a chunk at the input of filter `i`, if it had `size` bytes at first. Checksums and our packbits change the length by a
+// known amount. After a compression only the compressor knows: then the size is an upper limit.
 size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
   size_before here{size, true};
   for (std::size_t j = 0; j < i; ++j) {
@@ -113,7 +113,7 @@ size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t
     if (p.filters[j].id == H5Z_FILTER_FLETCHER32) here.bytes += 4;
     if (is_compression(p.filters[j])) {
       here.exact = false;
-      here.bytes += here.bytes / 8 + 4096;  // none that is of use makes more of what it cannot make smaller
+      here.bytes += here.bytes / 8 + 4096;  // no useful compressor expands incompressible data more than this
     }
     if (p.filters[j].id == packbits_filter) here.bytes = packed_size(p.filters[j], here.bytes, type);
   }
@@ -124,7 +124,7 @@ buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t siz
   const known_filter* known = find_filter(f.id);
   if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size, type);
   if (!known || !known->undo) return undo_foreign(f, chunk, here.bytes);
-  // what is announced in a header, or else the most that there can be
+  // the announced size in a header, or else the upper limit
   if (!here.exact && known->announced) here.bytes = std::min(here.bytes, known->announced(f, chunk));
   return known->undo(f, std::move(chunk), here);
 }
@@ -148,7 +148,7 @@ buffer undo_as_masked(const pipeline& p, unsigned mask, buffer chunk, std::size_
 }  // namespace
 
 buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
-  // A compression after packbits may hold values as they are, too. Which it is shows when it is undone.
+  // A compression after packbits may hold unpacked values too. Only decoding shows which it is.
   const bool either = !p.empty() && p.filters[0].id == packbits_filter && !(mask & 1) &&
                       std::any_of(p.filters.begin(), p.filters.end(), [](const filter& f) { return is_compression(f); });
   if (!either) return undo_as_masked(p, mask, std::move(chunk), size, type);

@@ -31,24 +31,24 @@ constexpr H5Z_filter_t lz4_filter = 32004;
 constexpr H5Z_filter_t bitshuffle_filter = 32008;
 constexpr H5Z_filter_t zstd_filter = 32015;
 
-// A shuffle of elements of one byte, as netCDF has it before each deflate.
+// A shuffle of elements of one byte, which netCDF puts before each deflate.
 inline bool does_nothing(const filter& f) { return f.id == H5Z_FILTER_SHUFFLE && f.values.size() == 1 && f.values[0] == 1; }
 
 struct pipeline {
   std::vector<filter> filters;      // in the order in which they were applied
-  bool partial_unfiltered = false;  // chunks over the edge are stored without filters
+  bool partial_unfiltered = false;  // partial chunks at the edge are stored without filters
 
   bool empty() const { return filters.empty(); }
-  bool compresses() const;   // something in it makes chunks smaller
-  bool checks_only() const;  // nothing but checksums
-  // True where undo() can do it for values of this type.
+  bool compresses() const;   // true if a filter makes chunks smaller
+  bool checks_only() const;  // true if all filters are checksums
+  // True if undo() can decode values of this type.
   bool undoable(const type_tree& stored) const;
-  // Names of the filters that neither we nor libhdf5 have; empty: all there. `mask`: of a chunk, the filters that it was stored
+  // Names of the filters that neither we nor libhdf5 have; empty: none are missing. `mask`: the filters that a chunk was stored
   // without.
   std::string missing(const type_tree& stored, unsigned mask = 0) const;
   std::string text() const;  // "shuffle, deflate"
   int shuffles() const;      // 0; 1: bytes; 2: bits
-  int gzip_level() const;    // for what is compressed again: as the source, where it says so
+  int gzip_level() const;    // level to compress again with: the source's, if it has one
 };
 
 pipeline read_pipeline(hid_t creation_properties);

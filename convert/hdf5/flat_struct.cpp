@@ -24,7 +24,7 @@ bool has_text(const type_tree& t) {
   return is_text(t) || (t.kind == type_class::compound && std::any_of(t.parts.begin(), t.parts.end(), has_text));
 }
 
-// Calls text(field, at) for each field that becomes text, and other(field, at) for those that are kept, in their order.
+// Calls text(field, at) for each field that becomes text, and other(field, at) for each other field, in order.
 template <class Text, class Other>
 void each_field(const type_tree& t, const std::byte* at, const Text& text, const Other& other) {
   for (const type_tree& m : t.parts) {
@@ -35,7 +35,7 @@ void each_field(const type_tree& t, const std::byte* at, const Text& text, const
   }
 }
 
-// The text of a field; a reference that points nowhere has none, and `dangling` says so.
+// The text of a field. A reference to nothing has none, and sets `dangling`.
 std::string text_in(const type_tree& t, const std::byte* at, reference_reader& references, bool& dangling) {
   if (t.kind == type_class::text) return std::string(text_of(t, at));
   const json target = references.object(at);

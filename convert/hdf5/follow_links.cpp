@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What links lead to, as objects at their place: Zarr has no links.
+// Copies targets of links to the links' places: Zarr has no links.
 //
 #include "convert/hdf5/source_file.hpp"
 
@@ -23,7 +23,7 @@ object_place source_file::place_of(hid_t object) const {
   std::memset(&info, 0, sizeof info);
   if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) return {unknown_file, HADDR_UNDEF};
   if (info.fileno == number_) return {0, info.addr};
-  // libhdf5 numbers a file anew each time that it is opened
+  // libhdf5 gives a file a new number each time it is opened
   const h5::handle file(H5Iget_file_id(object));
   struct stat where {};
   if (!file || ::fstat(chunk_locator(file).descriptor(), &where) != 0) return {unknown_file, HADDR_UNDEF};
@@ -58,7 +58,7 @@ std::string source_file::route_to(std::size_t parent, const std::string& link) c
 }
 
 void source_file::follow_links(bool inside, bool tells_case_apart) {
-  for (std::size_t i = 0; i < objects_.size(); ++i) {  // it grows
+  for (std::size_t i = 0; i < objects_.size(); ++i) {  // it grows in the loop
     if (objects_[i].kind != source_object::kind_type::group) continue;
     std::vector<std::size_t> fresh;
     if (objects_[i].copy) list_group(i, tells_case_apart, fresh);
@@ -73,10 +73,10 @@ void source_file::follow_links_of(std::size_t index, bool inside, bool tells_cas
   h5::handle group;
   try {
     group = open(objects_[index]);
-  } catch (const h5::failure&) {  // that it cannot be opened is told already
+  } catch (const h5::failure&) {  // already reported that it cannot be opened
     return;
   }
-  // of another file, links within it lead to what has no other place in the store
+  // links within another file lead to objects that have no other place in the store
   const bool all = inside || objects_[index].place.file > 0;
   names taken;
   for (const std::size_t child : objects_[index].children) {
@@ -101,8 +101,8 @@ void source_file::follow_links_of(std::size_t index, bool inside, bool tells_cas
 void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken) {
   h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
   if (!object) {
-    if (link.kind == "soft" && !all && gate_->refusal().empty()) return;  // within the file, as far as can be told
-    // not every libhdf5 names the file
+    if (link.kind == "soft" && !all && gate_->refusal().empty()) return;  // within the file, as far as is known
+    // not every libhdf5 names the file in its message
     h5::fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
   }
   const object_place place = find_place(object);

@@ -15,12 +15,12 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// What libhdf5 was built with it has under names of its own; nothing in its interface for programs tells a filter's function.
+// libhdf5's built-in filters are exported under internal names; its public interface does not return a filter's function.
 const H5Z_class2_t* built_in(H5Z_filter_t id) {
   return id == H5Z_FILTER_SZIP ? static_cast<const H5Z_class2_t*>(::dlsym(RTLD_DEFAULT, "H5Z_SZIP")) : nullptr;
 }
 
-// Among the plugins that libhdf5 has loaded; none is loaded here.
+// Looks among the plugins that libhdf5 has loaded; loads none.
 const H5Z_class2_t* plugin(H5Z_filter_t id) {
   unsigned folders = 0;
   if (H5PLsize(&folders) < 0) return nullptr;
@@ -35,7 +35,7 @@ const H5Z_class2_t* plugin(H5Z_filter_t id) {
       const auto kind = reinterpret_cast<H5PL_type_t (*)()>(::dlsym(library, "H5PLget_plugin_type"));
       const auto info = reinterpret_cast<const void* (*)()>(::dlsym(library, "H5PLget_plugin_info"));
       const H5Z_class2_t* found = kind && info && kind() == H5PL_TYPE_FILTER ? static_cast<const H5Z_class2_t*>(info()) : nullptr;
-      ::dlclose(library);  // libhdf5 has it open, too
+      ::dlclose(library);  // libhdf5 keeps it open
       if (found && found->version == H5Z_CLASS_T_VERS && found->id == id) return found;
     }
   }
@@ -62,13 +62,13 @@ buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t 
   const H5Z_class2_t* c = foreign_filter(f.id);
   if (!c || !c->filter) throw damaged_chunk("filter " + std::to_string(f.id) + " is not known");
   if (in.empty()) throw damaged_chunk("filter " + std::to_string(f.id) + ": it is empty");
-  if (f.id == H5Z_FILTER_SZIP) {  // libhdf5 allocates what is announced
+  if (f.id == H5Z_FILTER_SZIP) {  // libhdf5 allocates the announced size
     std::size_t announced = 0;
     for (std::size_t i = std::min<std::size_t>(4, in.size()); i-- > 0;)
       announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
     if (announced > most) throw damaged_chunk("szip: it announces more than the chunk");
   }
-  // Zeros behind the end, for decoders that read a little too far.
+  // Zeros after the end, for decoders that read slightly too far.
   constexpr std::size_t margin = 4096;
   struct release {
     void* memory;

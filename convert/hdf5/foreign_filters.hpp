@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Filters that are not ours: szip, and the user's plugins. libhdf5 has the code, but H5Dread does not look at how many bytes a
-// filter returned: what is missing would be memory of this process. So the filter's own function is called, with nothing around
-// it.
+// Filters that are not ours: szip, and the user's plugins. libhdf5 has their code, but H5Dread does not check how many bytes a
+// filter returned: missing bytes would be foreign memory of this process. So we call the filter's function directly.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_FOREIGN_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_FOREIGN_FILTERS_HPP
@@ -11,10 +10,10 @@
 
 namespace zarrbits::conversion {
 
-// libhdf5's, or of a plugin that libhdf5 finds; null where there is none that decodes. The caller holds h5::lock, or is alone.
+// A filter of libhdf5, or of a plugin that libhdf5 finds; null if none can decode. The caller holds h5::lock, or is alone.
 const H5Z_class2_t* foreign_filter(H5Z_filter_t id);
 
-// What the filter makes of it, of whatever length up to `most`. Throws damaged_chunk.
+// Returns the filter's output, of any length up to `most`. Throws damaged_chunk.
 buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most);
 
 }  // namespace zarrbits::conversion

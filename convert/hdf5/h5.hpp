@@ -18,18 +18,18 @@
 
 namespace zarrbits::h5 {
 
-// libhdf5 refused something. what() says what was wanted and libhdf5's own reason.
+// libhdf5 refused something. what() says what was attempted, and libhdf5's reason.
 struct failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The reason that libhdf5 left on its error stack, innermost first, on one line; clears the stack.
+// The reason from libhdf5's error stack, innermost first, on one line; clears the stack.
 std::string last_error();
 
 [[noreturn]] void fail(const char* wanted);
 
-// libhdf5 is for one thread at a time. Whoever calls it while others may holds this, for as long as it takes to call and to look
-// at the error; never while bytes are packed, inflated or written. Handles take it when they close.
+// Only one thread at a time may call libhdf5. A thread holds this lock while it calls libhdf5 and reads the error, if other
+// threads may call it too; never while bytes are packed, inflated or written. Handles take it when they close.
 class lock {
  public:
   lock() {
@@ -43,7 +43,7 @@ class lock {
   lock(const lock&) = delete;
   lock& operator=(const lock&) = delete;
 
-  // Lets others have it meanwhile, if this thread holds it.
+  // Releases the lock for a while, if this thread holds it.
   class pause {
    public:
     pause() : depth_(std::exchange(depth, 0)) {
@@ -62,14 +62,14 @@ class lock {
 
  private:
   static std::recursive_mutex& mutex();
-  static inline thread_local unsigned depth = 0;  // how often this thread holds it
+  static inline thread_local unsigned depth = 0;  // how many times this thread holds it
 };
 
 class handle {
  public:
   handle() = default;
   explicit handle(hid_t id) noexcept : id_(id) {}
-  // Throws where the call that made the id failed.
+  // Throws if the call that made the id failed.
   handle(hid_t id, const char* wanted) : id_(id) {
     if (id < 0) fail(wanted);
   }
@@ -100,12 +100,12 @@ class handle {
   hid_t id_ = H5I_INVALID_HID;
 };
 
-// Throws where a call that returns no id failed.
+// Throws if a call that returns no id failed.
 inline void check(herr_t status, const char* wanted) {
   if (status < 0) fail(wanted);
 }
 
-// While it lives, libhdf5 prints nothing by itself.
+// While it exists, libhdf5 prints nothing itself.
 class silence {
  public:
   silence() {
@@ -125,7 +125,7 @@ class silence {
 std::vector<hsize_t> extent(hid_t space);
 std::vector<hsize_t> maximum_extent(hid_t space);
 
-// A member's or an enumeration's name, freed as libhdf5 wants it.
+// The name of a member, or of an enumeration's value, freed as libhdf5 requires.
 std::string member_name(hid_t type, unsigned index);
 
 }  // namespace zarrbits::h5

@@ -10,7 +10,7 @@
 
 namespace zarrbits::conversion {
 
-// Where something is odd, libhdf5 is not asked either: of damaged heaps it may crash.
+// If anything is odd, libhdf5 is not asked either: it may crash on damaged heaps.
 
 namespace {
 
@@ -18,9 +18,9 @@ namespace {
   throw damaged_chunk("the texts of the global heap at byte " + std::to_string(address) + " " + why);
 }
 
-constexpr std::uint64_t most_held = 16U << 20;  // bytes of collections
-constexpr std::size_t first_look = 4096;        // what libhdf5 makes a collection at least
-constexpr std::size_t room_size = 64U << 10;    // bytes of texts that are allocated at once
+constexpr std::uint64_t most_held = 16U << 20;  // bytes of collections to keep
+constexpr std::size_t first_look = 4096;        // smallest size of a collection that libhdf5 writes
+constexpr std::size_t room_size = 64U << 10;    // bytes to allocate for texts at once
 
 std::uint64_t number(const std::byte* p, std::size_t size) {
   std::uint64_t n = 0;
@@ -40,7 +40,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   if (most < header) damaged(begin, "are cut off");
   c.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, first_look)));
   read_range(format_.descriptor, begin, c.bytes);
-  if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "are none: there is no global heap of version 1");
+  if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "cannot be read: there is no global heap of version 1");
   const std::uint64_t size = number(c.bytes.data() + 8, format_.length_size);
   if (size < header || size > most) damaged(begin, "are said to take " + counted(size, "byte"));
   read_ += size;
@@ -50,7 +50,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   if (have < c.bytes.size()) read_range(format_.descriptor, begin + have, std::span(c.bytes).subspan(have));
   for (std::size_t at = header; c.bytes.size() - at >= object;) {
     const std::uint64_t index = number(c.bytes.data() + at, 2), length = number(c.bytes.data() + at + 8, format_.length_size);
-    if (index == 0) break;  // what is free, up to the end
+    if (index == 0) break;  // free space up to the end
     const std::size_t room = c.bytes.size() - at - object;
     if (length > room) damaged(begin, "do not fit into it");
     if (index >= c.objects.size()) c.objects.resize(static_cast<std::size_t>(index) + 1);

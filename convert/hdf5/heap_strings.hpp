@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Strings of variable length, read from the file itself: an element is a length and the place of the text in a global heap.
-// libhdf5 looks each up by itself, under its lock, which takes most of the time of reading such a dataset.
+// Reads variable-length strings directly from the file: an element is a length and the place of the text in a global heap.
+// libhdf5 looks up each string separately, under its lock, which takes most of the time to read such a dataset.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_HEAP_STRINGS_HPP
 #define ZARRBITS_CONVERT_HDF5_HEAP_STRINGS_HPP
@@ -18,11 +18,11 @@
 
 namespace zarrbits::conversion {
 
-// How a file writes them.
+// The file's encoding of heap addresses.
 struct heap_format {
   int descriptor = -1;
   std::uint64_t file_size = 0;
-  std::uint64_t base = 0;  // where in the file its addresses begin
+  std::uint64_t base = 0;  // offset in the file where its addresses begin
   std::size_t address_size = 8, length_size = 8;
   std::size_t element_size() const { return 4 + address_size + 4; }
 };
@@ -31,12 +31,12 @@ class heap_strings {
  public:
   explicit heap_strings(const heap_format& format) : format_(format) {}
 
-  // The text of each of these elements, ended by a zero; null where it was never written. False where `memory` has no room for
+  // Reads the text of each of these elements, zero-terminated; null if it was never written. False if `memory` has no room for
   // them. Throws damaged_chunk, unreadable_range.
   bool read(std::span<const std::byte> elements, std::span<char*> texts, variable_memory& memory);
 
  private:
-  // Objects of a collection by their number: where they begin in `bytes`, and their size.
+  // Objects of a collection by their number: their offset in `bytes`, and their size.
   struct collection {
     buffer bytes;
     std::vector<std::pair<std::size_t, std::size_t>> objects;

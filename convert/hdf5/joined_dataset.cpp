@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What source_dataset does differently where it stands for several datasets: of files that are joined, or the sources of a
-// virtual dataset.
+// The parts of source_dataset for an object that represents several datasets: those of joined files, or the sources of a virtual
+// dataset.
 //
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"
@@ -14,7 +14,7 @@
 
 namespace zarrbits::conversion {
 
-// After all was read of the dataset of the first file.
+// Called after all of the first file's dataset was read.
 void source_dataset::stand_for_all() {
   const joined_parts& parts = *joined();
   if (!parts.added.empty()) {
@@ -97,7 +97,7 @@ std::uint64_t source_dataset::for_each_chunk_here(
     if (is_in_store(at)) return ++in_store > 0;
     if (const auto one = chunk_elsewhere(at)) {
       const hsize_t size = stored_size(other_files().dataset(*one->first)->dataset, one->second);
-      // what was never written means the part's fill value, which may be none of a store that is there
+      // an unwritten chunk means the part's fill value, which may differ from that of an existing store
       if (size == 0 && joined() && joined()->before) return visit(at, {});
       return size == 0 || visit(at, size);
     }

@@ -14,9 +14,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t most_raw = 64;  // open at a time: a process may have 1,024
+constexpr std::size_t most_raw = 64;  // open at the same time: a process may have 1,024
 
-// What `recent` holds under the key, or what `make` makes of it.
+// Returns the value of `recent` for the key, or the one that `make` makes.
 template <class List, class Key, class Make>
 auto find_or(List& recent, const Key& key, std::size_t most, const Make& make) {
   const auto found = std::find_if(recent.begin(), recent.end(), [&](const auto& each) { return each.first == key; });
@@ -52,7 +52,7 @@ std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
 }
 
 std::shared_ptr<const source_dataset> joined_files::dataset(const joined_part& part) const {
-  struct with_file {  // what a dataset refers to
+  struct with_file {  // the target of a dataset
     std::shared_ptr<source_file> file;
     source_object object;
     std::unique_ptr<const source_dataset> data;

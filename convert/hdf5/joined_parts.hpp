@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One array of the datasets of many files, one after the other along an axis. Its object is that of the first file
-// (source_object::joined); what is stored and what it reads as comes from the parts.
+// (source_object::joined); stored bytes and values come from the parts.
 //
 //   const joined_parts& parts = *object.joined;
 //   for (std::size_t i = parts.first_over(0); i < parts.list.size(); ++i) parts.files->dataset(parts.list[i])->read_block(...);
@@ -28,27 +28,27 @@
 
 namespace zarrbits::conversion {
 
-// Makes values of a part mean in the array what they mean in their file.
+// Converts values of a part so that they mean in the array what they mean in their file.
 class value_change {
  public:
   virtual ~value_change() = default;
-  // The types of one value before and after: native numbers.
+  // The types of a value before and after: native numbers.
   virtual hid_t from() const = 0;
   virtual hid_t to() const = 0;
-  // `n` values. Throws damaged_chunk where one has no such value.
+  // Converts `n` values. Throws damaged_chunk if a value has no counterpart.
   virtual void apply(const std::byte* before, std::byte* after, std::size_t n) const = 0;
 };
 
 struct joined_part {
-  std::size_t file = 0;                             // of joined_files
-  haddr_t address = 0;                              // of the dataset in its file
-  hsize_t first = 0;                                // where it begins along the axis
-  hsize_t count = 0;                                // how much it has of it
-  bool stored_alike = false;                        // its chunks are chunks of the array, where they lie on the array's grid
-  std::shared_ptr<const value_change> change = {};  // null: its values are the array's
+  std::size_t file = 0;                             // index in joined_files
+  haddr_t address = 0;                              // address of the dataset in its file
+  hsize_t first = 0;                                // start along the axis
+  hsize_t count = 0;                                // length along the axis
+  bool stored_alike = false;                        // its chunks are chunks of the array, if they lie on the array's grid
+  std::shared_ptr<const value_change> change = {};  // null: its values are those of the array
 };
 
-// A file of which only bytes are read; closed when the last reference goes.
+// A file of which only bytes are read; closed with its last reference.
 class raw_file {
  public:
   explicit raw_file(int descriptor) noexcept : descriptor_(descriptor) {}
@@ -61,31 +61,31 @@ class raw_file {
   int descriptor_;
 };
 
-// The files, few of them open at a time.
+// The files. Only a few are open at a time.
 class joined_files {
  public:
   struct entry {
     std::string name;
-    file_state state;  // when its metadata were read; not regular: it could not be, and no part is of it
+    file_state state;  // state when its metadata was read; not regular: it was unreadable, and no part uses it
   };
-  // `most_open` at a time: few where they come in their order, for libhdf5 keeps decoded chunks of each.
+  // Opens `most_open` files at a time: few if they are read in order, because libhdf5 keeps decoded chunks of each.
   joined_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
       : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
 
-  // Opens a file anew. Throws convert_error.
+  // Opens a file again. Throws convert_error.
   std::shared_ptr<source_file> open(const std::string& name) const;
   void add(entry file) { files_.push_back(std::move(file)); }
   const std::vector<entry>& list() const { return files_; }
 
   // The dataset of a part. Throws convert_error, h5::failure. The caller holds h5::lock, or is alone.
   std::shared_ptr<const source_dataset> dataset(const joined_part& part) const;
-  // By any thread. Throws convert_error.
+  // Callable from any thread. Throws convert_error.
   std::shared_ptr<const raw_file> raw(std::size_t file) const;
-  // Throws convert_error where one is not as it was.
+  // Throws convert_error if a file has changed.
   void require_unchanged() const;
 
  private:
-  // Of what was asked for last, the newest first.
+  // The last requested values, newest first.
   template <class Key, class Value>
   using recent = std::list<std::pair<Key, std::shared_ptr<Value>>>;
   std::shared_ptr<source_file> opened(std::size_t file) const;
@@ -100,48 +100,48 @@ class joined_files {
   mutable recent<std::size_t, const raw_file> raw_;
 };
 
-// A shard that a store has: a shard that takes its place begins with the same bytes, so that who has read its index before finds
-// its chunks where that says.
+// A shard in the store. A shard that replaces it begins with the same bytes, so a reader that has the old index still finds its
+// chunks.
 struct stored_shard {
   std::shared_ptr<const raw_file> file;
   std::uint64_t size = 0;        // bytes before the index
-  std::vector<std::byte> index;  // offset and size of each chunk; all bits set where there is none, or it has to be made anew
+  std::vector<std::byte> index;  // offset and size of each chunk; all bits set if there is none, or it must be made again
 };
 
-// What an array of a store that grows has already, before its first part.
+// The values that an array of a growing store already has, before its first part.
 class stored_values {
  public:
   virtual ~stored_values() = default;
 
-  hsize_t count = 0;                                     // along the axis
-  std::vector<std::uint64_t> shape, chunk;               // of the array, and of its chunks: those inside of shards
-  std::vector<hsize_t> per_shard;                        // chunks in a shard; all 1 without shards
-  json data_type, fill_value, codecs;                    // as its zarr.json has them; the codecs are those of a chunk
-  h5::handle number;                                     // of numbers: their HDF5 type, in the store's byte order
-  std::optional<std::pair<h5::handle, buffer>> missing;  // of numbers: what stands for those that are missing, and its type
+  hsize_t count = 0;                                     // length along the axis
+  std::vector<std::uint64_t> shape, chunk;               // shape of the array, and of its chunks (inner chunks if it has shards)
+  std::vector<hsize_t> per_shard;                        // chunks per shard; all 1 without shards
+  json data_type, fill_value, codecs;                    // as in its zarr.json; the codecs are those of a chunk
+  h5::handle number;                                     // numbers only: their HDF5 type, in the store's byte order
+  std::optional<std::pair<h5::handle, buffer>> missing;  // numbers only: the value for missing ones, and its type
 
-  // As source_dataset::read_block(), at the beginning of `out`.
+  // As source_dataset::read_block(); writes to the beginning of `out`.
   virtual void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                           const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const = 0;
-  // Nothing where the store has no such shard. `at`: its place in the grid of shards. Throws convert_error.
+  // Empty if the store has no such shard. `at`: its place in the grid of shards. Throws convert_error.
   virtual std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const = 0;
 };
 
 struct joined_parts {
   std::size_t axis = 0;
-  std::string added;  // the axis is a new one, the first, of this name: a part is one step of it; "": the datasets have it
-  std::shared_ptr<const stored_values> before = {};  // of a store that grows; null: the array begins with the first part
-  hsize_t length = 0;                                // along the axis, of all
-  std::vector<hsize_t> chunk;     // the shape that the chunks of most parts have; empty: they are not stored in chunks
-  std::vector<joined_part> list;  // in the order of `first`, which do not overlap; between them there may be gaps, of fill values
+  std::string added;  // name of a new first axis, along which a part is one step; "": the datasets have the axis
+  std::shared_ptr<const stored_values> before = {};  // for a growing store; null: the array begins with the first part
+  hsize_t length = 0;                                // total length along the axis
+  std::vector<hsize_t> chunk;                        // chunk shape of most parts; empty: they are not chunked
+  std::vector<joined_part> list;                     // ordered by `first`, without overlap; gaps between them read as fill values
   std::uint64_t stored_bytes = 0;
-  h5::handle type;                   // of the array, where it is not that of the first file
-  bool missing_is_nan = false;       // then its fill value is NaN
+  h5::handle type;                   // type of the array, if it differs from the first file's
+  bool missing_is_nan = false;       // if set, its fill value is NaN
   std::vector<std::string> without;  // names of attributes that the array must not have
   std::shared_ptr<const joined_files> files;
 
   hsize_t stored_count() const { return before ? before->count : 0; }
-  // The first part that ends behind this position; list.size() where none does.
+  // The first part that ends after this position; list.size() if there is none.
   std::size_t first_over(hsize_t position) const;
   bool has_gaps() const;
 };

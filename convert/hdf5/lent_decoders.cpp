@@ -13,10 +13,10 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Here nobody knows how large the chunk is: what a small one may become anyway, or else no bomb.
+// The size of the chunk is unknown here. The limit is the size that a small chunk may reach anyway, or a size that is no bomb.
 std::size_t largest_output(std::span<const std::byte> in) { return std::max<std::size_t>(64U << 20, 1000 * in.size()); }
 
-// How long it becomes. LZF does not say; its filter is told the length of the chunk.
+// Output size. LZF does not announce it; its filter gets the length of the chunk as a parameter.
 std::size_t room_for(const known_filter& known, const filter& f, std::span<const std::byte> in) {
   const std::size_t most = largest_output(in);
   if (f.id == lzf_filter) return f.values.size() > 2 && f.values[2] ? f.values[2] : 65536;
@@ -26,11 +26,11 @@ std::size_t room_for(const known_filter& known, const filter& f, std::span<const
   return size;
 }
 
-// libhdf5 tells a filter nothing of itself: there is a function for each row of the table.
+// libhdf5 does not tell a filter which one it is: there is a function for each row of the table.
 template <std::size_t Row>
 std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::size_t nbytes, std::size_t* buf_size,
                    void** buf) noexcept {
-  if (!(flags & H5Z_FLAG_REVERSE)) return 0;  // decoders only
+  if (!(flags & H5Z_FLAG_REVERSE)) return 0;  // this only decodes
   try {
     const auto* bytes = static_cast<const std::byte*>(*buf);
     filter f;
@@ -47,7 +47,7 @@ std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::
     *buf = memory;
     *buf_size = out.size();
     return out.size();
-  } catch (...) {  // libhdf5 is C: it hears of a failure by a length of 0
+  } catch (...) {  // libhdf5 is C: a length of 0 reports a failure
     return 0;
   }
 }
@@ -71,7 +71,7 @@ const std::vector<H5Z_class2_t>& classes() {
 }  // namespace
 
 void register_decoders(hid_t creation_properties) {
-  // a virtual dataset has the filters of others
+  // a virtual dataset has the filters of its sources
   const bool all = H5Pisa_class(creation_properties, H5P_DATASET_CREATE) > 0 && H5Pget_layout(creation_properties) == H5D_VIRTUAL;
   if (!all && H5Pget_nfilters(creation_properties) <= 0) return;
   for (const H5Z_class2_t& c : classes()) {
@@ -79,7 +79,7 @@ void register_decoders(hid_t creation_properties) {
     std::size_t no_values = 0;
     const bool wanted =
         all || H5Pget_filter_by_id2(creation_properties, c.id, &flags, &no_values, nullptr, 0, nullptr, nullptr) >= 0;
-    if (wanted && H5Zfilter_avail(c.id) <= 0) H5Zregister(&c);  // a plugin of the user's goes first
+    if (wanted && H5Zfilter_avail(c.id) <= 0) H5Zregister(&c);  // a plugin of the user has priority
   }
   H5Eclear2(H5E_DEFAULT);
 }

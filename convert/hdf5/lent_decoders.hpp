@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decoders that libhdf5 is lent.
+// Our decoders, registered as filters of libhdf5.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_LENT_DECODERS_HPP
 #define ZARRBITS_CONVERT_HDF5_LENT_DECODERS_HPP
@@ -9,8 +9,9 @@
 
 namespace zarrbits::conversion {
 
-// Lets libhdf5 itself decode the filters of a dataset or a group, where it has none of its own: for values that only libhdf5 can
-// read (strings and sequences, which lie outside of their chunks). Not all at once, for libhdf5 looks for each in all plugins.
+// Registers our decoders in libhdf5 for the filters of a dataset or a group, if libhdf5 has none of its own. Only libhdf5 can
+// read some values: strings and sequences, which lie outside of their chunks. Not all decoders are registered at once, because
+// libhdf5 searches all plugins for each.
 void register_decoders(hid_t creation_properties);
 
 }  // namespace zarrbits::conversion

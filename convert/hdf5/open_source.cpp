@@ -17,7 +17,8 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Of what the drivers family, split and multi write: each notes its name near the superblock of the first file. "" for all else.
+// Name of the driver (family, split or multi) that wrote the file: each puts its name near the superblock of the first file. ""
+// for all other files.
 std::string driver_of(const std::string& name) noexcept {
   try {
     const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -27,12 +28,12 @@ std::string driver_of(const std::string& name) noexcept {
     read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
     if (head.find("NCSAfami") != head.npos) return "family";
     if (head.find("NCSAmult") != head.npos) return "split or multi";
-  } catch (...) {  // then libhdf5 tells what is wrong with it
+  } catch (...) {  // libhdf5 then reports what is wrong
   }
   return "";
 }
 
-// libhdf5's own sentence says h5clear even of a file that somebody writes to.
+// libhdf5's own sentence suggests h5clear even for a file that somebody is writing to.
 std::string why_not_open(const std::string& name, bool remote, lock_state lock) {
   const std::string reason = h5::last_error(), driver = remote ? "" : driver_of(name);
   if (!remote && lock == lock_state::busy)
@@ -68,7 +69,7 @@ writer_mark writer_mark_of(const std::string& file) noexcept {
       if (std::to_integer<unsigned>(head[8]) < 3 || !(mark & writing)) return writer_mark::none;
       return mark & swmr ? writer_mark::swmr_writer : writer_mark::writer;
     }
-  } catch (...) {  // then libhdf5 tells what is wrong with it
+  } catch (...) {  // libhdf5 then reports what is wrong
   }
   return writer_mark::none;
 }
@@ -85,8 +86,8 @@ opened_source::opened_source(std::string path, const std::string& name, hid_t ac
   }
   file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
   if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(name) == writer_mark::swmr_writer) {
-    // A piece of metadata whose checksum is wrong may be half written, and is read again after a pause of 1 ns, 2 ns, 4 ns ...:
-    // libhdf5 would do so 100 times, which for a damaged file is for ever. After 24 times it has waited 17 ms.
+    // Metadata with a wrong checksum may be half written. libhdf5 reads it again after a pause of 1 ns, 2 ns, 4 ns ..., by
+    // default 100 times, which is forever for a damaged file. After 24 times it has waited 17 ms.
     H5Pset_metadata_read_attempts(access, 24);
     file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
     swmr_ = static_cast<bool>(file_);

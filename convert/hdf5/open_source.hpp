@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: with a shared lock (flock), and heeding the
-// mark that a writer leaves in the superblock. Where somebody writes all the same (without locks, or as SWMR), that shows in the
-// file's size and time.
+// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: takes a shared lock (flock), and respects a
+// writer's mark in the superblock. If somebody still writes (without locks, or as SWMR), the file's size and time show it.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OPEN_SOURCE_HPP
 #define ZARRBITS_CONVERT_HDF5_OPEN_SOURCE_HPP
@@ -19,20 +18,19 @@ namespace zarrbits::conversion {
 
 class opened_source {
  public:
-  // `path`: for sentences; `name`: as libhdf5 is given it. `access`: how, with any cache that is wanted; `below` as
-  // chunk_locator::set_driver() takes it. Without `lock`, files that others have open for writing are read as well. Throws
-  // convert_error.
+  // `path`: for sentences; `name`: for libhdf5. `access`: the access properties, with any cache; `below` as in
+  // chunk_locator::set_driver(). Without `lock`, reads files that others have open for writing. Throws convert_error.
   opened_source(std::string path, const std::string& name, hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
                 bool lock);
 
   hid_t file() const { return file_; }
-  // Its writer is, or was, one that lets others read meanwhile (SWMR).
+  // Its writer is, or was, one that allows readers meanwhile (SWMR).
   bool swmr() const { return swmr_; }
-  // When it was opened. All zeros in S3.
+  // State when it was opened. All zeros in S3.
   const file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
-  // Throws convert_error where something could not be read that should have been there, or somebody wrote to the file since it
-  // was opened: what was made of it is not to be trusted, however it looks.
+  // Throws convert_error if something expected could not be read, or if somebody wrote to the file since it was opened: the
+  // result cannot be trusted then, even if it looks right.
   void require_unchanged() const;
 
  private:
@@ -44,7 +42,7 @@ class opened_source {
   file_state opened_;
 };
 
-// What a writer says in the superblock of an open file (HDF5 1.10's format): it takes that away where it closes the file.
+// A writer's mark in the superblock of an open file (HDF5 1.10's format): it removes the mark when it closes the file.
 enum class writer_mark { none, writer, swmr_writer };
 writer_mark writer_mark_of(const std::string& file) noexcept;
 

@@ -21,8 +21,8 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr unsigned deepest_virtual = 16;           // virtual datasets of virtual datasets
-constexpr std::uint64_t most_sources = 1'000'000;  // of one dataset, and of those below it
+constexpr unsigned deepest_virtual = 16;           // levels of virtual datasets of virtual datasets
+constexpr std::uint64_t most_sources = 1'000'000;  // for one dataset and those below it
 
 std::optional<std::string> real_path(const std::string& name) {
   char resolved[PATH_MAX];
@@ -59,7 +59,7 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
   if (remote) return;
   struct stat info {};
   if (::stat(name_.c_str(), &info) == 0) source_ = {info.st_dev, info.st_ino};
-  // the folder that it was named in, and the one that it lies in: not the same for a symbolic link
+  // the folder of the name, and the folder where the file is: they differ for a symbolic link
   if (const auto folder = real_path(folder_above(name_))) allowed_.push_back(*folder);
   if (const auto file = real_path(name_)) allowed_.push_back(folder_above(*file));
   note_folder(source_, name_);
@@ -134,7 +134,7 @@ std::string text_of_source(F get, hid_t dcpl, std::size_t index) {
   return name;
 }
 
-// A name that is made while reading: %b is the number of a block, %% one %.
+// A name that is made while reading: %b is the number of a block, %% is one %.
 struct numbered_name {
   explicit numbered_name(const std::string& text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -156,7 +156,7 @@ struct numbered_name {
   std::vector<std::string> parts{1};
 };
 
-// What libhdf5 replaces ${ORIGIN} by, which it knows at the beginning of a prefix alone.
+// libhdf5's value of ${ORIGIN}, which it replaces only at the beginning of a prefix.
 std::string with_origin(const std::string& prefix, const std::string& folder) {
   return prefix.starts_with("${ORIGIN}") ? folder + prefix.substr(9) : prefix;
 }
@@ -197,7 +197,7 @@ class looker {
         ++out_.refused;
         if (out_.why_refused.empty()) out_.why_refused = gate_.refusal();
       } else if (!found && !file.numbered() &&
-                 !name.numbered()) {  // of numbered ones there are as many as there are: the extent follows
+                 !name.numbered()) {  // numbered sources: any number of them; the extent follows from it
         ++out_.missing;
       }
       if (depth > 0) continue;
@@ -241,9 +241,9 @@ class looker {
     out_.obstacle = std::move(why);
   }
 
-  // As libhdf5 finds them: below the prefix of the environment, else from the folder that the process is in.
+  // Looks in the order of libhdf5: below the prefix of the environment, else in the current folder of the process.
   void look_at_raw(hid_t dataset, hid_t dcpl, unsigned index, unsigned depth) {
-    std::string name(2 * PATH_MAX, '\0');  // a longer one nobody can open
+    std::string name(2 * PATH_MAX, '\0');  // nobody can open a longer one
     off_t offset = 0;
     hsize_t size = 0;
     h5::check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "tell an external file");
@@ -271,13 +271,12 @@ class looker {
 
   bool look_at_source(hid_t dataset, const numbered_name& file, const numbered_name& name, unsigned depth) {
     if (!file.numbered() && !name.numbered()) return look_into(dataset, file(0), name(0), depth);
-    std::uint64_t block = 0;  // libhdf5 ends at the first that is missing
+    std::uint64_t block = 0;  // libhdf5 stops at the first missing block
     while (out_.obstacle.empty() && look_into(dataset, file(block), name(block), depth)) ++block;
     return block > 0;
   }
 
-  // All that libhdf5 may try, in its order. The first file that can be opened is the one; that the others are looked into as well
-  // is for safety.
+  // All names that libhdf5 may try, in its order. It uses the first file that it can open; the others are checked too for safety.
   std::vector<std::string> candidates(hid_t dataset, const std::string& file) const {
     const std::vector<std::string> folders = gate_.folders_of(name_of_file(dataset));
     std::vector<std::string> all;
@@ -316,7 +315,7 @@ class looker {
       if (!real || !tried.insert(*real).second || gate_.ask(candidate) != file_gate::answer::allowed) continue;
       const h5::handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
       H5Eclear2(H5E_DEFAULT);
-      if (!opened) {  // libhdf5 would take it for one that is missing
+      if (!opened) {  // libhdf5 would treat it as missing
         if (writer_mark_of(candidate) != writer_mark::none)
           out_.obstacle = "its source \"" + shown(candidate) + "\" is marked as open for writing";
         continue;
@@ -332,7 +331,7 @@ class looker {
     return found.value_or(false);
   }
 
-  // After it, source_ tells of it.
+  // Sets source_ to the result.
   bool look_at_dataset(hid_t file, const std::string& file_name, const std::string& name, unsigned depth) {
     source_ = {};
     const h5::handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
@@ -348,7 +347,7 @@ class looker {
   beside& out_;
   std::vector<place> path_;
   std::set<place> seen_;
-  virtual_source source_;  // that was looked into last
+  virtual_source source_;  // the last one that was checked
   std::uint64_t sources_ = 0;
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
-// of external links. A stranger's file may name any: /etc/passwd, a pipe on which the reader waits for ever. Two checks stand
-// before that, with one rule: HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before each is opened;
-// raw files libhdf5 opens past every driver, so that look_beside() finds them, through virtual datasets of virtual datasets,
-// before any value is read.
+// of external links. A hostile file may name any file: /etc/passwd, or a pipe on which the reader waits forever. Two checks apply
+// the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before it opens one. libhdf5 opens raw
+// files without any driver, so look_beside() finds them, through virtual datasets of virtual datasets, before any value is read.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
 #define ZARRBITS_CONVERT_HDF5_OTHER_FILES_HPP
@@ -26,33 +25,33 @@
 
 namespace zarrbits::conversion {
 
-// Regular files in the source's folder and below, symbolic links resolved, may be read, and those that `allowed` adds: folders,
-// or "all".
+// Permits regular files in the source's folder and below, with symbolic links resolved, and what `allowed` adds: folders, or
+// "all".
 class file_gate {
  public:
-  // `name`: as libhdf5 is given it. Throws convert_error where an allowed folder is none.
+  // `name`: as libhdf5 gets it. Throws convert_error if an allowed folder is no folder.
   file_gate(std::string name, bool remote, const std::vector<std::string>& allowed);
 
   enum class answer { allowed, missing, refused };
   answer ask(const std::string& name);
-  // The same, for one that libhdf5 is to open now. The source itself is let in until it is open.
+  // The same, for a file that libhdf5 is about to open. The source itself is permitted until it is open.
   bool let_in(const char* name) noexcept;
   bool is_source(const char* name) const { return opening_ && name_ == name; }
   void source_is_open() { opening_ = false; }
 
-  // Why ask() last said no, as a sentence without its end; empty where it did not since forget_refusal().
+  // Why ask() last refused, as a sentence without its end; empty if it did not refuse since forget_refusal().
   const std::string& refusal() const { return refusal_; }
   void forget_refusal() { refusal_.clear(); }
-  // The last one is to be told.
+  // Reports the last refusal.
   void note_refusal() { refused_[refused_file_] = refusal_; }
-  // A raw file that is to be read.
+  // Notes a raw file that will be read.
   void note_read() { read_.insert(asked_); }
 
-  // The folders that the names had by which this file was opened, in that order.
+  // The folders of the names by which this file was opened, in that order.
   std::vector<std::string> folders_of(const std::string& name) const;
 
   const std::set<std::string>& read() const { return read_; }
-  const std::map<std::string, std::string>& refused() const { return refused_; }  // and why
+  const std::map<std::string, std::string>& refused() const { return refused_; }  // and the reason
 
  private:
   using identity = std::pair<dev_t, ino_t>;
@@ -68,24 +67,24 @@ class file_gate {
   std::map<identity, std::vector<std::string>> folders_;
 };
 
-// A dataset that a virtual one has values of.
+// A source of a virtual dataset.
 struct virtual_source {
-  bool found = false;     // it is there, and may be read
-  bool chunked = false;   // in chunks of the shape, the form and the datatype that beside::chunked tells; then also:
+  bool found = false;     // it exists, and may be read
+  bool chunked = false;   // chunked, with the shape, the form and the datatype of beside::chunked; then these are set too:
   std::string file = {};  // its real path
   haddr_t address = HADDR_UNDEF;
   std::vector<hsize_t> extent = {};
 };
 
-// What the values of a dataset need beside the file that it is in.
+// What the values of a dataset need besides its own file.
 struct beside {
-  std::vector<virtual_source> sources;     // of a virtual dataset
-  std::uint64_t missing = 0, refused = 0;  // of those that are not
-  std::string why_refused;                 // the first of them
-  std::string obstacle;                    // why no value may be read at all; else empty
-  bool endless = false;                    // not even the extent: a virtual dataset of itself
-  std::uint64_t raw_bytes = 0;             // in external files
-  // The first source of a virtual dataset that is chunked; null where none is.
+  std::vector<virtual_source> sources;     // virtual dataset only
+  std::uint64_t missing = 0, refused = 0;  // sources that are missing or refused
+  std::string why_refused;                 // for the first refused one
+  std::string obstacle;                    // why no value can be read; else empty
+  bool endless = false;                    // not even the extent is known: a virtual dataset of itself
+  std::uint64_t raw_bytes = 0;             // bytes in external files
+  // The first chunked source of a virtual dataset; null if there is none.
   struct chunked_source {
     std::vector<hsize_t> chunk;
     h5::handle type, properties;

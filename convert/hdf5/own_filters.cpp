@@ -24,7 +24,7 @@ bool is_number(const type_tree& t) {
          t.kind == type_class::floating || t.kind == type_class::complex;
 }
 
-// The number type in which our packbits filter holds this stored type: components, with HDF5's zeros in the pad bits.
+// The number type of this stored type in our packbits filter: components, with HDF5's zeros in the pad bits.
 data_type packed_type(const type_tree& number) {
   const std::size_t size = component_size(number);
   const bool extend = number.kind == type_class::integer && number.is_signed && number.as_stored;
@@ -65,8 +65,8 @@ buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tr
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
   if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
-  // Values as they are under a mask that does not say so: parallel HDF5 stores chunks that did not fit this way. The filter reads
-  // them alike.
+  // The mask says packed, but the values are unpacked: parallel HDF5 stores chunks that did not fit this way. The filter reads
+  // them too.
   const bool cuts = (f.values[1] >> 2 & 3) == 1;
   if (in.size() == size && packed_size(*layout, size, number) != size && !cuts) return in;
   if (layout->msb_first) {
@@ -87,7 +87,7 @@ buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tr
   if (const auto r = decode_chunk(c, in, out); !r) throw damaged_chunk(c.explain(r.failure));
   if (number.big_endian && type.component_size() > 1) {
     const codec swap = bytes(type, {.endian = endian::big});
-    (void)encode_chunk(swap, out, out);  // whole numbers, of which bytes refuses none
+    (void)encode_chunk(swap, out, out);  // integers; bytes refuses none
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The filters packbits and bytes of this project, undone for values of a datatype.
+// Decodes this project's filters packbits and bytes for values of a datatype.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_OWN_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_OWN_FILTERS_HPP
@@ -9,18 +9,18 @@
 
 namespace zarrbits::conversion {
 
-// The packbits codec that a chunk of our filter is, for a Zarr array of this type; nothing where it is none.
+// The packbits codec for chunks of our filter, for a Zarr array of this type; empty if there is none.
 struct packbits_layout {
   unsigned first_bit = 0, bits = 0, padding = 0;
   bool msb_first = false;
 };
 std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& number);
-// Bytes of `size` bytes of values when they are packed. Throws damaged_chunk.
+// Packed size of `size` bytes of values. Throws damaged_chunk.
 std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stored);
 
 bool knows_packbits(const filter& f, const type_tree& stored);
 bool knows_bytes(const type_tree& stored);
-// `size`: of the chunk's values. Throw damaged_chunk.
+// `size`: bytes of the chunk's values. Both throw damaged_chunk.
 buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tree& stored);
 buffer undo_bytes(const filter& f, buffer in, const type_tree& stored);
 

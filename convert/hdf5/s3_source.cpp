@@ -45,7 +45,7 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   copy(driver.secret_id, settings.access_key, "the access key");
   copy(driver.secret_key, secret_key.view(), "the secret key");
   const std::string url = settings.url + "/" + s3_client::percent_encoded(key, true);
-  // libhdf5 does not tell what is wrong; this does
+  // libhdf5 does not report the reason; this request does
   const auto there = s3_client(std::move(settings)).send({.method = "HEAD", .key = key});
   if (there.status == 404)
     throw convert_error("cannot open \"" + name +

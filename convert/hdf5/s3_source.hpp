@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// HDF5 files in S3. libhdf5 reads them itself, range by range, where it was built with its read-only S3 driver.
+// HDF5 files in S3. libhdf5 reads them itself, range by range, if it was built with its read-only S3 driver.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_S3_SOURCE_HPP
 #define ZARRBITS_CONVERT_HDF5_S3_SOURCE_HPP
@@ -12,11 +12,11 @@
 namespace zarrbits::conversion {
 
 struct s3_source {
-  std::string url;   // for H5Fopen
-  std::string etag;  // another one: another content
+  std::string url;   // name for H5Fopen
+  std::string etag;  // a different one means different content
 };
 
-// Looks for "s3://bucket/key", and sets libhdf5's driver for it. Throws convert_error.
+// Finds "s3://bucket/key", and sets libhdf5's driver for it. Throws convert_error.
 s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t access);
 
 }  // namespace zarrbits::conversion

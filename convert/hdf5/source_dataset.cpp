@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
 
-// Bytes of an element in the file. Of what is of variable length libhdf5 tells the size in memory; in the file it is a length, an
-// address and an index.
+// Size of an element in the file. For variable length, libhdf5 returns the size in memory; the file has a length, an address and
+// an index.
 std::int64_t size_in_file(hid_t type, std::size_t address) {
   const H5T_class_t c = H5Tget_class(type);
   const auto size = static_cast<std::int64_t>(H5Tget_size(type));
@@ -83,7 +83,7 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
       object.place.file == 0
           ? file.bytes()
           : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
-  // libhdf5 may open the sources of a virtual dataset to tell its extent
+  // libhdf5 may open the sources of a virtual dataset to find its extent
   beside = file.look_beside(dataset);
   if (beside->endless) throw h5::failure(beside->obstacle);
   stored_type = h5::handle(H5Dget_type(dataset), "tell the datatype");
@@ -191,7 +191,7 @@ source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_
     chunk.offset = found->offset;
     return chunk;
   }
-  // what H5Dread_chunk does not write to has to be seen
+  // a pattern that shows whether H5Dread_chunk wrote to the buffer
   constexpr std::string_view untouched = "\xD1\x5C no bytes \xC5\x7A";
   chunk.bytes.resize(static_cast<std::size_t>(size));
   const std::size_t n = std::min(untouched.size(), chunk.bytes.size());
@@ -256,7 +256,7 @@ std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& 
     try {
       chunk = find_chunk(at, size);
     } catch (const h5::failure&) {
-      if (filters.empty()) return {};  // never written, but in libhdf5's cache: then it tells a size
+      if (filters.empty()) return {};  // never written, but in libhdf5's cache: libhdf5 then reports a size
       throw;
     }
     stored = size;
@@ -277,7 +277,7 @@ std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& 
   return undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
 }
 
-// Of a block: one stored chunk, or a range of all elements. In C order, also where the block ends before the chunk.
+// For a block: one stored chunk, or a range of all elements. In C order, even if the block ends before the chunk.
 std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                                                   const std::vector<hsize_t>& room) const {
   const std::size_t rank = dims.size();
@@ -333,7 +333,7 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
   }
 }
 
-// libhdf5 tells where the values are; that it is so is tried on the first and the last element.
+// libhdf5 reports where the values are; the first and the last element test that it is right.
 std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   if (layout != H5D_CONTIGUOUS || joined() || external || bytes->descriptor() < 0 || !type.as_stored || holds_references(type))
     return {};

@@ -30,15 +30,16 @@ struct joined_part;
 class raw_file;
 class virtual_parts;
 
-// What stands in the way of one dataset; the rest of the file goes on. what() is the reason.
+// Why one dataset is skipped; the conversion continues with the rest of the file. what() is the reason.
 struct skip_dataset : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Because of the filters that pipeline::missing() names.
+// For the filters that pipeline::missing() names.
 skip_dataset missing_filter(const std::string& names);
 
-// Calls `f`. What may cost a dataset, but not the conversion, as its reason; what `f` throws else is thrown on.
+// Calls `f`. Returns the reason if `f` fails in a way that costs the dataset, but not the conversion; rethrows any other
+// exception.
 std::optional<std::string> reason_to_skip(const std::function<void()>& f);
 
 struct source_dataset {
@@ -47,95 +48,94 @@ struct source_dataset {
 
   source_file& file;
   const source_object& object;
-  std::shared_ptr<const file_bytes> bytes;  // of the file that it lies in, while the dataset is open
+  std::shared_ptr<const file_bytes> bytes;  // of its file, while the dataset is open
   h5::handle dataset, stored_type, space, dcpl;
   type_tree type;
-  bool null = false;  // a null dataspace; then there is no extent
+  bool null = false;  // a null dataspace has no extent
   std::vector<hsize_t> dims, max_dims;
   H5D_layout_t layout = H5D_CONTIGUOUS;
   pipeline filters;
-  pipeline source_filters;  // of a virtual dataset: of its sources
+  pipeline source_filters;  // virtual dataset: filters of its sources
   bool external = false;
-  std::shared_ptr<const conversion::beside> beside;  // what it needs of other files
-  std::shared_ptr<const virtual_parts> mapped;       // of a virtual dataset; null where its mapping is not known
+  std::shared_ptr<const conversion::beside> beside;  // what it needs from other files
+  std::shared_ptr<const virtual_parts> mapped;       // virtual dataset only; null if its mapping is unknown
   std::uint64_t stored_bytes = 0;
-  std::size_t element_size = 0;  // of the stored type
-  // After use_grid(): of the array that is made of it, and its shards.
+  std::size_t element_size = 0;  // in the stored type
+  // After use_grid(): of the array made from the dataset, and its shards.
   chunk_grid grid, shards;
 
-  // The type of one value: what is inside of array types.
+  // The type of one value: the element inside of array types.
   const type_tree& leaf() const;
-  // `rechunked`: the source's chunks are others, or it has none.
+  // `rechunked`: the source has other chunks, or none.
   void use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked);
-  // The chunks of the source are those of the array. Of a virtual dataset: some chunks of its sources are, and the filters are
-  // theirs.
+  // True if the chunks of the source are those of the array. For a virtual dataset: some chunks of its sources are, and it has
+  // their filters.
   bool keeps_chunks() const { return (layout == H5D_CHUNKED || chunks_of_sources()) && !rechunked_; }
   bool chunks_of_sources() const;
-  // The datasets of several files that this one stands for; null: it is one dataset.
+  // The datasets of several files that this one represents; null: it is a single dataset.
   const joined_parts* joined() const { return object.joined.get(); }
-  // Its chunks lie in other datasets, or have to be put together.
+  // Its chunks are in other datasets, or must be assembled.
   bool in_parts() const { return joined() || chunks_of_sources(); }
-  // A file that chunks of other datasets lie in: see stored_chunk. By any thread. Throws convert_error.
+  // A file with chunks of other datasets: see stored_chunk. Callable from any thread. Throws convert_error.
   std::shared_ptr<const raw_file> raw(std::size_t number) const;
-  // Throws convert_error where a file that the chunks of a virtual dataset are copied from is not as it was.
+  // Throws convert_error if a file has changed from which the chunks of a virtual dataset are copied.
   void require_unchanged() const;
   bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;
-  // Of an array that grows: all of the chunk is in the store, or a part of it.
+  // For a growing array: the whole chunk, or a part of it, is in the store.
   bool is_in_store(const std::vector<hsize_t>& at) const;
   bool goes_on_in_store(const std::vector<hsize_t>& at) const;
 
-  // Where the values begin in the file of bytes->descriptor(), where they are one range of it that needs no libhdf5 to be read.
+  // Offset of the values in the file of bytes->descriptor(), if they are one range that can be read without libhdf5.
   std::optional<std::uint64_t> contiguous_address() const;
 
-  // Reads a block of the dataset, with strings and sequences in `strings`, `size` bytes of the type `memory` for each element,
-  // into the corner of an array of extent `room`, or to `corner` in it. Throws h5::failure, damaged_chunk, skip_dataset.
+  // Reads a block of the dataset, in the type `memory` with `size` bytes for each element, into the corner of an array of extent
+  // `room`, or to `corner` in it. Strings and sequences go to `strings`. Throws h5::failure, damaged_chunk, skip_dataset.
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
                   const std::vector<hsize_t>& corner = {}) const;
-  // Of the chunks of these shards: each that is stored, with its size; each that has to be put together from several parts, with
-  // nothing. Returns how many are passed over, which a store that grows has. The caller holds h5::lock, or is alone. Throws
+  // Visits the chunks of these shards: each stored chunk with its size, each chunk to assemble from several parts with nothing.
+  // Returns the number of skipped chunks, which a growing store already has. The caller holds h5::lock, or is alone. Throws
   // h5::failure.
   std::uint64_t for_each_chunk_here(
       std::uint64_t first, std::uint64_t count,
       const std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>& visit) const;
-  // Of a virtual dataset of which parts are known: the boxes of chunks that may have values of sources.
+  // For a virtual dataset with known parts: the boxes of chunks that may have values of sources.
   box_test boxes_with_values() const;
-  // The stored bytes of a chunk, `size` of them, or where they are in the file of bytes->descriptor(); and its filter mask.
-  // Throws h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
+  // The stored bytes of a chunk, `size` of them, or their place in the file of bytes->descriptor(); and its filter mask. Throws
+  // h5::failure, damaged_chunk. The caller holds h5::lock, or is alone.
   struct stored_chunk {
     std::optional<std::uint64_t> offset = {};
     buffer bytes = {};
     unsigned mask = 0;
-    std::size_t file = no_file;  // for raw(): that the offset is in
+    std::size_t file = no_file;  // the file of the offset, for raw()
   };
   static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const;
 
-  // For a chunk of this stored size: throws damaged_chunk where to decode it would take memory out of all proportion.
+  // For a chunk of this stored size: throws damaged_chunk if decoding would take far too much memory.
   void require_sensible(std::uint64_t stored) const;
-  // Counts the bytes of strings and sequences that were read. Throws skip_dataset where they are out of all proportion to the
-  // file.
+  // Adds up the bytes of strings and sequences read. Throws skip_dataset if they are far too many for the size of the file.
   void count_variable(std::uint64_t read) const;
-  // True where values of this chunk do not come back from the type that they have in memory.
+  // True if the memory type changes values of this chunk.
   bool chunk_loses(const std::vector<hsize_t>& at) const;
 
  private:
-  // Where a chunk is one chunk of another dataset: that one, and the chunk's first element in it.
+  // If a chunk is one chunk of another dataset: that dataset, and the chunk's first element in it.
   std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> chunk_elsewhere(const std::vector<hsize_t>& at) const;
-  // Whether any value of a chunk that is none of another dataset is stored.
+  // True if any value is stored of a chunk that is not a chunk of another dataset.
   bool is_stored(const std::vector<hsize_t>& at) const;
   const joined_files& other_files() const;
   void stand_for_all();
   void read_parts(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const;
-  // Decodes the stored chunks of a block, each once, for H5Dread does not look at how long they become. Throws damaged_chunk,
+  // Decodes the stored chunks of a block once each, because H5Dread does not check their decoded length. Throws damaged_chunk,
   // unreadable_range.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
-  // Of a stored chunk the elements as they are in the file; nothing where it is not stored.
+  // The elements of a stored chunk in the stored type; empty if it is not stored.
   std::optional<buffer> decoded_chunk(const std::vector<hsize_t>& first) const;
-  // Strings of one stored chunk, or of a range of all, without libhdf5; false where that is not for us.
+  // Reads strings of one stored chunk, or of a range of all, without libhdf5; false if it cannot.
   bool read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const std::vector<hsize_t>& room,
                     buffer& out, variable_memory& strings) const;
   std::optional<buffer> elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
@@ -145,7 +145,7 @@ struct source_dataset {
   mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
   std::vector<hsize_t> stored_chunk_;  // extent of the source's chunks
   std::uint64_t element_in_file_ = 1;  // bytes
-  std::optional<heap_format> heap_;    // where its strings can be read without libhdf5
+  std::optional<heap_format> heap_;    // set if its strings can be read without libhdf5
   struct seen_chunks {
     std::mutex mutex;
     std::set<std::vector<hsize_t>> whole;

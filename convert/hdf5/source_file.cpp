@@ -59,7 +59,7 @@ source_file::source_file(const std::string& path, const source_options& options)
     if (const std::string why = why_no_file(path); !why.empty()) throw convert_error(why);
   }
   h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
-  // the hash table: a prime number, many times the number of chunks that the cache is likely to hold
+  // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
   s3_source remote;
   h5::handle below;
@@ -83,7 +83,7 @@ std::uint64_t source_file::user_block_size() const {
 
 h5::handle source_file::open(const source_object& o) const {
   if (o.place.file == 0) return h5::handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
-  // through the links, so that only files stay open of which something is read
+  // opened through the links, so that only files in use stay open
   h5::handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
   if (place_of(object) != o.place) throw h5::failure("its links lead to something else than they did");
   return object;
@@ -137,7 +137,7 @@ void source_file::walk(bool tells_case_apart, const std::string& top, const std:
   by_place_[objects_[0].place] = 0;
   if (!top.empty()) {
     selection_note_["object"] = shown(top);
-    source_object rest;  // one entry for all outside
+    source_object rest;  // one entry for everything outside
     rest.path = "/";
     unselected_.push_back(std::move(rest));
   }
@@ -151,7 +151,7 @@ void source_file::walk(bool tells_case_apart, const std::string& top, const std:
     list_group(index, tells_case_apart, fresh);
     todo.insert(todo.end(), fresh.rbegin(), fresh.rend());
   }
-  require_unchanged();  // else half of it may be missing
+  require_unchanged();  // otherwise half of it may be missing
 }
 
 void source_file::select(selection& wanted) {
@@ -160,7 +160,7 @@ void source_file::select(selection& wanted) {
   if (!wanted.excluded().empty()) selection_note_["exclude"] = wanted.excluded();
   std::vector<bool> keep(objects_.size(), false);
   for (std::size_t i = 0; i < objects_.size(); ++i) keep[i] = wanted.wants(objects_[i].path);
-  // further hard links: they add their objects with all below, and themselves are taken or left like the rest
+  // further hard links: they add their objects with all below; the links themselves are selected like all others
   std::vector<std::size_t> added;
   for (source_object& o : objects_) {
     for (extra_link& link : o.links) {
@@ -215,7 +215,7 @@ void source_file::keep_only(const std::vector<bool>& keep) {
 
 std::size_t source_file::add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place,
                                     bool copy, bool tells_case_apart, names& taken, bool& left_out) {
-  constexpr std::size_t most_copies = 100'000;  // a few groups with links to each other may stand for any number
+  constexpr std::size_t most_copies = 100'000;  // a few groups that link to each other may expand to any number
   source_object o;
   o.kind = kind_of(object);
   o.place = place;
@@ -295,7 +295,7 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
         try {
           const std::vector<char> value = link_value(group, link);
           extra.detail = base64(std::string_view(value.data(), value.size() - 1));
-        } catch (const h5::failure&) {  // libhdf5 tells nothing of a class that nobody registered
+        } catch (const h5::failure&) {  // libhdf5 returns nothing for a class that is not registered
           H5Eclear2(H5E_DEFAULT);
         }
       }
@@ -321,7 +321,7 @@ std::string source_file::target_of(hid_t holder, const void* reference, H5R_type
     const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
     const auto found = unselected_paths_.find(object ? place_of(object) : object_place());
     if (found != unselected_paths_.end()) path = found->second;
-  } else if (!selection_note_.empty()) {  // it may have been left out: libhdf5 searches the file for it
+  } else if (!selection_note_.empty()) {  // it may not be selected: libhdf5 searches the file for it
     char name[4096];
     const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
     if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);

@@ -28,7 +28,7 @@ json zarr_data_type(const type_tree& t, bool inside) {
       return json{{"name", "null_terminated_bytes"}, {"configuration", {{"length_bytes", t.size}}}};
     case type_class::opaque: return inside ? raw(t.size) : json(nullptr);
     case type_class::array:
-      // Zarr's struct has no array fields; their bytes are kept, and the attributes tell their type
+      // Zarr's struct has no array fields; their bytes are kept, and the attributes describe their type
       return inside && !holds_references(t) ? raw(t.size) : json(nullptr);
     case type_class::compound: {
       if (t.parts.empty() || !t.memory) return nullptr;
@@ -59,7 +59,7 @@ json numpy_time(const type_tree& t) {
                {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
   try {
     (void)data_type(json_text(type));
-  } catch (const error&) {  // no unit of numpy's
+  } catch (const error&) {  // not a unit of numpy
     return nullptr;
   }
   return type;

@@ -10,10 +10,10 @@
 
 namespace zarrbits::conversion {
 
-// Zarr's data type for a value that is a fixed number of bytes, or null: "int16", {"name": "struct", ...}.
+// Zarr's data type for a value of fixed size, or null: "int16", {"name": "struct", ...}.
 json zarr_data_type(const type_tree& t, bool inside_struct = false);
 
-// The type in words that a program can read, for attributes: {"class": "enum", "base": "int8", "members": {...}}.
+// A machine-readable description of the type, for attributes: {"class": "enum", "base": "int8", "members": {...}}.
 json type_description(const type_tree& t);
 
 // Names and values of an enumeration.

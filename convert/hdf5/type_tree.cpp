@@ -14,8 +14,8 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::size_t largest_number =
-    16;  // bytes; damaged files announce numbers of 64 KiB in chunks of 4-byte ones, on which libhdf5 crashes
-constexpr unsigned deepest_type = 32;  // types are nested by hand; a file that goes deeper is hostile
+    16;  // bytes; damaged files claim numbers of 64 KiB in chunks of 4-byte ones, which makes libhdf5 crash
+constexpr unsigned deepest_type = 32;  // people nest types; a file that goes deeper is hostile
 
 struct float_layout {
   std::size_t spos, epos, esize, mpos, msize, ebias;
@@ -45,7 +45,7 @@ void unsupported(type_tree& t, std::string why) {
   t.why = std::move(why);
 }
 
-// A number that no type of Zarr holds: its bytes as they are stored, so that libhdf5 has nothing to convert.
+// A number without a Zarr type: its stored bytes, so that libhdf5 has nothing to convert.
 void describe_bytes(type_tree& t, hid_t type) {
   t.kind = type_class::opaque;
   t.memory = h5::handle(H5Tcopy(type), "copy a type");
@@ -74,7 +74,7 @@ void describe_integer(type_tree& t, hid_t type) {
     t.wide_integer = plain_order && precision == 8 * size;
     return describe_bytes(t, type);
   }
-  // an integer of 12 bits in 2 bytes stays one of 2 bytes; one of 3 bytes becomes one of 4
+  // an integer of 12 bits in 2 bytes stays one of 2 bytes; an integer of 3 bytes becomes one of 4
   const std::size_t wanted = std::max(standard_size(precision), size <= 8 ? standard_size(8 * size) : 0);
   t.precision = static_cast<unsigned>(precision);
   t.bit_offset = static_cast<unsigned>(std::max(offset, 0));
@@ -132,7 +132,7 @@ void describe_enumeration(type_tree& t, hid_t type) {
   t.stored = b.stored;
   t.precision = b.precision;
   t.bit_offset = b.bit_offset;
-  // between enumerations libhdf5 converts by name, and makes -1 of what has none; of numbers it keeps each
+  // libhdf5 converts enumerations by name, and turns unnamed values into -1; it keeps every value of a number
   t.memory = h5::handle(H5Tcopy(b.as_stored ? type : b.memory), "copy an enumeration");
   const int n = H5Tget_nmembers(type);
   std::vector<std::byte> value(std::max(H5Tget_size(type), b.size));
@@ -142,7 +142,7 @@ void describe_enumeration(type_tree& t, hid_t type) {
       h5::check(H5Tconvert(base, b.memory, 1, value.data(), nullptr, H5P_DEFAULT), "convert a value of an enumeration");
     t.names.emplace_back(h5::member_name(type, static_cast<unsigned>(i)), number_json(b, value.data()));
   }
-  std::set<std::string_view> seen;  // damaged files have names twice
+  std::set<std::string_view> seen;  // damaged files repeat names
   for (const auto& [name, number] : t.names) {
     if (!seen.insert(name).second) return unsupported(t, "enumeration with two members \"" + shown(name) + "\"");
   }
@@ -164,7 +164,7 @@ void describe_text(type_tree& t, hid_t type) {
     return;
   }
   t.memory = h5::handle(H5Tcopy(type), "copy a string type");
-  // null-padded in memory: what stands behind the end of a null-terminated string in the file is no part of it
+  // null-padded in memory: bytes after the end of a null-terminated string in the file are not part of it
   t.space_padded = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
   t.as_stored = H5Tget_strpad(type) == H5T_STR_NULLPAD;
   h5::check(H5Tset_strpad(t.memory, H5T_STR_NULLPAD), "make a string type");
@@ -183,7 +183,7 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   const int n = H5Tget_nmembers(type);
   h5::check(n, "count the members of a compound");
   std::size_t offset = 0;
-  std::set<std::string> seen;  // damaged files have names twice
+  std::set<std::string> seen;  // damaged files repeat names
   for (int i = 0; i < n; ++i) {
     const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
     type_tree m = describe_type(member, depth + 1);
@@ -202,7 +202,7 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   }
   t.size = offset;
   t.as_stored = t.as_stored && H5Tget_size(type) == offset;
-  if (!t.why.empty()) return;  // members can still be taken one by one
+  if (!t.why.empty()) return;  // members can still be read one by one
   if (t.size == 0) return unsupported(t, "compound without members");
   t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "make a compound type");
   for (const type_tree& m : t.parts) h5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.memory), "make a compound type");
@@ -210,7 +210,7 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
 }
 
 #if H5_VERSION_GE(2, 0, 0)
-// HDF5's own complex numbers: in memory as h5py's, the real part first.
+// HDF5's own complex numbers: in memory as h5py's, real part first.
 void describe_complex(type_tree& t, hid_t type, unsigned depth) {
   const h5::handle base(H5Tget_super(type), "tell the base of a complex type");
   type_tree b = describe_type(base, depth + 1);
@@ -376,7 +376,7 @@ bool stored_big_endian(const type_tree& t) {
 }
 
 void unify_byte_order(const type_tree& t, std::byte* values, std::size_t count, bool big) {
-  if (t.kind == type_class::array) return;  // kept as raw bytes inside a struct; its type is told in the attributes
+  if (t.kind == type_class::array) return;  // kept as raw bytes inside a struct; the attributes describe its type
   if (t.kind == type_class::compound) {
     for (const type_tree& m : t.parts) {
       if (m.kind == type_class::compound) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an HDF5 datatype means for Zarr: a tree that says how to read values into memory and what they are there.
+// An HDF5 datatype for Zarr: a tree that says how to read values into memory, and what they are there.
 //
 //   const type_tree t = describe_type(H5Dget_type(dataset));
 //   H5Dread(dataset, t.memory, ...);          // t.size bytes an element
 //   zarr_data_type(t);                        // type_json.hpp: its JSON, where Zarr has a counterpart
 //
-// Values are read as they are stored wherever that is possible (byte order, padding bits, NaN payloads and all), so that
-// libhdf5's conversions are asked only for what has no counterpart: odd floats, integers of 12 bits or 3 bytes, gaps in
-// compounds.
+// Values are read as they are stored if possible (with byte order, padding bits and NaN payloads). libhdf5 only converts what has
+// no counterpart: unusual floats, integers of 12 bits or 3 bytes, gaps in compounds.
 //
 #ifndef ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP
 #define ZARRBITS_CONVERT_HDF5_TYPE_TREE_HPP
@@ -45,21 +44,21 @@ enum class type_class {
 struct type_tree {
   type_class kind = type_class::unsupported;
   h5::handle memory;     // HDF5 type of a value in memory
-  std::size_t size = 0;  // of that
+  std::size_t size = 0;  // size of a value in memory
   std::size_t stored_size = 0;
-  std::size_t offset = 0;  // in the compound that this is a member of
-  std::string name;        // of the member
+  std::size_t offset = 0;  // offset in the compound that has this member
+  std::string name;        // name of the member
   bool is_signed = false;
-  bool big_endian = false;    // in memory
+  bool big_endian = false;    // byte order in memory
   bool as_stored = true;      // the bytes in memory are the stored ones
   bool variable = false;      // text: a char* in memory
   bool space_padded = false;  // text: trailing spaces are padding
   bool wide_integer = false;  // opaque: an integer of more than 64 bits
-  bool maybe_lossy = false;   // float of more bits than Zarr's
-  unsigned precision = 0;     // of stored integers, where less than their size; else 0
+  bool maybe_lossy = false;   // a float of more bits than Zarr has
+  unsigned precision = 0;     // of stored integers, if less than their size; else 0
   unsigned bit_offset = 0;
-  std::string stored;            // of odd numbers: what they are in the file, for people; of opaque types: the tag
-  std::string why;               // unsupported: what it is
+  std::string stored;            // unusual numbers: a description of the stored form, for people; opaque types: the tag
+  std::string why;               // unsupported: what the type is
   std::vector<hsize_t> dims;     // array
   std::vector<type_tree> parts;  // array, sequence: the element type; compound: the members
   std::vector<std::pair<std::string, json>> names;  // enumeration: names and values, in the order of the file
@@ -67,25 +66,25 @@ struct type_tree {
   const type_tree& element() const { return parts.front(); }
 };
 
-// Never throws for what a file may hold: what is not supported says so. Throws h5::failure where libhdf5 does.
+// Does not throw for valid but unsupported types: the result says so. Throws h5::failure if libhdf5 fails.
 type_tree describe_type(hid_t stored_type, unsigned depth = 0);
 
-// Makes a complex number of a compound of two equal floats with these names, also inside of an array type.
+// Turns a compound of two equal floats with these names into a complex number, also inside of an array type.
 void take_for_complex(type_tree& t, std::string_view real, std::string_view imaginary);
 
-// True where values hold pointers or addresses in memory (text of variable length, sequences, references): they are not bytes
-// that can be copied.
+// True if values hold pointers or addresses in memory (text of variable length, sequences, references): their bytes cannot be
+// copied.
 bool holds_references(const type_tree& t);
 // The first `why` in the tree, or "".
 std::string unsupported_reason(const type_tree& t);
 
-// True where a byte order applies to the type's values.
+// True if the type's values have a byte order.
 bool has_byte_order(const type_tree& t);
 
-// The byte order that a chunk of such values gets: that of the (first) stored number.
+// The byte order of a chunk of such values: that of the (first) stored number.
 bool stored_big_endian(const type_tree& t);
 
-// Reverses the numbers in `count` elements that are not in the wanted order (compounds of mixed byte order).
+// Reverses the numbers in `count` elements that are not in the wanted byte order (compounds of mixed byte order).
 void unify_byte_order(const type_tree& t, std::byte* values, std::size_t count, bool big_endian);
 
 }  // namespace zarrbits::conversion

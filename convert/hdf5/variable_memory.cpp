@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// Before each piece that libhdf5 gets.
+// Header of each piece that libhdf5 gets.
 struct alignas(std::max_align_t) variable_memory::block {
   block *before, *after;
   std::size_t size;
@@ -65,12 +65,12 @@ void variable_memory::give_back(void* memory, void* self) {
 
 namespace {
 
-// H5Aread takes no property list, but conversions of our own: from variable length to opaque bytes of the same length, which
-// counts what comes by.
+// H5Aread takes no property list, but uses our conversions: from variable length to opaque bytes of the same length, which count
+// the bytes that pass.
 struct counting {
   std::uint64_t most, total = 0;
   bool exceeded = false;
-  std::vector<const type_tree*> types = {};  // that the opaque bytes stand for: their tag is the number
+  std::vector<const type_tree*> types = {};  // the types that opaque bytes replace: their tag is the index
 };
 thread_local counting* current = nullptr;
 
@@ -99,7 +99,7 @@ herr_t count_values(hid_t from, hid_t to, H5T_cdata_t* state, std::size_t n, std
     }
     return 0;
   } catch (...) {
-    return -1;  // no exception may pass through libhdf5
+    return -1;  // no exception may cross libhdf5
   }
 }
 
@@ -109,7 +109,7 @@ h5::handle opaque_bytes(std::size_t number) {
   return t;
 }
 
-// As type.memory, with opaque bytes for what has a variable length.
+// As type.memory, with opaque bytes in place of variable lengths.
 h5::handle counted_type(const type_tree& type, std::size_t& size, counting& all) {
   if (type.kind == type_class::sequence || (type.kind == type_class::text && type.variable)) {
     size = sizeof(hvl_t);

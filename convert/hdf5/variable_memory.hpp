@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Strings and sequences of variable length, for which libhdf5 allocates memory while it reads them: a file of a megabyte can make
-// it gigabytes, for any number of values may be one and the same piece of the file.
+// Limits the memory that libhdf5 allocates while it reads strings and sequences of variable length. A file of a megabyte can make
+// it allocate gigabytes, because any number of values may share the same piece of the file.
 //
 //   variable_memory strings(64 << 20);
 //   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says
@@ -19,7 +19,7 @@
 
 namespace zarrbits::conversion {
 
-// What was allocated lives as long as this.
+// Owns what is allocated through it.
 class variable_memory {
  public:
   explicit variable_memory(std::uint64_t most);
@@ -28,11 +28,11 @@ class variable_memory {
   variable_memory& operator=(const variable_memory&) = delete;
 
   hid_t transfer() const { return transfer_; }  // a property list for H5Dread and H5Tconvert
-  // A piece for our own use; null where that would be too much.
+  // A piece for our own use; null if that would be too much.
   void* take(std::size_t size) { return allocate(size, this); }
   bool exceeded() const { return exceeded_; }
   std::uint64_t used() const { return used_; }
-  // A string of its own, with the 0 at its end. Throws h5::failure where there is no room.
+  // A separate string, zero-terminated. Throws h5::failure if there is no room.
   char* copy(std::string_view text);
   void clear();
 
@@ -47,11 +47,11 @@ class variable_memory {
   h5::handle transfer_;
 };
 
-// True where values have strings or sequences of variable length in them.
+// True if values contain strings or sequences of variable length.
 bool holds_variable(const type_tree& t);
 
-// The bytes that H5Aread would allocate for an attribute: it cannot be told how many it may. Throws h5::failure where that is
-// more than `most`.
+// The bytes that H5Aread would allocate for an attribute: H5Aread itself takes no limit. Throws h5::failure if they are more than
+// `most`.
 std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most);
 
 }  // namespace zarrbits::conversion

@@ -32,7 +32,7 @@ hsize_t comb::end() const {
 bool comb::meets(hsize_t first, hsize_t n) const {
   if (first + n <= start) return false;
   if (stride == 0 || count <= 1) return first < start + block;
-  const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last tooth that begins before, or the first of all
+  const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last block that begins before, or the first of all
   return (k < count && first < start + k * stride + block) || (k + 1 < count && start + (k + 1) * stride < first + n);
 }
 
@@ -55,17 +55,17 @@ namespace {
 
 struct combs {
   std::vector<comb> list;
-  bool regular = false;     // else a box around what is selected
-  std::size_t endless = 0;  // dimensions in which it has no end of its own
+  bool regular = false;     // otherwise a box around the selection
+  std::size_t endless = 0;  // number of dimensions without an end of their own
 };
 
-// Of a selection of a dataset of this extent.
+// For a selection of a dataset of this extent.
 std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims) {
   const std::size_t rank = dims.size();
   if (!(selection >= 0) || rank == 0) return {};
   combs all;
   all.list.resize(rank);
-  // a file that says "all" does not say of what extent
+  // a file that says "all" does not give the extent
   if (H5Sget_select_type(selection) == H5S_SEL_ALL) {
     for (std::size_t d = 0; d < rank; ++d) all.list[d] = {0, 1, 1, dims[d]};
     all.regular = true;
@@ -77,12 +77,12 @@ std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims)
     if (H5Sget_regular_hyperslab(selection, start.data(), stride.data(), count.data(), block.data()) < 0) return {};
     all.regular = true;
     for (std::size_t d = 0; d < rank; ++d) {
-      // without an end: up to that of the dataset
+      // without an end: up to the dataset's
       const bool endless = count[d] == H5S_UNLIMITED || block[d] == H5S_UNLIMITED;
       comb& c = all.list[d];
       c = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d], block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
       c.endless = endless;
-      if (!endless && c.stride == c.block) c = {c.start, 1, 1, c.elements()};  // blocks that touch are one
+      if (!endless && c.stride == c.block) c = {c.start, 1, 1, c.elements()};  // merge blocks that touch
     }
     return all;
   }
@@ -92,8 +92,8 @@ std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims)
   return all;
 }
 
-// Values are mapped in C order of both selections. That is dimension by dimension where the last ones have the same lengths and
-// the others have one element.
+// Values are mapped in C order of both selections. They match dimension by dimension if the last dimensions have the same lengths
+// and the others one element.
 bool pairs(const combs& here, const combs& there) {
   if (!here.regular || !there.regular) return false;
   const std::size_t shared = std::min(here.list.size(), there.list.size());
@@ -109,7 +109,7 @@ bool pairs(const combs& here, const combs& there) {
   return true;
 }
 
-// The shape of the sources' chunks in dimensions of the array; empty where they have others.
+// The shape of the sources' chunks in the array's dimensions; empty if it does not fit.
 std::vector<hsize_t> chunk_in(const std::vector<hsize_t>& source, std::size_t rank) {
   std::vector<hsize_t> chunk(rank, 1);
   for (std::size_t i = 1; i <= source.size(); ++i) {
@@ -119,7 +119,7 @@ std::vector<hsize_t> chunk_in(const std::vector<hsize_t>& source, std::size_t ra
   return chunk;
 }
 
-// Whether the sources' chunks may be chunks of the array at all.
+// False if the sources' chunks can never be chunks of the array.
 bool may_be_copied(const source_dataset& data) {
   const auto& chunked = data.beside->chunked;
   if (!chunked || data.joined() || data.source_filters.partial_unfiltered || holds_references(data.type)) return false;
@@ -128,15 +128,15 @@ bool may_be_copied(const source_dataset& data) {
   return !fill.empty() && fill == fill_bytes(chunked->properties, data.stored_type);
 }
 
-// Of sources beside each other each row of chunks has some of all. No values are read through them.
+// If sources are side by side, each row of chunks has some of all sources. No values are read through these files.
 constexpr std::size_t most_open = 64;
 
-// Numbers of files by their names.
+// Indices of files by their names.
 class file_list {
  public:
   explicit file_list(const source_file& file)
       : files_(std::make_shared<joined_files>(file.options(), file.largest_expansion(), most_open)) {}
-  // Nothing where its bytes cannot be read.
+  // Empty if its bytes cannot be read.
   std::optional<std::size_t> number_of(const std::string& name) {
     const auto [at, is_new] = known_.emplace(name, std::nullopt);
     if (!is_new) return at->second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where the values of a virtual dataset lie in its sources: nowhere, in one stored chunk of one source, or anyhow.
+// Where the sources have the values of a block of a virtual dataset: nowhere, in one stored chunk of one source, or anywhere.
 //
 //   const std::shared_ptr<const virtual_parts> mapped = parts_of_virtual(data);
 //   if (mapped && mapped->meets(first, count)) data.read_block(...);
@@ -19,55 +19,55 @@
 
 namespace zarrbits::conversion {
 
-// Regular elements along one dimension: `count` times `block` of them, `stride` apart.
+// Regular elements along one dimension: `count` blocks of `block` elements, `stride` apart.
 struct comb {
   hsize_t start = 0, stride = 1, count = 1, block = 0;
-  bool endless = false;  // it goes on with the dataset
+  bool endless = false;  // it grows with the dataset
   bool meets(hsize_t first, hsize_t n) const;
-  // The largest number where it does not fit.
+  // Saturates at the largest number.
   hsize_t elements() const;
   hsize_t end() const;
-  // How many elements of the comb come before this one, if it is one and the `n` from it on are without a gap.
+  // The number of elements of the comb before `first`, if `first` is one of them and the next `n` are without a gap.
   std::optional<hsize_t> number_of(hsize_t first, hsize_t n) const;
-  // The same the other way round: where the element of this number is, if the `n` from it on are without a gap.
+  // The inverse: the position of the element with this number, if the next `n` are without a gap.
   std::optional<hsize_t> position_of(hsize_t number, hsize_t n) const;
 };
 
 class virtual_parts {
  public:
   struct part {
-    std::vector<comb> here;        // what it fills of the virtual dataset
-    std::vector<comb> there = {};  // by what of its source; empty: no chunk of it is one of the array
+    std::vector<comb> here;        // the elements of the virtual dataset that it fills
+    std::vector<comb> there = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
     std::vector<hsize_t> extent = {};
     joined_part source = {};
-    bool found = true;  // else what it would fill reads as fill value
+    bool found = true;  // otherwise its elements read as fill value
   };
-  // `chunk`: empty, or of the sources that have `there`, in dimensions of the virtual dataset.
+  // `chunk`: empty, or the chunk shape of the sources that have `there`, in dimensions of the virtual dataset.
   virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const joined_files> files);
 
-  // Whether a block can hold mapped values at all. Of a virtual dataset of terabytes with few sources, only these are read.
+  // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
   bool meets(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
-  // The shape of the chunks that may be those of the array; empty: there are none.
+  // The shape of chunks that may be chunks of the array; empty: there are none.
   const std::vector<hsize_t>& chunk() const { return chunk_; }
-  // For a block of that shape, smaller only at the array's edge: the source of which it is one chunk, and its first element
+  // For a block of that shape, smaller only at the array's edge: the source that has it as one chunk, and its first element
   // there.
   std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> find(const std::vector<hsize_t>& first,
                                                                           const std::vector<hsize_t>& count) const;
   const joined_files& files() const { return *files_; }
 
  private:
-  // Calls `f` with each part that meets a block, until it returns false.
+  // Calls `f` with each part that meets a block, until `f` returns false.
   template <class F>
   void for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const;
 
-  std::vector<part> list_;     // by where they begin along axis_
-  std::size_t axis_ = 0;       // along which most of them begin
-  std::vector<hsize_t> ends_;  // along axis_, of a part and all before it
+  std::vector<part> list_;     // by their start along axis_
+  std::size_t axis_ = 0;       // the axis along which most of them begin at different places
+  std::vector<hsize_t> ends_;  // largest end along axis_ of a part and all before it
   std::vector<hsize_t> chunk_;
   std::shared_ptr<const joined_files> files_;
 };
 
-// Null where the dataset is not virtual, or nothing is known of its mapping. All of it but `mapped` is known already. Throws
+// Null if the dataset is not virtual, or its mapping is unknown. Everything in `data` but `mapped` must be set. Throws
 // convert_error, h5::failure.
 std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a process does about its keys for S3 before it reads a stranger's file. Without S3 in the build, nothing.
+// Protects a process's S3 keys before it reads an untrusted file. Does nothing in a build without S3.
 //
 #ifndef ZARRBITS_CONVERT_IO_S3_ACCESS_HPP
 #define ZARRBITS_CONVERT_IO_S3_ACCESS_HPP
@@ -10,12 +10,12 @@
 
 namespace zarrbits::conversion {
 
-// Whether a store or a source is "s3://...".
+// True if a store or a source is "s3://...".
 bool is_s3(const std::string& name);
 
-// In the process that decodes, before it opens the source: of keys that take_s3_keys() took it keeps what signs requests to this
-// store, and no secret key, unless libhdf5 needs it to read the source from S3. `warning` is called where requests go over plain
-// http to another machine. Throws convert_error.
+// Called in the process that decodes, before it opens the source. Of the keys from take_s3_keys(), it keeps only what signs
+// requests to this store; it drops the secret key, unless libhdf5 needs it to read the source from S3. Calls `warning` if
+// requests go over plain http to another machine. Throws convert_error.
 void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning);
 

@@ -29,7 +29,7 @@ constexpr unsigned most_attempts = 10, most_misunderstandings = 3;
 constexpr std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
 constexpr std::size_t longest_headers = 256 << 10;
 
-// What another try may mend.
+// True if another try may succeed.
 bool passes(int error) {
   switch (error) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -47,7 +47,7 @@ bool passes(int error) {
 }
 bool passes(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
 
-// What curl's callbacks fill in.
+// Filled by curl's callbacks.
 struct arriving {
   s3_client::response& answer;
   std::size_t longest;
@@ -65,7 +65,7 @@ std::size_t take_body(char* data, std::size_t, std::size_t n, void* to) {
   return n;
 }
 
-// The value, where a header's line has this name.
+// The value, if the line is a header of this name.
 std::optional<std::string> header_value(std::string_view line, std::string_view name) {
   if (line.size() <= name.size() || line[name.size()] != ':' || ::strncasecmp(line.data(), name.data(), name.size()) != 0)
     return std::nullopt;
@@ -90,7 +90,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t n, void* to) {
   } else if (auto date = header_value(line, "date")) {
     in.answer.date = *date;
   } else {
-    // the ETag of what is encrypted with a key of its own is not its MD5: "x-amz-server-side-encryption: aws:kms",
+    // the ETag of an object that is encrypted with its own key is not its MD5: "x-amz-server-side-encryption: aws:kms",
     // "ibm-sse-kp-enabled: true"
     std::string name(line.substr(0, line.find(':')));
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -110,7 +110,7 @@ std::string hex_digits(const unsigned char* bytes, std::size_t n) {
   return hex;
 }
 
-// "" where OpenSSL is not to have this one (MD5, where FIPS is asked for).
+// "" if OpenSSL must not have this digest (MD5 in FIPS mode).
 std::string digest_of(std::span<const std::byte> bytes, const EVP_MD* kind) {
   unsigned char result[EVP_MAX_MD_SIZE];
   unsigned size = 0;
@@ -126,7 +126,7 @@ bool looks_like_md5(std::string_view etag) {
   return etag.size() == 32 && etag.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-// Waits longer from try to try, and not as long as the other threads that failed at the same time.
+// Waits longer with each try, with a random part, so that threads that failed together do not retry together.
 void pause_before(unsigned attempt) {
   thread_local std::minstd_rand random{std::random_device{}()};
   const std::chrono::milliseconds longest(
@@ -136,7 +136,7 @@ void pause_before(unsigned attempt) {
       std::chrono::milliseconds(std::uniform_int_distribution<long>(most.count() / 4, most.count())(random)));
 }
 
-// What an <Error> says, for the sentence.
+// The message of an <Error>, for the sentence.
 std::string said(const xml_element& error) {
   if (error.name != "Error") return {};
   const std::string code = error.text_of("Code").substr(0, 100), message = error.text_of("Message").substr(0, 200);
@@ -216,17 +216,17 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
   arriving in{answer, r.longest};
   std::map<std::string, std::string> headers = r.only_if;
   char why[CURL_ERROR_SIZE] = {};
-  curl_easy_reset(handle);  // its connections stay
+  curl_easy_reset(handle);  // keeps its connections
   curl_easy_setopt(handle, CURLOPT_URL, (server_ + path + (query.empty() ? "" : "?" + query)).c_str());
   curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);  // what was signed for one server is not for another
+  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);  // a signature for one server is not valid for another
   curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   if (!settings_.ca_file.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, settings_.ca_file.c_str());
   if (!r.range.empty()) curl_easy_setopt(handle, CURLOPT_RANGE, r.range.c_str());
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, why);
-  // a server joins many parts for minutes, with a blank now and then
+  // a server may join many parts for minutes, and sends a blank from time to time
   const std::string_view method = r.method;
   const double quiet = s3_patience() * (method == "POST" && *r.answer ? 5 : 1);
   const auto bytes = static_cast<double>(r.body.size()) + (method == "GET" ? static_cast<double>(r.longest) : 0.0);
@@ -240,7 +240,7 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &in);
   if (method == "PUT" || method == "POST") {
-    // as a form: curl sends it from memory, again where the connection was an old one
+    // as a form: curl sends it from memory, and again if an old connection was closed
     curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(r.body.size()));
     curl_easy_setopt(handle, CURLOPT_POSTFIELDS, r.body.empty() ? "" : reinterpret_cast<const char*>(r.body.data()));
     if (method == "PUT") curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, "PUT");
@@ -265,7 +265,7 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
   return answer;
 }
 
-// AWS Signature Version 4. Not curl's: it copies the secret key into the heap, and leaves it there.
+// AWS Signature Version 4. curl's own implementation copies the secret key into the heap, and leaves it there.
 void* s3_client::signed_headers(const request& r, const std::string& path, const std::string& query,
                                 std::map<std::string, std::string> headers) const {
   const std::time_t now = std::time(nullptr);
@@ -326,11 +326,11 @@ s3_client::response s3_client::send(const request& r) {
     bool again = error != CURLE_OK ? passes(error) : passes(answer.status);
     const bool good = error == CURLE_OK && answer.status >= 200 && answer.status < 300;
     bool understood = true;
-    if (!(good && std::string_view(r.method) == "GET" && !*r.answer)) {  // what was not asked for may still be an <Error>
+    if (!(good && std::string_view(r.method) == "GET" && !*r.answer)) {  // an unexpected body may still be an <Error>
       if (auto xml = parse_xml(answer.body)) answer.xml = std::move(*xml);
     }
     if (good && (*r.answer ? answer.xml.name != r.answer : answer.xml.name == "Error")) {
-      // a long piece of work begins its answer before it knows how it ends
+      // a server begins its answer to a long operation before it knows the result
       understood = false;
       again = answer.xml.name == "Error" ? is_passing_error(answer.xml) : ++misunderstood < most_misunderstandings;
     }

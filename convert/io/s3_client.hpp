@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Signed requests to one S3 bucket, repeated where the server or the way to it fails for a while.
+// Signed requests to one S3 bucket, repeated if the server or the network fails for a while.
 //
 //   s3_client client(read_s3_settings("s3://bucket/prefix", ""));
 //   client.send({.method = "PUT", .key = "a/c/0", .body = bytes});
@@ -20,7 +20,7 @@
 
 namespace zarrbits::conversion {
 
-// Seconds without progress after which a request counts as lost; the environment may say another number (ZARRBITS_S3_PATIENCE).
+// Seconds without progress until a request counts as lost; the environment may set another number (ZARRBITS_S3_PATIENCE).
 double s3_patience();
 
 // Thread-safe.
@@ -33,28 +33,28 @@ class s3_client {
 
   struct request {
     const char* method = "GET";
-    std::string key = {};                           // whole, with the prefix; "" is the bucket
-    std::map<std::string, std::string> query = {};  // sorted by name, as the signature wants it
+    std::string key = {};                           // whole key, with the prefix; "" is the bucket
+    std::map<std::string, std::string> query = {};  // sorted by name, as the signature requires
     std::span<const std::byte> body = {};
-    std::string range = {};   // "0-99": of a GET, these bytes alone
-    const char* answer = "";  // the name of the XML that a 200 has to come with
+    std::string range = {};   // "0-99": GET only these bytes
+    const char* answer = "";  // name of the XML element that a 200 must have
     std::map<std::string, std::string> only_if =
-        {};                          // "if-none-match": "*"; then answers of 400, 409, 412 and 501 are returned, too
-    std::size_t longest = 16 << 20;  // bytes of an answer; a longer one is an error
+        {};                          // "if-none-match": "*"; answers of 400, 409, 412 and 501 are then returned too
+    std::size_t longest = 16 << 20;  // limit of an answer in bytes; a longer one is an error
   };
   struct response {
     long status = 0;
     std::string body;
-    xml_element xml;          // where an `answer` was asked for
+    xml_element xml;          // if an `answer` was required
     std::string etag;         // without quotes
-    bool etag_is_md5 = true;  // as far as the other headers tell
+    bool etag_is_md5 = true;  // as far as the other headers show
     std::string date;         // the server's clock
-    long long length = -1;    // what a HEAD says
+    long long length = -1;    // from a HEAD
     unsigned attempts = 1;
   };
-  // Returns answers of 2xx, and of 404, whose meaning depends on the question. Everything else is a convert_error.
+  // Returns answers of 2xx, and of 404, whose meaning depends on the request. Any other answer is a convert_error.
   response send(const request& r);
-  // A PUT of bytes: a 2xx counts if its ETag shows that the server has them.
+  // A PUT of bytes: a 2xx counts only if its ETag shows that the server has them.
   response store(const request& r);
 
   const s3_settings& settings() const { return settings_; }
@@ -70,9 +70,9 @@ class s3_client {
   void give_back(void* handle);
 
   s3_settings settings_;
-  std::string server_, host_, path_;  // of the URL: "https://host:9000", "host:9000", "/bucket"
+  std::string server_, host_, path_;  // parts of the URL: "https://host:9000", "host:9000", "/bucket"
   std::mutex mutex_;
-  std::vector<void*> idle_;  // connections stay open in them
+  std::vector<void*> idle_;  // their connections stay open
 };
 
 }  // namespace zarrbits::conversion

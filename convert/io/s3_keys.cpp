@@ -35,7 +35,7 @@ std::string_view of_environment(const char* name) {
   return value ? value : "";
 }
 
-// The value's bytes are overwritten where they stand, and the name is taken away.
+// Overwrites the value's bytes in place, and removes the name.
 void erase(const char* name) {
   if (char* value = std::getenv(name)) {
     wipe(value, std::strlen(value));
@@ -49,7 +49,7 @@ signing_keys::signing_keys(std::string_view secret_key, const std::string& regio
   secret_bytes first(secret_key.size() + 4), between(digest_size);
   first.append("AWS4");
   first.append(secret_key);
-  // from the day before: clocks are set
+  // starting the day before: the clock may be corrected
   const std::time_t now = std::time(nullptr) - 86400;
   for (int i = 0; i < days; ++i) {
     const std::time_t then = now + i * std::time_t{86400};
@@ -151,7 +151,7 @@ void prepare_s3(const std::string& source, const std::string& store, const std::
               "; use https, with AWS_CA_BUNDLE where the server's certificate is your own");
     }
   }
-  // libhdf5 signs for itself, and keeps the key in the heap
+  // libhdf5 signs requests itself, and keeps the key in the heap
   if (!is_s3(source)) environment_keys::instance().forget_secret_key();
 }
 

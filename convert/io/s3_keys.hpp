@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who we are in S3. What decodes a stranger's file holds no secret key, only what signs for one region and some days; and that
-// not in the heap.
+// Our S3 keys. A process that decodes an untrusted file has no secret key, only keys that sign for one region and a few days, and
+// these are not in the heap.
 //
 //   take_s3_keys();                        // the command's first step: the environment block holds no key any more
 //   prepare_s3(source, store, endpoint);   // in the process that decodes: from now on it holds no secret key
@@ -20,12 +20,12 @@
 
 namespace zarrbits::conversion {
 
-// The keys that a secret key gives for one region, one for each of the days that a run may take. Thread-safe.
+// Signing keys derived from a secret key for one region, one for each day that a run may take. Thread-safe.
 class signing_keys {
  public:
   static constexpr int days = 42;
   signing_keys(std::string_view secret_key, const std::string& region);
-  // Of a text that is signed on a day ("20260131"), in hexadecimal digits. Throws convert_error after the last day.
+  // Signature of a text for a day ("20260131"), in hexadecimal digits. Throws convert_error after the last day.
   std::string signature(std::string_view day, std::string_view text) const;
 
  private:
@@ -33,21 +33,21 @@ class signing_keys {
   std::map<std::string, std::size_t, std::less<>> at_;  // by day
 };
 
-// The keys that the environment gave. One for the process.
+// The keys from the environment. One instance for the process.
 class environment_keys {
  public:
   static environment_keys& instance();
 
-  // Moves them from the environment block, also from what /proc/self/environ shows.
+  // Moves them out of the environment block, and thereby out of /proc/self/environ.
   void take();
-  // True where there is an access key and a secret key, or what was derived from it.
+  // True if there is an access key, and a secret key or keys derived from it.
   bool complete() const;
   std::string access_key() const;
   std::string session_token() const;
   std::shared_ptr<const signing_keys> signing(const std::string& region);
-  // A copy; empty where it was forgotten.
+  // A copy; empty after forget_secret_key().
   secret_bytes secret_key() const;
-  // What was derived from it stays.
+  // Keys derived from it stay.
   void forget_secret_key();
 
  private:

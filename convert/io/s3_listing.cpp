@@ -27,7 +27,7 @@ std::string percent_decoded(const std::string& text) {
   return out;
 }
 
-// Of a key after its prefix; a folder's ends with "/".
+// For a key without its prefix; the key of a folder ends with "/".
 bool is_sane(std::string_view key) {
   if (key.ends_with('/')) key.remove_suffix(1);
   if (key.empty() || key.find('\0') != std::string_view::npos) return false;
@@ -79,7 +79,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const std::string next = answer.xml.text_of("NextContinuationToken");
     if (answer.xml.text_of("IsTruncated") != "true") return;
     empty = any ? 0 : empty + 1;
-    // it must go on: with another token, and not with the same objects
+    // the list must advance: with another token, and other objects
     const bool again =
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
     if (again || empty > most_empty_pages || pages > most_pages) {

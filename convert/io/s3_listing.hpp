@@ -15,20 +15,20 @@
 namespace zarrbits::conversion {
 
 struct s3_entry {
-  std::string key;  // whole, with the prefix
+  std::string key;  // whole key, with the prefix
   std::uint64_t size = 0;
   std::string modified;  // "2026-01-31T12:34:56.000Z", by the server's clock
 };
 
 constexpr std::size_t all_of_them = ~std::size_t{0};
 
-// Calls `each` with the objects whose whole keys begin with `start`, and go on after it as keys of stores do: no empty part, no
-// "." and "..". Others are not ours. With `folders`, those in deeper folders stand as one that ends in "/". Ends early where
-// `each` returns false. Throws convert_error where a list does not end.
+// Calls `each` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and "..".
+// Other objects are not ours. With `folders`, all objects of a deeper folder are one entry that ends in "/". Stops if `each`
+// returns false. Throws convert_error if a list never ends.
 void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
                      const std::function<bool(s3_entry&&)>& each);
 
-// The same in memory. At least `most`, where there are so many.
+// The same, in memory. At least `most` entries, if there are that many.
 std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most);
 
 }  // namespace zarrbits::conversion

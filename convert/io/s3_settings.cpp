@@ -37,8 +37,8 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
 }
 
-// One section of a file of "[section]" and "name = value" lines. There are secret keys in it: it is held apart, and nothing of it
-// goes through the heap.
+// One section of a file of "[section]" and "name = value" lines. It contains secret keys: it is kept apart, and never enters the
+// heap.
 class profile_section {
  public:
   profile_section(const std::string& path, std::initializer_list<std::string> names) {
@@ -51,14 +51,14 @@ class profile_section {
     }
     parse(file_.view(), names);
   }
-  // "" where there is none.
+  // "" if there is none.
   std::string_view operator[](std::string_view name) const {
     const auto found = values_.find(name);
     return found == values_.end() ? std::string_view() : found->second;
   }
 
  private:
-  // Indented lines belong to settings of single services: not ours.
+  // Indented lines are settings of single services, which we do not need.
   void parse(std::string_view file, std::initializer_list<std::string> names) {
     bool inside = false;
     while (!file.empty()) {
@@ -78,7 +78,7 @@ class profile_section {
   std::map<std::string_view, std::string_view> values_;
 };
 
-// "host", of "http://host:80/path".
+// "host" from "http://host:80/path".
 std::string_view host_of(std::string_view url) {
   url.remove_prefix(std::min(url.size(), url.find("://") + 3));
   url = url.substr(0, url.find('/'));
@@ -86,7 +86,7 @@ std::string_view host_of(std::string_view url) {
   return url.substr(0, url.find(':'));
 }
 
-// A password is not repeated: it may stand anywhere before an "@".
+// Never repeats a password: it may be anywhere before an "@".
 std::string checked_server(std::string server) {
   while (!server.empty() && server.back() == '/') server.pop_back();
   if (server.find('@') != std::string::npos) {
@@ -136,7 +136,7 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   const auto ours = [&](const char* name) { return std::string(config[name]); };
   s.region = first_of({environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), ours("region"), s.region});
   s.ca_file = first_of({environment("AWS_CA_BUNDLE"), ours("ca_bundle")});
-  // keys of one person are not mixed with those of another; a profile that was asked for by name goes first
+  // keys of different people are never mixed; a profile that is requested by name wins
   environment_keys& given = environment_keys::instance();
   if (!given.complete() || !environment("AWS_PROFILE").empty()) {
     for (const profile_section* from : {&secrets, &config}) {
@@ -163,10 +163,10 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   const std::string server = checked_server(
       first_of({endpoint, environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"), ours("endpoint_url")}));
   if (!server.empty()) {
-    s.url = server + "/" + s.bucket;  // such servers have no names for their buckets
+    s.url = server + "/" + s.bucket;  // these servers do not put the bucket in the host name
   } else {
     const std::string domain = ".amazonaws.com" + std::string(s.region.starts_with("cn-") ? ".cn" : "");
-    // a certificate is good for one label before the domain
+    // a certificate covers one label before the domain
     s.url = s.bucket.find('.') == std::string::npos ? "https://" + s.bucket + ".s3." + s.region + domain
                                                     : "https://s3." + s.region + domain + "/" + s.bucket;
   }

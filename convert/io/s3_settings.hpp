@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where an S3 server is and who we are there: from the environment variables and the profile files that all S3 programs share.
+// Address of an S3 server and our keys: from the environment variables and the profile files that all S3 programs share.
 //
 #ifndef ZARRBITS_CONVERT_IO_S3_SETTINGS_HPP
 #define ZARRBITS_CONVERT_IO_S3_SETTINGS_HPP
@@ -13,19 +13,19 @@
 namespace zarrbits::conversion {
 
 struct s3_settings {
-  std::string bucket, prefix;             // of "s3://bucket/prefix"; the prefix without "/" at its ends
-  std::string access_key, session_token;  // worth nothing without the secret key, which is not here
+  std::string bucket, prefix;             // from "s3://bucket/prefix"; the prefix without "/" at its ends
+  std::string access_key, session_token;  // worthless without the secret key, which is not here
   std::shared_ptr<const signing_keys> keys;
   std::string region = "us-east-1";
-  std::string url;      // of the bucket, without "/" at the end, and without a user name
+  std::string url;      // URL of the bucket, without "/" at the end, and without a user name
   std::string ca_file;  // certificates to trust; "": the system's
 
-  // What goes there can be read on the way: plain http to another machine.
+  // True if requests can be read on the way: plain http to another machine.
   bool is_open() const;
 };
 
-// Throws convert_error where the target is no "s3://bucket/prefix" or nothing says who we are. `endpoint` goes before the
-// environment's. `secret_key`: where the secret key is copied to, for who signs without us.
+// Throws convert_error if the target is no "s3://bucket/prefix", or there are no keys. `endpoint` wins over the environment's.
+// `secret_key`: receives the secret key, for code that signs requests itself.
 s3_settings read_s3_settings(const std::string& target, const std::string& endpoint, secret_bytes* secret_key = nullptr);
 
 }  // namespace zarrbits::conversion

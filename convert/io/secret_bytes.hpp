@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bytes in pages of their own, between two that cannot be touched: never in the heap, where a mistake elsewhere could bring them
-// into a store; not in a core file; wiped when they are let go.
+// Bytes in separate pages, between two guard pages. They are never in the heap, where a bug elsewhere could copy them into a
+// store; they are not in a core file, and are wiped when they are released.
 //
 #ifndef ZARRBITS_CONVERT_IO_SECRET_BYTES_HPP
 #define ZARRBITS_CONVERT_IO_SECRET_BYTES_HPP
@@ -43,7 +43,7 @@ class secret_bytes {
   std::size_t capacity_ = 0, size_ = 0;
 };
 
-// Overwrites memory that is not read any more.
+// Overwrites memory that is not read again.
 void wipe(void* memory, std::size_t size) noexcept;
 
 }  // namespace zarrbits::conversion

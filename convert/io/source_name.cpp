@@ -13,7 +13,7 @@ source_name split_source(const std::string& text) {
     while (object.size() > 1 && object.ends_with('/')) object.pop_back();
     return {text.substr(0, colon), object == "/" ? "" : object};
   };
-  if (conversion::is_s3(text)) {  // nobody is asked which keys there are
+  if (conversion::is_s3(text)) {  // no request asks which keys exist
     const std::size_t colon = text.find(":/", 5);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
   }

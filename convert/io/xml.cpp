@@ -39,7 +39,7 @@ bool append_entity(std::string& to, std::string_view name) {
   return true;
 }
 
-// False where an entity is unknown.
+// False if an entity is unknown.
 bool append_text(std::string& to, std::string_view text) {
   while (!text.empty()) {
     const std::size_t ampersand = std::min(text.find('&'), text.size());
@@ -53,7 +53,7 @@ bool append_text(std::string& to, std::string_view text) {
   return true;
 }
 
-// Where the tag that begins at the front ends: at a ">" that is in no attribute's value.
+// The end of the tag at the front: a ">" that is not in an attribute's value.
 std::size_t end_of_tag(std::string_view xml) {
   char quote = 0;
   for (std::size_t i = 0; i < xml.size(); ++i) {
@@ -83,9 +83,9 @@ std::string xml_element::text_of(std::string_view wanted) const {
 }
 
 std::optional<xml_element> parse_xml(std::string_view xml) {
-  std::vector<xml_element> open(1);  // the first holds the outermost one
+  std::vector<xml_element> open(1);  // the first one receives the outermost element
   std::size_t count = 0;
-  // true where `begin` is at the front; then all up to `end` is taken off, and is in `content`
+  // if `begin` is at the front: removes everything up to `end`, and puts it in `content`; returns true
   std::string_view content;
   bool cut = false;
   const auto takes = [&](std::string_view begin, std::string_view end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The small XML of a server's answers. What is read is hostile: no document types, no entities but the five and numbers, and
-// bounds for depth and number.
+// Parses the small XML of a server's answers. The input is hostile: no document types, no entities except the five predefined and
+// numeric ones, and limits for depth and number of elements.
 //
 #ifndef ZARRBITS_CONVERT_IO_XML_HPP
 #define ZARRBITS_CONVERT_IO_XML_HPP
@@ -14,17 +14,17 @@
 namespace zarrbits::conversion {
 
 struct xml_element {
-  std::string name;  // without the prefix of a namespace
-  std::string text;  // without that of the elements in it
+  std::string name;  // without the namespace prefix
+  std::string text;  // without the text of inner elements
   std::vector<xml_element> elements = {};
 
-  // The text of the first element in it of that name; "" where there is none.
+  // The text of its first element of that name; "" if there is none.
   std::string text_of(std::string_view wanted) const;
 };
 
 constexpr std::size_t deepest_xml = 16, most_xml_elements = 100'000;
 
-// The outermost element. Nothing where it is no XML, is deeper, or has more elements.
+// The outermost element. Empty if the text is no XML, is nested deeper, or has more elements.
 std::optional<xml_element> parse_xml(std::string_view xml);
 
 }  // namespace zarrbits::conversion

@@ -23,7 +23,7 @@ constexpr std::size_t end_size = 22, locator_size = 20, end64_size = 56, entry_s
 constexpr std::uint32_t end_mark = 0x06054b50, locator_mark = 0x07064b50, end64_mark = 0x06064b50, entry_mark = 0x02014b50,
                         header_mark = 0x04034b50;
 
-// Little-endian numbers, one after the other; the caller has seen that they are there.
+// Reads consecutive little-endian numbers; the caller has checked the length.
 class fields {
  public:
   explicit fields(const std::byte* at) : at_(at) {}
@@ -81,7 +81,7 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
 
 void zip_archive::read(const place& of, std::uint64_t offset, std::span<std::byte> out) const {
   read_file(of.offset + offset, out);
-  // the checksum is of the whole
+  // the checksum covers the whole member
   if (out.size() == of.size && libdeflate_crc32(0, out.data(), out.size()) != of.crc) {
     throw zip_error("the checksum of the member " + of.name + " of " + path_ + " is wrong");
   }
@@ -107,7 +107,7 @@ std::vector<std::byte> zip_archive::bytes(std::uint64_t offset, std::uint64_t si
   return out;
 }
 
-// Where the record is that ends the file: at its very end, or before a comment.
+// The place of the record that ends the file: at its very end, or before a comment.
 std::uint64_t zip_archive::find_end() const {
   const std::uint64_t searched = std::min<std::uint64_t>(size_, end_size + limit16);
   const std::vector<std::byte> tail = bytes(size_ - searched, searched);
@@ -152,7 +152,7 @@ void zip_archive::read_list() {
   for (std::uint64_t i = 0; i < count; ++i) at += read_entry(list, at);
 }
 
-// Returns how long the entry is.
+// Returns the length of the entry.
 std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::size_t at) {
   const auto room = [&](std::size_t size) {
     if (size > list.size() - at) broken("has a list of members that ends too early");
@@ -174,13 +174,13 @@ std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::siz
   m.plain = method == 0 && (flags & 1) == 0;
   if (m.plain && stored != m.size) broken("has two sizes for its member " + name);
   if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside of the file");
-  // a name that is there twice: the last is the newest. Folders may have entries of their own; no key has an empty part.
+  // for a repeated name, the last one is the newest. Folders may have entries of their own; no key has an empty part.
   if (!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == std::string::npos)
     members_.insert_or_assign(name, m);
   return whole;
 }
 
-// Fields that were too large for their 32 bits, in their order.
+// Values that were too large for 32-bit fields, in the order of these fields.
 void zip_archive::read_zip64(std::span<const std::byte> extra, const std::string& name, member& m, std::uint64_t& stored) const {
   while (extra.size() >= 4) {
     fields f(extra.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The members of a .zip file, as they are stored. Its list of members at the end is read once; nothing in it is believed before
-// it was held against the file's size. Of a store, keys are the members' names.
+// The members of a .zip file, as they are stored. Reads its list of members at the end once, and checks all of it against the
+// file's size. The keys of a store are the members' names.
 //
 //   const zip_archive zip("out.zip");
 //   if (const auto found = zip.find("a/zarr.json")) zip.read(*found, 0, bytes);
@@ -27,7 +27,7 @@ struct zip_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The file may be right, but has what this reader does not know: what() names it.
+// The file may be valid, but uses a feature that this reader does not know: what() names it.
 struct zip_not_supported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -36,12 +36,12 @@ struct zip_not_supported : std::runtime_error {
 class zip_archive {
  public:
   struct member {
-    std::uint64_t header = 0;  // where it begins
+    std::uint64_t header = 0;  // offset of its header
     std::uint64_t size = 0;
     std::uint32_t crc = 0;
     bool plain = true;  // neither compressed nor encrypted
   };
-  // Where the bytes of a member are.
+  // The place of a member's bytes.
   struct place {
     std::string name;
     std::uint64_t offset = 0, size = 0;
@@ -53,9 +53,10 @@ class zip_archive {
 
   // By name. No member is a folder, or has an empty part in its name.
   const member_map& members() const noexcept { return members_; }
-  // Nothing where there is no such member.
+  // Empty if there is no such member.
   std::optional<place> find(const std::string& name) const;
-  // Bytes of a member from `offset` on, which the caller knows to lie within it. Its checksum is held against all of them alone.
+  // Reads bytes of a member from `offset` on; the caller knows that they lie within it. The checksum is checked only if all bytes
+  // are read.
   void read(const place& of, std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -70,11 +71,11 @@ class zip_archive {
   std::string path_;
   file_descriptor fd_;
   std::uint64_t size_ = 0;
-  std::uint64_t list_ = 0;  // where the list of members begins: what is in them lies before it
+  std::uint64_t list_ = 0;  // offset of the list of members: all their bytes lie before it
   member_map members_;
 };
 
-// Whether a file begins as .zip files do.
+// True if a file begins like a .zip file.
 bool is_zip_file(const std::string& path);
 
 }  // namespace zarrbits::conversion

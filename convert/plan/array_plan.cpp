@@ -21,13 +21,13 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t largest_chunk = std::uint64_t{2} << 30;  // bytes in memory; a chunk of HDF5 has less than 4 GiB
-constexpr unsigned blosc_snappy = 3;                             // Zarr readers are built without it
+constexpr unsigned blosc_snappy = 3;                             // many Zarr readers are built without it
 
 bool is_packable(const type_tree& t) {
   return t.kind == type_class::boolean || t.kind == type_class::integer || t.kind == type_class::enumeration;
 }
 
-// Compounds may mix byte orders; a Zarr struct does not.
+// A compound may mix byte orders; a Zarr struct may not.
 bool uniform_order(const type_tree& t, bool big) {
   if (t.kind == type_class::compound) {
     return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& m) { return uniform_order(m, big); });
@@ -37,7 +37,7 @@ bool uniform_order(const type_tree& t, bool big) {
 
 bool only(const pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
 
-// A deflate stream, with any checksums around it, and shuffles that do nothing.
+// A deflate stream, possibly with checksums around it, and shuffles without effect.
 bool deflate_and_checksums(const pipeline& p) {
   std::size_t deflates = 0;
   for (const filter& f : p.filters) {
@@ -84,7 +84,7 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   const stored_values* const there = data.joined() ? data.joined()->before.get() : nullptr;
   checksum = there ? ends_with_crc32c(there->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
-  // one checksum in place of the other
+  // replace one checksum by the other
   if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
   choose_way(options);
   choose_packbits(options);
@@ -150,7 +150,7 @@ void array_plan::choose_fill() {
     if (assumed.bools_are_0_or_1) meta.fill_value = fill_json(leaf, fill.data());
     else meta.fill_value = leaf.is_signed ? json(static_cast<std::int8_t>(number)) : json(number);
   }
-  if (holds_references(leaf)) {  // HDF5 allocated the strings; what was never written is not read back through them
+  if (holds_references(leaf)) {  // HDF5 allocates strings; chunks that were never written are not read through it
     release(view, fill);
     std::fill(fill.begin(), fill.end(), std::byte{0});
   }
@@ -244,7 +244,7 @@ void array_plan::choose_packbits(const convert_options& options) {
   const std::optional<unsigned> wanted = bits_for(data.object.path, options);
   const pipeline& p = data.filters;
   const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
-  // chunks of our own filter are such chunks already
+  // chunks of our own filter are chunks of the codec already
   if (only(p, packbits_filter) && view.whole) {
     const auto layout = packbits_of(p.filters[0], leaf);
     const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout && *wanted != layout->bits;
@@ -263,7 +263,7 @@ void array_plan::choose_packbits(const convert_options& options) {
   if (leaf.kind != type_class::boolean) {
     if (wanted) bits = std::min(*wanted, width);
     else if (leaf.precision) bits = leaf.precision;
-    else return;  // every bit is needed: that is what `bytes` writes
+    else return;  // every bit is kept: this is the same as `bytes`
   }
   packed = packbits(type, {.last_bit = bits - 1});
   way = strategy::read;
@@ -292,9 +292,9 @@ void array_plan::adopt(const stored_values& there) {
   if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
   if (meta.chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(meta.chunk));
   if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
-  if (meta.fill_value != there.fill_value) materialize = true;  // what no file has is written
+  if (meta.fill_value != there.fill_value) materialize = true;  // gaps that no file fills are written
   meta.fill_value = there.fill_value;
-  if (packed) meta.codecs[0] = there.codecs[0];  // of which it was made
+  if (packed) meta.codecs[0] = there.codecs[0];  // the codec that the chunks were made with
   if (!decode_alike(meta.codecs, there.codecs)) {
     const auto chain = compression_in(there.codecs);
     if (!chain || !decode_alike(json::array({meta.codecs[0]}), json::array({there.codecs[0]})))

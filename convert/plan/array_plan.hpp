@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How one array is made from a dataset, found before its first chunk is: data type, codecs, fill value, and the cheapest way that
-// is right for its chunks. Nothing is read but metadata, and nothing is written.
+// The plan to make one array from a dataset, before its first chunk is made: data type, codecs, fill value, and the cheapest
+// correct way for its chunks. Reads only metadata, and writes nothing.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
@@ -21,19 +21,19 @@
 
 namespace zarrbits::conversion {
 
-// A part of a dataset's values that becomes one array: all of them, or one member of a compound.
+// The part of a dataset's values that becomes one array: all of them, or one member of a compound.
 struct value_view {
   const type_tree* leaf = nullptr;  // the type of one value, not an array type
   std::vector<hsize_t> extra;       // extents that array types add
-  h5::handle memory;                // what H5Dread is asked for
-  std::size_t size = 0;             // bytes of it for one element of the dataset
-  bool whole = true;                // not a member
+  h5::handle memory;                // the type to request from H5Dread
+  std::size_t size = 0;             // its size in bytes for one element of the dataset
+  bool whole = true;                // false: a member
 
   std::uint64_t per_element() const { return product(extra); }
 };
 
-// What is taken for granted of the data until a chunk proves it wrong. Then the array is planned and made again, without it: all
-// its chunks are written over, under the same keys.
+// Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and made again without it: all
+// its chunks are overwritten, under the same keys.
 struct assumptions {
   bool text_is_utf8 = true;
   bool bools_are_0_or_1 = true;
@@ -42,25 +42,25 @@ struct assumptions {
   friend bool operator==(const assumptions&, const assumptions&) = default;
 };
 
-// Thrown where the data are not as assumed: the assumption, to be dropped.
+// Thrown if the data breaks an assumption; names the assumption to drop.
 struct wrong_assumption {
   bool assumptions::*which;
 };
 
 struct array_plan {
-  // Throws skip_dataset. What is planned for refers to `data`, `view` and `options`.
+  // Throws skip_dataset. The plan refers to `data`, `view` and `options`.
   array_plan(const source_dataset& data, const value_view& view, const convert_options& options, const assumptions& assumed);
 
   // How the chunks are made; single chunks may need a costlier way.
   enum class strategy {
-    copy,         // stored bytes are the Zarr chunk
-    copy_zstd,    // so are these, under the codec zstd
-    copy_blosc,   // or blosc
-    copy_native,  // or the codecs that numcodecs has for the filters
+    copy,         // the stored bytes are the Zarr chunk
+    copy_zstd,    // the same, with the codec zstd
+    copy_blosc,   // the same, with blosc
+    copy_native,  // the same, with the codecs that numcodecs has for the filters
     rewrap,       // deflate becomes gzip, checksums are dropped
     packed,       // chunks of our packbits filter are copied
-    decode,       // filters are undone here
-    read,         // through H5Dread
+    decode,       // our code undoes the filters
+    read,         // H5Dread reads the values
   };
 
   const source_dataset& data;
@@ -71,28 +71,28 @@ struct array_plan {
   strategy way = strategy::read;
   bool text = false, opaque = false;
   bool characters = false;  // strings of one byte, as bytes
-  json time;                // the data type of numpy's times, which HDF5 has as opaque bytes; else null
-  bool flat = false;        // a compound whose strings have one length each: flat_struct.hpp
+  json time;                // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
+  bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
-  bool materialize = false;            // the fill value is none that Zarr can say: chunks never written are written
-  compression after;                   // of what is encoded anew
-  std::optional<compression> instead;  // of chunks that this makes larger than they are stored in the source
-  pipeline native;                     // copy_native: the filters whose codecs the chunks have
+  bool materialize = false;            // Zarr has no such fill value: chunks that were never written are written
+  compression after;                   // compression of chunks that are encoded again
+  std::optional<compression> instead;  // replaces it if a chunk gets larger than it is in the source
+  pipeline native;                     // copy_native: the filters that become codecs
   bool checksum = false;               // each chunk ends with its crc32c
-  std::size_t typesize = 1;            // for that: bytes of one number
+  std::size_t typesize = 1;            // of the shuffle: bytes of one number
   std::size_t trailing = 0;            // dimensions after the dataset's own
-  buffer fill;                         // of one dataset element, in memory
+  buffer fill;                         // one dataset element, in memory
   std::optional<codec> packed;
-  bool packed_in_source = false;  // its parameters are those of the source's filter, and not asked for
-  std::string loss;               // of the plan itself: why the fill value is not the source's
+  bool packed_in_source = false;  // its parameters come from the source's filter, not from an option
+  std::string loss;               // loss by the plan itself: why the fill value differs from the source's
 
-  // The array is larger than the dataset.
+  // True if the array is larger than the dataset.
   bool is_extended() const { return !std::equal(data.grid.shape.begin(), data.grid.shape.end(), meta.shape.begin()); }
 
-  // Bytes of one element of the dataset in the store, before compression; of strings what they take in memory.
+  // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
 
-  // As they are written: with shards, where there are any.
+  // As written to the store: with shards, if there are any.
   array_metadata stored_metadata() const;
 
  private:
@@ -102,11 +102,11 @@ struct array_plan {
   void choose_compression(const convert_options& options);
   void choose_packbits(const convert_options& options);
   void choose_codecs();
-  // Of an array that is in the store and grows: it stays as it is there. Throws skip_dataset where its chunks cannot be made.
+  // For an existing array that grows: takes over its form. Throws skip_dataset if its chunks cannot be made.
   void adopt(const stored_values& there);
 };
 
-// Releases what libhdf5 allocated for values of the view, where it did.
+// Frees what libhdf5 allocated for values of the view, if anything.
 void release(const value_view& view, buffer& values);
 
 }  // namespace zarrbits::conversion

@@ -12,7 +12,7 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr const char* kinds[] = {"none", "gzip", "zstd", "blosc"};
-// In the order of the filter's numbers.
+// In the order of the filter's codes.
 constexpr const char* blosc_names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
 constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
 constexpr int usual_levels[] = {0, 6, 3, 5}, highest_levels[] = {0, 9, 22, 9};
@@ -56,9 +56,9 @@ compression with_level(compression c) {
 
 namespace {
 
-// Level 1 of blosc is level 1 of zstd, 4 is 7. docs/performance.md has the table that they were chosen by.
+// Blosc's level 1 is level 1 of zstd, and 4 is 7. docs/performance.md has the table behind this choice.
 constexpr int usual_zstd = 1, stronger_zstd = 4;
-constexpr int usual_lz4 = 9;  // all that LZ4 has: lower levels give up sooner, and are hardly faster
+constexpr int usual_lz4 = 9;  // the best of LZ4: lower levels give up sooner, and are hardly faster
 
 bool is_fast(const filter& f) {
   if (f.id == lz4_filter || f.id == lzf_filter || f.id == lzo_filter) return true;
@@ -128,13 +128,13 @@ std::optional<json> native_codecs(const pipeline& p) {
       case H5Z_FILTER_FLETCHER32: codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", json::object()}}); break;
       case bzip2_filter: codecs.push_back({{"name", "numcodecs.bz2"}, {"configuration", {{"level", bzip2_level(f)}}}}); break;
       case lz4_filter:
-        if (&f != &p.filters.back()) return {};  // its frame changes, so nothing may stand around it
+        if (&f != &p.filters.back()) return {};  // its frame changes, so it must be the only filter
         codecs.push_back({{"name", "numcodecs.lz4"}, {"configuration", {{"acceleration", 1}}}});
         break;
       case zstd_filter: append_codec(codecs, compression_of(f), 1); break;
       case blosc_filter:
         if (f.values.size() < 4 || (f.values.size() > 6 && f.values[6] == 3))
-          return {};  // snappy: Zarr readers are built without it
+          return {};  // snappy: many Zarr readers are built without it
         append_codec(codecs, compression_of(f), f.values[2]);
         break;
       default: return {};

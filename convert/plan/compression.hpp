@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How chunks are compressed that are encoded anew.
+// The compression of chunks that are encoded again.
 //
 //   const compression c = with_level({.kind = compressor::blosc});
 //   append_codec(codecs, c, sizeof(float));
@@ -18,33 +18,32 @@
 
 namespace zarrbits::conversion {
 
-// Throws convert_error where nobody can compress so.
+// Throws convert_error if no compressor supports this.
 void check_compression(const compression& c);
-// The usual level in the place of none.
+// Replaces a missing level by the default.
 compression with_level(compression c);
-// How chunks of numbers are compressed that are decoded, where nothing was asked for: what was chosen for speed as LZ4, with the
-// shuffle that it had; all else as Zstandard after a shuffle. `typesize`: bytes of one number.
+// The default compression of decoded chunks of numbers. If the source has LZ4, which is chosen for speed: LZ4 with the same
+// shuffle. Otherwise: Zstandard after a shuffle. `typesize`: bytes of one number.
 compression usual_compression(const pipeline& p, std::size_t typesize);
-// For the chunks that this makes larger than they are in the source; nothing where LZ4 was chosen.
+// Replaces it for chunks that get larger than in the source; none for LZ4.
 std::optional<compression> stronger(const compression& c);
 // "none", "gzip:6", "blosc:zstd:5:bitshuffle".
 std::string text_of(const compression& c);
-// As Blosc calls it.
+// Blosc's name of it.
 const char* to_string(blosc_compressor c) noexcept;
 
-// Blosc takes less than 2 GiB at once; what may be larger is compressed otherwise.
+// True if the chunk fits: Blosc takes less than 2 GiB at once. A chunk that may be larger gets another compressor.
 bool fits(const compression& c, std::uint64_t bytes);
 
-// `typesize`: bytes of one number; 1 where that says nothing.
+// `typesize`: bytes of one number; 1 if that is unknown.
 void append_codec(json& codecs, const compression& c, std::size_t typesize);
 
-// Of the filters zstd and blosc.
+// For the filters zstd and blosc.
 compression compression_of(const filter& f);
-// Of the filters deflate and bzip2: the level that they were applied with.
+// For the filters deflate and bzip2: the level in their parameters.
 int deflate_level(const filter& f);
 int bzip2_level(const filter& f);
-// The codecs that a pipeline's chunks have as they are, or with another frame, by the names of numcodecs; nothing where a filter
-// has none.
+// The codecs of numcodecs for a pipeline's chunks, which are copied or get another frame; none if a filter has no codec.
 std::optional<json> native_codecs(const pipeline& p);
 
 }  // namespace zarrbits::conversion

@@ -21,11 +21,11 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t unit_bytes = 64U << 20;  // stored bytes, about
+constexpr std::uint64_t unit_bytes = 64U << 20;  // stored bytes, approximate
 constexpr std::uint64_t unit_chunks = 1024;
 constexpr std::uint64_t most_virtual_units = 4096;
 
-// What a chunk may prove wrong about the whole array.
+// True if a chunk may prove an assumption about the whole array wrong.
 bool assumes_something(const array_plan& plan) {
   return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.packed_in_source;
 }
@@ -49,7 +49,7 @@ value_view dataset_plan::make_view(const type_tree& type, std::vector<step> step
     if (s.array) v.extra.insert(v.extra.end(), s.array->dims.begin(), s.array->dims.end());
     if (s.member) v.whole = false;
   }
-  if (!v.memory) return v;  // a compound of which only the members can be read
+  if (!v.memory) return v;  // only the members of this compound can be read
   for (std::size_t i = steps.size(); i-- > 0;) {
     h5::handle outer;
     if (const type_tree* a = steps[i].array) {
@@ -75,7 +75,7 @@ json dataset_plan::own_attributes() const {
       !(t->kind == type_class::text && t->variable)) {
     own["hdf5_type"] = type_description(*t);
   }
-  // such a scale is a dimension of netCDF without values; xarray would take its zeros for coordinates
+  // in netCDF such a scale is a dimension without values; xarray would take its zeros for coordinates
   if (is_dimension_without_variable(data.dataset)) own["dimension_without_variable"] = true;
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
@@ -115,7 +115,7 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
   }
   std::vector<step> outer = steps;
   for (const type_tree* t = &type; t->kind == type_class::array; t = &t->element()) outer.push_back({t, nullptr});
-  object_builder names;  // of members that are stored under another
+  object_builder names;  // members that are stored under another name
   for (const type_tree& m : leaf.parts) {
     std::vector<step> inner = outer;
     inner.push_back({nullptr, &m});
@@ -134,7 +134,7 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
 void dataset_plan::choose_units() {
   const std::uint64_t all = data.shards.chunks();
   const auto has_nodes_inside = [](const dataset_part& p) { return p.kind == dataset_part::kind_type::sequences; };
-  units_ = all > 0 || std::any_of(parts_.begin(), parts_.end(), has_nodes_inside) ? 1 : 0;  // also where they are all empty
+  units_ = all > 0 || std::any_of(parts_.begin(), parts_.end(), has_nodes_inside) ? 1 : 0;  // also if they are all empty
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
   const array_plan plan(data, parts_[0].view, options, {});
@@ -146,7 +146,7 @@ void dataset_plan::choose_units() {
                                                            std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
-  if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be nothing
+  if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be empty
   units_ = all / per_unit_ + (all % per_unit_ != 0);
 }
 
@@ -160,7 +160,7 @@ chunk_range dataset_plan::unit(std::uint64_t number) const {
 
 std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {
   std::uint64_t number = 0;
-  for (std::size_t d = 0; d < data.shards.rank(); ++d) {  // the zeros of further dimensions follow
+  for (std::size_t d = 0; d < data.shards.rank(); ++d) {  // zeros of further dimensions follow
     const std::string_view part = text.substr(0, text.find('/'));
     hsize_t at = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What one HDF5 dataset becomes: a Zarr array, or a group of arrays where no array can hold it; and in which units its
-// chunks are made.
+// The plan for one HDF5 dataset: a Zarr array, or a group of arrays if no array can hold it; and the units in which its chunks
+// are made.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
@@ -19,18 +19,18 @@
 
 namespace zarrbits::conversion {
 
-// One node that a dataset becomes.
+// One of the nodes that a dataset becomes.
 struct dataset_part {
   enum class kind_type { array, sequences, group } kind = kind_type::array;
   std::string store_path;
   value_view view = {};              // array, sequences
-  json attributes = json::object();  // of a member
+  json attributes = json::object();  // attributes of a member
 };
 
-// Part of a dataset's shards, in C order; without shards each chunk is one.
+// A range of a dataset's shards, in C order; without shards each chunk is one.
 struct chunk_range {
   std::uint64_t first = 0, count = 0;
-  std::uint64_t bytes = 0;  // stored in the source, roughly
+  std::uint64_t bytes = 0;  // stored bytes in the source, approximate
 };
 
 class dataset_plan {
@@ -40,23 +40,23 @@ class dataset_plan {
   dataset_plan(const dataset_plan&) = delete;
   dataset_plan& operator=(const dataset_plan&) = delete;
 
-  // Finds what it becomes, once. Throws skip_dataset, h5::failure, and then the plan is of no use.
+  // Finds the parts, once. Throws skip_dataset, h5::failure; the plan must not be used then.
   void prepare();
 
   source_dataset data;
   const convert_options& options;
 
-  // After prepare(): the nodes, in the order in which they are written; the last is at the dataset's own path. None for a null
-  // dataspace.
+  // After prepare(): the nodes, in the order in which they are written; the last one is at the dataset's own path. None for a
+  // null dataspace.
   const std::vector<dataset_part>& parts() const { return parts_; }
   std::uint64_t units() const { return units_; }
-  // False where the dataset is one unit: what is found in one chunk may change how all are made.
+  // False if the dataset is a single unit: one chunk may change how all are made.
   bool divisible() const { return divisible_; }
   chunk_range unit(std::uint64_t number) const;
-  // Where the dataset is divisible: the unit of the chunk or shard whose key ends in this, "3/0". Nothing where there is none.
+  // For a divisible dataset: the unit of the chunk or shard whose key ends in this, "3/0". Empty if there is none.
   std::optional<std::uint64_t> unit_of(std::string_view coordinates) const;
 
-  // Attributes that say what Zarr has no place for.
+  // Attributes for facts that Zarr has no place for.
   json own_attributes() const;
 
  private:

@@ -17,7 +17,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Its index has 16 bytes for each, and is held in memory.
+// The shard's index has 16 bytes per chunk, and is held in memory.
 constexpr std::uint64_t most_per_shard = 1U << 22;
 
 void check_shape(const char* option, const std::vector<std::uint64_t>& shape) {
@@ -60,8 +60,8 @@ std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid
 
 namespace {
 
-// The chunk shape of a virtual dataset's sources, which it is read fastest in and needs least room; their last dimensions are
-// its own. Empty where they have none, or it is too large to be made here.
+// The chunk shape of a virtual dataset's sources: the fastest to read, with the least memory. The sources' dimensions are the
+// last ones. Empty if the sources have no chunks, or too large ones.
 std::vector<hsize_t> chunk_as_sources(const beside& other, const std::vector<hsize_t>& dims, std::size_t element) {
   constexpr std::uint64_t most = 64U << 20;  // bytes
   if (!other.chunked || dims.empty()) return {};
@@ -114,7 +114,7 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
     std::vector<hsize_t> asked = whole;
     for (std::size_t d = 0; d < dims.size(); ++d) asked[d] = std::min(asked[d], std::max<hsize_t>(1, dims[d]));
     rechunked = asked != grid.chunk && whole != grid.chunk;
-    if (whole == grid.chunk) asked = grid.chunk;  // as the source has them, over the edge
+    if (whole == grid.chunk) asked = grid.chunk;  // as the source has them, beyond the edge
     grid.chunk = std::move(asked);
   }
   chunk_grid shards = shards_of(grid, chunks_per_shard(shard, grid, data.type.size));

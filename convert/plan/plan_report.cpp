@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a conversion would do, told without doing it.
+// A dry run: what a conversion would do.
 //
 #include "convert/plan/plan_report.hpp"
 
@@ -40,7 +40,7 @@ way way_of(const array_plan& a) {
   return {outcome::recoded, ""};
 }
 
-// Chunks that will be written, at most: those of the source that are stored, or all of them.
+// Upper limit of the chunks to write: the stored ones of the source, or all of them.
 std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
   const std::uint64_t all = data.grid.chunks();
   if (materialize) return all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a conversion would do, told without doing it.
+// A dry run: what a conversion would do.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP
 #define ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP
@@ -11,7 +11,7 @@
 
 namespace zarrbits::conversion {
 
-// Fills in what becomes of a dataset that is prepared, but its path and how many bytes the source has of it.
+// Fills in everything for a prepared dataset except its path and its bytes in the source.
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options);
 
 }  // namespace zarrbits::conversion

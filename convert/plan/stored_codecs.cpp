@@ -17,7 +17,7 @@ json configuration_of(const json& codec) {
                                                                                                     : json::object();
 }
 
-// What a decoder has to know of a codec: compressed chunks say the rest themselves.
+// The parts of a codec that a decoder needs: compressed chunks contain the rest.
 json for_decoders(const json& codec) {
   const std::string name = name_of_codec(codec);
   static constexpr std::array told_by_chunks = {"gzip",           "zstd",           "blosc",

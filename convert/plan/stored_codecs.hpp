@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The codecs of an array that is in a store already, which anybody may have written.
+// The codecs of an existing array in a store that anybody may have written.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP
 #define ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP
@@ -15,14 +15,14 @@
 
 namespace zarrbits::conversion {
 
-// "" where it has none.
+// "" if it has none.
 std::string name_of_codec(const json& codec);
 bool ends_with_crc32c(const json& codecs);
-// Some are numcodecs'.
+// True if some are numcodecs'.
 bool has_native_codecs(const json& codecs);
-// What was encoded by one list is decoded by the other: they differ in what an encoder alone looks at, such as levels.
+// True if each list decodes what the other encoded: they differ only in settings for the encoder, such as levels.
 bool decode_alike(const json& a, const json& b);
-// What stands between the first codec and a checksum, with blosc's typesize; nothing where compress() does not know it.
+// The compression between the first codec and a checksum, with blosc's typesize; empty if compress() does not support it.
 std::optional<std::pair<compression, std::size_t>> compression_in(const json& codecs);
 
 }  // namespace zarrbits::conversion

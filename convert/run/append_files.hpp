@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store that grows by new files: their chunks are made beside it as a conversion of their own, and moved into it when all are
-// there.
+// Appends new files to a store: a separate conversion makes their chunks beside it, and they are moved into the store when all
+// are complete.
 //
 #ifndef ZARRBITS_CONVERT_RUN_APPEND_FILES_HPP
 #define ZARRBITS_CONVERT_RUN_APPEND_FILES_HPP
@@ -10,7 +10,7 @@
 
 namespace zarrbits::conversion {
 
-// `options` have `concat`, with `append`. Throws convert_error; then the store reads as before.
+// `options` has `concat` with `append`. Throws convert_error; readers then see the store unchanged.
 convert_result append_files(const convert_options& options);
 convert_plan plan_append(const convert_options& options);
 

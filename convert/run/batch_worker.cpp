@@ -13,8 +13,7 @@
 
 namespace zarrbits::conversion {
 
-// A chunk while it is made. Its functions return true where the chunk is done; else `why` says what is wrong with it, if
-// something is.
+// A chunk in work. Its functions return true if the chunk is done; otherwise `why` says what is wrong with it, if anything is.
 struct batch_worker::one_chunk {
   chunk_input& chunk;
   const array_plan& plan;
@@ -46,7 +45,7 @@ struct batch_worker::one_chunk {
 };
 
 std::uint64_t batch_worker::work(chunk_batch& all) {
-  // each thread has its own errors where libhdf5 was built for several, and prints them unless told not to
+  // a thread-safe libhdf5 has one error stack per thread, and prints it unless told not to
   [[maybe_unused]] static thread_local const bool quiet = [] {
     const h5::lock one_thread;
     return H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
@@ -79,7 +78,7 @@ void batch_worker::make(one_chunk& c) {
   using form = chunk_input::form_type;
   if (c.chunk.form == form::range && from_range(c)) return;
   if ((c.chunk.form == form::stored || c.chunk.form == form::in_file) && from_stored(c)) return;
-  // what was rejected here is lost: libhdf5 does not look at how long a chunk becomes, nor at what it could not read before
+  // a chunk that was rejected here is lost: libhdf5 checks neither its decoded length nor whether it could be read before
   if (c.why.empty() && through_libhdf5(c)) return;
   lose(c);
 }
@@ -91,7 +90,7 @@ bool batch_worker::from_range(one_chunk& c) {
       c.copy();
       return true;
     }
-    // what lies over the edge reads as the fill value
+    // elements beyond the edge read as the fill value
     const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.data.grid.chunk_elements()) * element;
     buffer bytes(plain);
     read_range(c.data.bytes->descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
@@ -141,7 +140,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     c.note_rounding();
     made_chunk made = c.maker.from_values(std::move(values), c.chunk.at);
     strings.memory.reset();
-    strings = {};  // before the shard is waited for
+    strings = {};  // before the wait for the shard
     if (c.plan.way == array_plan::strategy::copy && !c.plan.packed && !c.data.in_parts())
       made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
     c.put(std::move(made));

@@ -2,8 +2,8 @@
 //
 // Makes and writes the chunks of a batch: checking, inflating, encoding, writing. Any thread does so.
 //
-// A chunk that cannot be made from what is stored is lost where the bytes were found to be wrong, and read through libhdf5 where
-// nothing here knows how.
+// If a chunk cannot be made from its stored bytes, it is lost if the bytes are wrong, and read through libhdf5 if our code cannot
+// decode them.
 //
 #ifndef ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP
 #define ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP
@@ -30,12 +30,12 @@ class batch_worker {
  public:
   batch_worker(sink& out, const convert_options& options) : out_(out), options_(options) {}
 
-  // What came of the chunks is told to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
+  // Reports the results of the chunks to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
   std::uint64_t work(chunk_batch& all);
 
  private:
   struct one_chunk;
-  // Strings that libhdf5 allocated for a chunk. As many threads as there are may hold some; much of it one alone.
+  // Strings that libhdf5 allocated for a chunk. All threads may hold some at the same time; only one may hold many.
   struct held_strings {
     std::shared_lock<std::shared_mutex> one_of_many;
     std::unique_lock<std::shared_mutex> alone;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Chunks on their way from the thread that reads to the one that makes them: small ones by the dozen.
+// Chunks that the reading thread passes to a making thread: small ones by the dozen.
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_BATCH_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_BATCH_HPP
@@ -19,21 +19,21 @@
 
 namespace zarrbits::conversion {
 
-// How a chunk comes to the thread that makes it.
+// How a chunk gets to the thread that makes it.
 struct chunk_input {
   enum class form_type {
     stored,   // bytes of H5Dread_chunk
     in_file,  // the same, still in the source's file
-    range,    // values, a range of the source's file
-    retry,    // none: libhdf5 is asked for the values, by the thread itself
+    range,    // values in a range of the source's file
+    retry,    // nothing: the thread itself reads the values through libhdf5
   } form = form_type::stored;
   std::vector<hsize_t> at;
   buffer bytes = {};
   unsigned mask = 0;
   std::uint64_t offset = 0, size = 0;          // in_file, range
-  std::size_t file = source_dataset::no_file;  // in_file: as source_dataset::stored_chunk has it
+  std::size_t file = source_dataset::no_file;  // in_file: see source_dataset::stored_chunk
   bool drop_if_fill = false;                   // retry
-  std::string why = {};                        // why it came to that, if it did
+  std::string why = {};                        // reason for the retry, if any
   std::uint64_t progress = 0;
 };
 
@@ -45,16 +45,16 @@ struct chunk_batch {
   std::size_t part = 0;
   std::shared_ptr<const array_plan> plan = {};
   std::vector<chunk_input> chunks = {};
-  std::uint64_t cost = 0;                        // bytes of memory, about
-  std::shared_ptr<concurrent_shard> shard = {};  // that all of them go to; null where there are no shards
+  std::uint64_t cost = 0;                        // approximate bytes of memory
+  std::shared_ptr<concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
   std::vector<hsize_t> shard_at = {};
   std::uint64_t turn = 0;
 
   const dataset_part& node() const { return unit->dataset->parts()[part]; }
   bool stopped() const { return unit->stopped(part); }
-  // The batches of one shard wait for each other, so there had better be few: all that is copied to it is one, if it can be.
+  // The batches of one shard wait for each other, so few are better: all that is copied to it is one batch if possible.
   bool is_full() const { return cost >= enough_bytes || (!shard && chunks.size() >= enough_chunks); }
-  // Of a range that is copied, so much comes into memory at most.
+  // Upper limit of the memory for a range that is copied.
   std::uint64_t memory_of_copy(std::uint64_t size) const { return shard ? 0 : size / 4; }
   void add(chunk_input chunk, std::uint64_t memory) {
     constexpr std::uint64_t of_knowing_it = 256;

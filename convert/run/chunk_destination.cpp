@@ -13,7 +13,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The file that stored bytes are in, open for as long as this lives.
+// The file that has the stored bytes, open as long as this object exists.
 class source_bytes {
  public:
   source_bytes(const source_dataset& data, std::size_t file)
@@ -50,7 +50,7 @@ void chunk_destination::put(const std::vector<hsize_t>& at, buffer bytes) {
 void chunk_destination::put_range(const std::vector<hsize_t>& at, const stored_range& range) {
   const source_bytes from(plan_.data, range.file);
   if (!shard_) return out_.put_range(key(at), from.descriptor(), range.offset, range.size);
-  from.require(range);  // later, libhdf5 could no longer be asked for the chunk
+  from.require(range);  // afterwards libhdf5 could no longer be asked for the chunk
   waiting_.push_back({number_in_shard(at), {}, range});
 }
 
@@ -68,7 +68,7 @@ std::uint64_t chunk_destination::finish(bool whole) {
       const std::vector<std::uint64_t> sizes = run_from(i);
       try {
         shard.add_range(first.at, source_bytes(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
-      } catch (const unreadable_range& e) {  // it was there when the file was opened
+      } catch (const unreadable_range& e) {  // the file was longer when it was opened
         throw convert_error("the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() +
                             "; is it still there, and whole?");
       }
@@ -77,7 +77,7 @@ std::uint64_t chunk_destination::finish(bool whole) {
   });
 }
 
-// Sizes of chunks, from waiting_[i] on, that follow each other in the file and in the shard and are one range; at least one.
+// Sizes of the chunks from waiting_[i] on that are contiguous both in the file and in the shard; at least one.
 std::vector<std::uint64_t> chunk_destination::run_from(std::size_t i) const {
   std::vector<std::uint64_t> sizes{waiting_[i].in_file->size};
   for (++i; i < waiting_.size() && sizes.back() < shard_writer::worth_a_gap; ++i) {

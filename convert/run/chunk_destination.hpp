@@ -23,7 +23,7 @@
 
 namespace zarrbits::conversion {
 
-// Bytes of the source's file or, of a dataset of several, of one of these: source_dataset::stored_chunk.
+// A range of the source's file, or of one of several files: see source_dataset::stored_chunk.
 struct stored_range {
   std::uint64_t offset = 0, size = 0;
   std::size_t file = source_dataset::no_file;
@@ -32,21 +32,21 @@ struct stored_range {
 // The bytes of a range. Throws unreadable_range, convert_error.
 buffer fetch(const source_dataset& data, const stored_range& range);
 
-// For one thread. `node` is the array's path in the store. Of a shard, the batch has one turn.
+// Used by one thread. `node` is the array's path in the store. The batch has one turn at a shard.
 class chunk_destination {
  public:
   chunk_destination(sink& out, const std::string& node, const array_plan& plan, std::shared_ptr<concurrent_shard> shard,
                     std::uint64_t turn);
 
   void put(const std::vector<hsize_t>& at, buffer bytes);
-  // Throws unreadable_range; then there is no such chunk.
+  // Throws unreadable_range; the chunk is then not written.
   void put_range(const std::vector<hsize_t>& at, const stored_range& range);
-  // Once, when all chunks of the batch are through, or it is given up: then nothing is left of its shard. Returns the shard's
-  // overhead, if this was the last of it, and 0 otherwise.
+  // Call once, when all chunks of the batch are done, or it is given up: then its part of the shard is dropped. Returns the
+  // shard's overhead if this was the last batch, else 0.
   std::uint64_t finish(bool whole);
 
  private:
-  struct waiting {  // for the turn
+  struct waiting {  // until the batch's turn
     std::size_t at;
     buffer bytes = {};
     std::optional<stored_range> in_file = {};

@@ -28,7 +28,7 @@ namespace {
 
 using strategy = array_plan::strategy;
 
-// Bit i of a filter mask: filter i of the pipeline was left out for this chunk.
+// False if bit i of a filter mask is set: filter i of the pipeline was left out for this chunk.
 bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> i & 1)); }
 
 void reverse_each(buffer& values, std::size_t unit) {
@@ -90,7 +90,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
   if (plan_.way != strategy::copy_blosc) data_.require_sensible(stored.size());
   switch (plan_.way) {
     case strategy::packed:
-      if (!applied(mask, 0) || stored.size() == plain_size) break;  // values as they are: see undo()
+      if (!applied(mask, 0) || stored.size() == plain_size) break;  // unpacked values: see undo()
       throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
                           std::to_string(plan_.packed->encoded_size(elements * plan_.view.per_element())));
     case strategy::copy:
@@ -124,30 +124,30 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
   const std::size_t stored_size = stored.size();
   buffer values = to_memory(undo(p, mask, std::move(stored), plain_size, data_.type));
   if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
-    // the bytes filter was left out for this chunk: it has the other order
+    // the bytes filter was left out for this chunk, so it has the other byte order
     reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
   }
   return encoded(std::move(values), at, stored_size);
 }
 
-// Of filters that needs_no_look() does not pass.
+// For filters that needs_no_look() rejects.
 made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
   const filter& last = data_.filters.filters.back();
   if (last.id == H5Z_FILTER_FLETCHER32) {
     buffer chunk = stored;
     drop_fletcher32(chunk);
     if (plan_.native.filters.size() < data_.filters.filters.size()) return {std::move(chunk), outcome::rewrapped};
-    // libraries before 1.6.3 wrote another order of the checksum's bytes, which readers of Zarr do not know
+    // HDF5 before 1.6.3 wrote the checksum's bytes in another order, which Zarr readers do not know
     append_fletcher32(chunk);
     const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
     return {std::move(chunk), how};
   }
-  // lz4; shuffle before it, if anything: the size is the chunk's
+  // lz4; at most a shuffle before it, so the size is the chunk's
   if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
   return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
 }
 
-// Outermost filters first, until the deflate stream itself is the payload.
+// Undoes the outermost filters first, until the deflate stream itself is the payload.
 made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   const pipeline& p = data_.filters;
   const std::size_t plain_size = static_cast<std::size_t>(data_.grid.chunk_elements()) * data_.element_size;
@@ -160,7 +160,7 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
     }
     bool inner = false;
     for (std::size_t j = 0; j < i; ++j) inner = inner || (applied(mask, j) && !does_nothing(p.filters[j]));
-    if (inner) {  // a checksum under the compression
+    if (inner) {  // a checksum inside the compression
       mask |= ~((2U << i) - 1);
       for (std::size_t j = i + 1; j < p.filters.size(); ++j) mask |= 1U << j;
       return encoded(undo(p, mask, std::move(stored), plain_size, data_.type), at);
@@ -192,7 +192,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   const chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
   buffer values(elements * size, std::byte{0});
-  // what lies over the edge, or between the parts, reads as fill value; packed, it must fit, so it is 0 over the edge
+  // elements beyond the edge, or between the parts, read as fill value; packbits needs a value that fits: 0 beyond the edge
   const bool inside = plan_.is_extended() || (data_.joined() && data_.joined()->has_gaps());
   const bool zero = std::all_of(plan_.fill.begin(), plan_.fill.end(), [](std::byte b) { return b == std::byte{0}; });
   if (!zero && !holds_references(plan_.leaf) && (!plan_.packed || inside)) {
@@ -202,7 +202,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   return values;
 }
 
-// Of the whole chunk in memory.
+// Bytes of the whole chunk in memory.
 std::uint64_t chunk_maker::plain_bytes() const {
   return product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)});
 }
@@ -215,17 +215,17 @@ std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
     case strategy::copy_native: {
       const bool checksum =
           plan_.checksum || (!data_.filters.empty() && data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32);
-      return checksum ? 2 * stored : stored;  // it may have to move when the checksum comes to it
+      return checksum ? 2 * stored : stored;  // appending the checksum may move it
     }
     case strategy::copy_zstd: return stored + plain_bytes();
     case strategy::rewrap: return 2 * stored + plain_bytes();
     case strategy::decode:
     case strategy::read: break;
   }
-  return stored + 2 * plain_bytes();  // each step has what it reads and what it writes
+  return stored + 2 * plain_bytes();  // each step has its input and its output
 }
 
-// libhdf5 has the stored chunk and the decoded one, from which it copies.
+// libhdf5 has the stored chunk and the decoded one, and copies from that.
 std::uint64_t chunk_maker::memory_from_read() const { return 2 * plain_bytes() + plain_bytes() / 2; }
 
 std::uint64_t chunk_maker::memory() const {
@@ -286,7 +286,7 @@ void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
 
 void chunk_maker::encode_flat(made_chunk& chunk, buffer& values) const {
   buffer flat;
-  const h5::lock one_thread;  // for the references
+  const h5::lock one_thread;  // for references
   file_references references(data_.file, data_.dataset);
   for (std::size_t i = 0; i + plan_.leaf.size <= values.size(); i += plan_.leaf.size) {
     if (!append_flat(plan_.leaf, values.data() + i, references, data_.object.arranged.text_lengths, flat)) chunk.dangling = true;
@@ -298,7 +298,7 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
   const data_type& type = plan_.packed->type();
   if (plan_.leaf.big_endian && type.component_size() > 1)
     (void)decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values,
-                       values);  // whole numbers, of which bytes refuses none
+                       values);  // integers; bytes refuses none
   buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
   if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
     if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stored bytes of an HDF5 chunk to the bytes of a Zarr chunk, by the cheapest way that is right for this one. Nothing is written.
+// Turns the stored bytes of an HDF5 chunk into the bytes of a Zarr chunk, in the cheapest correct way for this chunk. Writes
+// nothing.
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_MAKER_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_MAKER_HPP
@@ -14,37 +15,37 @@ namespace zarrbits::conversion {
 struct made_chunk {
   buffer bytes;
   outcome how = outcome::raw;
-  bool dangling = false;  // a reference in it points nowhere
+  bool dangling = false;  // a reference in it points to nothing
 };
 
 class chunk_maker {
  public:
   explicit chunk_maker(const array_plan& plan) : plan_(plan), data_(plan.data) {}
 
-  // From what is stored, with its filter mask (HDF5's, and all ones for chunks over the edge that are stored unfiltered).
-  // Nothing where only libhdf5 knows how. Throws damaged_chunk, wrong_assumption, convert_error.
+  // Makes a chunk from stored bytes and their filter mask (HDF5's; all ones for chunks at the edge that are stored unfiltered).
+  // Empty if only libhdf5 can decode it. Throws damaged_chunk, wrong_assumption, convert_error.
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  // True where so many stored bytes are the chunk of the store as they are, and need not be looked at.
+  // True if a chunk of this stored size becomes a chunk of the store without a look at its bytes.
   bool is_copied(std::uint64_t stored, unsigned mask) const { return !plan_.checksum && needs_no_look(stored, mask); }
-  // From values in memory, of the whole chunk.
+  // From the values of the whole chunk in memory.
   made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
 
-  // Values of the chunk through libhdf5, with what is of variable length in `strings`. Throws h5::failure.
+  // Reads the values of the chunk through libhdf5; those of variable length go to `strings`. Throws h5::failure.
   bool has_strings() const { return holds_variable(plan_.leaf); }
   buffer read_values(const std::vector<hsize_t>& at, variable_memory* strings) const;
   bool all_fill(const buffer& values) const;
 
-  // Bytes of memory that making a chunk takes, about, its own included: from `stored` ones, and where libhdf5 reads it.
+  // Approximate bytes of memory to make a chunk, with its own: from `stored` bytes, and if libhdf5 reads it.
   std::uint64_t memory_from_stored(std::uint64_t stored) const;
   std::uint64_t memory_from_read() const;
-  // Of the largest chunk, as it is planned; never more than so many times its size (or that of its values in memory).
+  // For the largest chunk under this plan; at most a small multiple of its size (or that of its values in memory).
   std::uint64_t memory() const;
   static constexpr unsigned most_times = 4;
 
  private:
   bool needs_no_look(std::uint64_t stored, unsigned mask) const;
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  // `stored`: how long the chunk is in the source, where that is known.
+  // `stored`: size of the chunk in the source, if known.
   made_chunk encoded(buffer values, const std::vector<hsize_t>& at, std::optional<std::size_t> stored = {}) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;
   std::uint64_t plain_bytes() const;

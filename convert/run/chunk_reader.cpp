@@ -18,10 +18,10 @@ namespace {
 using strategy = array_plan::strategy;
 
 constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
-constexpr std::uint64_t most_chunks = 50'000'000;  // that are written without being stored one by one in the source
+constexpr std::uint64_t most_chunks = 50'000'000;  // upper limit of chunks that are written though the source does not store each
+                                                   // of them
 
-// Where a chunk's values are one range of all values, and the beginning of the chunk: how many come before it, and how many it
-// has.
+// If a chunk's values are one range of all values, and the beginning of the chunk: the number of values before it, and in it.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
   const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
   std::size_t d = 0;
@@ -68,7 +68,7 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
 
 void chunk_reader::leave_shard(chunk_batch& next) {
   if (!next.shard) return;
-  const h5::lock::pause others;  // the last of it may be written here
+  const h5::lock::pause others;  // the last chunk may be written here
   const std::uint64_t overhead = std::exchange(next.shard, nullptr)->close();
   array_result index;
   index.store_bytes = overhead;
@@ -93,7 +93,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         chunk_input chunk;
         chunk.at = at;
         chunk.progress = size;
-        // what such a chunk has over the edge of the source is inside of the array, and has to be the fill value
+        // elements beyond the source's edge are inside of the array here, and must be the fill value
         const bool over_the_edge = extended && data.grid.partial(at);
         const bool read = (plan.way == strategy::read || over_the_edge || of_several) && missing.empty();
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
@@ -104,7 +104,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           chunk.form = chunk_input::form_type::retry;
           chunk.why = "a stored size of " + human_bytes(size);
         } else {
-          // where there is no locator, the chunk comes into memory at once
+          // without a locator, the chunk enters memory at once
           if (cost >= chunk_batch::enough_bytes && data.bytes->descriptor() < 0) {
             const h5::lock::pause others;
             queue_.make_room(cost);
@@ -126,7 +126,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
             chunk.form = chunk_input::form_type::retry;
             chunk.why = e.what();
           }
-          // a writer that did not have the filter either may have stored the chunk without
+          // a writer without the filter may have stored the chunk unfiltered
           if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
             throw missing_filter(missing);
           }
@@ -134,7 +134,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
             chunk.form = chunk_input::form_type::retry;
             chunk.bytes = {};
           }
-          // such chunks are stored without filters, and the mask does not say so
+          // such chunks are stored without filters, but their mask does not say so
           if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
         }
         const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
@@ -187,7 +187,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
       memory = maker.is_copied(chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
     } else {
       chunk.form = chunk_input::form_type::retry;
-      // what was never written cannot be told from the fill value here
+      // chunks never written look the same here as chunks of fill values
       chunk.drop_if_fill =
           (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !data.goes_on_in_store(at);
     }

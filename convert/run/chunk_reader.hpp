@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Finds the chunks of a unit, and takes what is stored of them, in batches. One thread alone does so, under libhdf5's lock.
+// Finds the chunks of a unit, and reads their stored bytes, in batches. Only one thread does this, under libhdf5's lock.
 //
 #ifndef ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
 #define ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
@@ -16,12 +16,12 @@ namespace zarrbits::conversion {
 
 class chunk_reader {
  public:
-  // `submit` takes the chunks out of a batch.
+  // `submit` empties a batch.
   chunk_reader(sink& out, work_queue& queue, std::function<void(chunk_batch&)> submit)
       : out_(out), queue_(queue), submit_(std::move(submit)) {}
 
-  // All chunks of a range, which are of one part of a unit, and what `next` begins with. Throws skip_dataset, h5::failure,
-  // damaged_chunk.
+  // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws skip_dataset,
+  // h5::failure, damaged_chunk.
   void read(chunk_batch& next, const chunk_range& range);
 
  private:

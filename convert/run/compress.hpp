@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Chunks that are compressed as it is planned.
+// Compresses chunks as planned.
 //
 #ifndef ZARRBITS_CONVERT_RUN_COMPRESS_HPP
 #define ZARRBITS_CONVERT_RUN_COMPRESS_HPP
@@ -12,11 +12,11 @@
 
 namespace zarrbits::conversion {
 
-// `typesize`: bytes of one number; 1 where that says nothing. Throws damaged_chunk where the chunk is larger than it can be.
+// `typesize`: bytes of one number; 1 if unknown. Throws damaged_chunk if the chunk is too large.
 buffer compress(const compression& c, buffer bytes, std::size_t typesize);
-// The same of bytes that are kept.
+// The same, for bytes that the caller keeps.
 buffer compressed(const compression& c, std::span<const std::byte> bytes, std::size_t typesize);
-// Chunks under native_codecs(), from their values.
+// Encodes values as chunks for native_codecs().
 buffer apply_native(const pipeline& p, buffer values, std::size_t typesize);
 
 }  // namespace zarrbits::conversion

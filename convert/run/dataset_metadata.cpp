@@ -101,7 +101,7 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_part& part = parts[i];
     json own = part.attributes;
-    if (i + 1 == parts.size()) {  // the dataset's own, and what the part says of its members
+    if (i + 1 == parts.size()) {  // notes of the dataset, and of the part about its members
       own = std::move(attributes);
       if (part.attributes.contains(own_key)) own[own_key].update(part.attributes[own_key]);
     }
@@ -112,7 +112,7 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
     }
     if (part.kind == kind::sequences) {
       sequences = true;
-      // the nodes inside come first, in the order in which they were made, up to the group of the sequences itself
+      // inner nodes come first, in the order of creation, up to the group of the sequences itself
       for (; made < result.made.size(); ++made) {
         const made_array& m = result.made[made];
         if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
@@ -135,7 +135,7 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
       if (!ours.is_object()) ours = json::object();
       json shape = data.dims;
       for (const hsize_t e : part.view.extra) shape.push_back(e);
-      ours["shape"] = std::move(shape);  // of the array of sequences
+      ours["shape"] = std::move(shape);  // shape of the array of sequences
       entry.store_bytes += found.store_bytes;
       if (found.dangling) {
         entry.lossy = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The metadata of what a dataset has become, when its chunks are there.
+// The metadata of a dataset's nodes, after its chunks are written.
 //
 #ifndef ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
@@ -16,7 +16,7 @@
 
 namespace zarrbits::conversion {
 
-// After all units: writes zarr.json of each node, and fills in the dataset's entry.
+// Call after all units: writes zarr.json of each node, and fills in the dataset's entry.
 void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
                             const unit_result& result, converted_object& entry);
 

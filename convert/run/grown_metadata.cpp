@@ -62,7 +62,8 @@ class grown_writer {
       if (!result.skipped.empty()) throw skip_dataset(result.skipped);
       if (plan->parts().size() != 1 || plan->parts()[0].kind != dataset_part::kind_type::array)
         throw skip_dataset("it is no single array");
-      write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // for the account: what it writes is replaced
+      write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // only for the report: what it writes is
+                                                                                    // replaced
       if (e.chunks.absent > 0) list_absent(*plan);
     });
     if (why) {
@@ -82,7 +83,7 @@ class grown_writer {
     made_.objects.push_back(std::move(e));
   }
 
-  // Chunks that were not made: a file of that name, of an older and longer array, must not become one.
+  // Lists chunks that were not made: an old file of that name, from a longer array, must not become one.
   void list_absent(const dataset_plan& plan) {
     const source_dataset& data = plan.data;
     const std::size_t axis = data.joined()->axis;
@@ -101,7 +102,7 @@ class grown_writer {
     } while (shards.next(at));
   }
 
-  // A dimension without values, whose length its group notes.
+  // A dimension without values: its group notes the length.
   void note_length(const source_object& o) {
     const std::string group = o.store_path.rfind('/') == 0 ? "/" : o.store_path.substr(0, o.store_path.rfind('/'));
     json dimensions = store_.notes(group);

@@ -20,7 +20,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Of the longest name that the place of the store takes, what is left for the paths of objects.
+// The room for paths of objects: the longest name that the store's place allows, without the store's own.
 std::size_t room_for_paths(const std::string& store) {
   constexpr std::size_t key_of_a_chunk = 500, key_in_s3 = 1024, path = 4095;
   const std::size_t taken = store.size() + (is_s3(store) ? 100 : key_of_a_chunk), all = is_s3(store) ? key_in_s3 : path;
@@ -33,15 +33,15 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
     : options_(given), grown_(std::move(grown)) {
   convert_options& options = options_;
   prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
-  // the source is opened, and what is wanted of it found, before anything is written or removed
-  // where chunks are cut anew, each of the source's is wanted by several: without a cache it would be decoded for each
+  // the source is opened, and its objects are selected, before anything is written or removed
+  // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
   source_options how_opened{.chunk_cache = options.chunk.empty() ? 0 : options.memory / 4,
                             .endpoint = options.endpoint,
                             .external = options.external,
                             .lock = options.lock};
   std::vector<std::string> sources;
   if (options.concat) {
-    how_opened.chunk_cache = options.memory / 32;  // of each that is open
+    how_opened.chunk_cache = options.memory / 32;  // per open dataset
     sources = ordered_sources(options, how_opened);
     options.source = sources.front();
   }
@@ -100,16 +100,16 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   journal_ = std::make_unique<journal>(*out_, options, *source_, joined_.checksum, join);
   if (!join) return;
   results_ = journal_->read();
-  // a share leaves that to who writes the metadata: each would look at all that the others have made
+  // a share leaves this to the process that writes the metadata: each share would check all the work of the others
   if (!options.share) doubt_journal(how);
 }
 
-// The journal may speak of more than there is: after a crash of the machine, or where somebody has touched the store.
+// The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
 void job::doubt_journal(mode how) {
   std::vector<std::size_t> wrong;
   for (auto at = results_.begin(); at != results_.end();) {
     const std::size_t index = at->first.dataset;
-    std::map<std::uint64_t, std::uint64_t> bytes;  // of each unit's chunks
+    std::map<std::uint64_t, std::uint64_t> bytes;  // bytes of each unit's chunks
     bool skipped = false;
     for (; at != results_.end() && at->first.dataset == index; ++at) {
       skipped = skipped || !at->second.skipped.empty();
@@ -136,7 +136,7 @@ bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std:
   for (const auto& unit : bytes) journalled += unit.second;
   out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_metadata(key) ? 0 : size; });
   if (there == journalled) return true;
-  // some of it may be of units that are not in the journal
+  // some of them may be of units that the journal does not have
   bool divisible = false;
   std::map<std::uint64_t, std::uint64_t> found;
   const auto why = reason_to_skip([&] {
@@ -157,7 +157,7 @@ namespace {
 
 std::uint64_t bound_of(const convert_options& options) { return std::max<std::uint64_t>(options.memory, 16U << 20); }
 
-// More than any way needs to make a chunk of this dataset; 0 where it has none.
+// Upper limit of the memory for a chunk of this dataset, in whatever way; 0 if it has no chunks.
 std::uint64_t largest_need(hid_t dataset) {
   const h5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
   hsize_t chunk[H5S_MAX_RANK] = {};
@@ -195,7 +195,7 @@ void job::look_ahead() {
     h5::handle d;
     reason_to_skip([&] { d = source_->open(o); });  // reported when it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
-    // the whole plan of a dataset takes its time: only for those of which there may be something to say
+    // a full plan takes time: only for datasets that may need a warning
     if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);
   }
   H5Eclear2(H5E_DEFAULT);
@@ -236,7 +236,7 @@ void job::at_hand(const std::string& path) {
 }
 
 void job::unit_done(const unit_id& id, unit_result&& result) {
-  source_->require_unchanged();  // the journal is believed
+  source_->require_unchanged();  // from here on the journal is trusted
   const std::lock_guard held(mutex_);
   if (journal_) journal_->add(id, result);
   results_.insert_or_assign(id, std::move(result));
@@ -245,8 +245,8 @@ void job::unit_done(const unit_id& id, unit_result&& result) {
 std::shared_ptr<dataset_plan> job::opened(std::size_t index) {
   if (const auto found = kept_.find(index); found != kept_.end()) return found->second;
   auto dataset = std::make_shared<dataset_plan>(*source_, source_->objects()[index], options_);
-  // libhdf5 keeps a chunk cache for each open dataset, of 1 MiB, or as large as another shape of chunks wants it; and the files
-  // that a dataset consists of
+  // an open dataset costs libhdf5's chunk cache of 1 MiB (more if another chunk shape needs it), and the files that it consists
+  // of
   const bool keep = options_.chunk.empty() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external &&
                     dataset->data.object.place.file == 0;
   if (keep && kept_.size() < (bound_of(options_) / 8) >> 20) kept_.emplace(index, dataset);

@@ -29,21 +29,20 @@ namespace zarrbits::conversion {
 class job {
  public:
   enum class mode {
-    all,     // from the first unit to the metadata; without finish() nothing is left
-    resume,  // makes what is missing, as the only process; what is done stays
-    join,    // the same, and other processes may do so at the same time
+    all,     // from the first unit to the metadata; without finish() the store is removed
+    resume,  // makes the missing units, as the only process; finished units stay
+    join,    // the same, while other processes may do so too
     look,    // writes nothing: there is no store
   };
-  // Opens the source and the store. `grown`: the store that the arrays are to follow in; what is written is new chunks alone.
-  // Throws convert_error.
+  // Opens the source and the store. `grown`: the store whose arrays grow; only new chunks are written then. Throws convert_error.
   job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown = nullptr);
 
   source_file& source() { return *source_; }
   sink& out() { return *out_; }
-  // Of several files that are joined; none where the source is one.
+  // The files that are joined; none if the source is one file.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
   const joined_files& files() const { return *joined_.files; }
-  // Throws convert_error where a file is not as it was.
+  // Throws convert_error if a file has changed.
   void require_unchanged() const;
   const convert_options& options() const { return options_; }
   // The convention that the store follows; null: none.
@@ -52,26 +51,26 @@ class job {
 
   // All units, in order. Opens every dataset.
   std::vector<planned_unit> units();
-  // What is to become of each dataset.
+  // The plan of each dataset.
   convert_plan plan();
 
-  // A dataset, planned. What is asked for again is the same one, if it has been kept: as many stay open as the memory has room
-  // for, until close(). Throws skip_dataset, h5::failure. By one thread.
+  // A dataset, planned. Later calls return the same one if it is still open: as many stay open until close() as the memory
+  // allows. Throws skip_dataset, h5::failure. Only one thread may call it.
   std::shared_ptr<dataset_plan> planned(std::size_t index);
-  // The same before dataset_plan::prepare(), of which the attributes can be told where that throws.
+  // The same before dataset_plan::prepare(); its attributes can be read even if that throws.
   std::shared_ptr<dataset_plan> opened(std::size_t index);
   void close(std::size_t index) { kept_.erase(index); }
 
-  // Makes what the journal lacks of all units, or of these.
+  // Makes all units, or these, except those in the journal.
   void run();
   void run(std::span<const planned_unit> units);
 
   bool done(const unit_id& id) const { return results_.contains(id); }
   unsigned shares() const { return journal_ ? journal_->shares() : 0; }
-  // All units of a dataset as one. Nothing of what was asked is kept.
+  // Merges all units of a dataset, and releases them.
   unit_result take(std::size_t dataset);
 
-  // A reason as the caller words it: convert_options::wording.
+  // A reason in the caller's words: convert_options::wording.
   std::string worded(const std::string& reason) const { return options_.wording ? options_.wording(reason) : reason; }
 
   void at_hand(const std::string& path);
@@ -87,7 +86,7 @@ class job {
   void look_ahead();
   void warn_of_chunks(std::size_t index);
 
-  convert_options options_;  // with those of the plan
+  convert_options options_;  // including those of the plan
   std::unique_ptr<source_file> source_;
   std::shared_ptr<const grown_store> grown_;
   joined_store joined_;
@@ -99,7 +98,7 @@ class job {
   std::mutex mutex_;
   std::string at_hand_;
   std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
-  std::unique_ptr<work_queue> queue_;  // its threads end before what they use
+  std::unique_ptr<work_queue> queue_;  // declared last: its threads must end before the things that they use
   std::unique_ptr<unit_runner> runner_;
 };
 

@@ -19,13 +19,13 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr auto patience = std::chrono::milliseconds(200);  // so much work may be done twice
+constexpr auto patience = std::chrono::milliseconds(200);  // upper limit of the work that may be lost and done again
 
 std::string key_of(const char* name) { return std::string(unfinished_folder) + "/" + name; }
 
-// So much that another file of the same name, size and time is found, and so little that it costs nothing beside the conversion:
-// what the listing said, the beginning of each object's header (type, shape, filters, where its chunks are), and the whole of a
-// small file or samples of a large one. Those in S3 have an ETag.
+// Enough to detect another file of the same name, size and time, and little enough to cost nothing beside the conversion: the
+// result of the listing, the beginning of each object's header (type, shape, filters, chunk index), and the whole of a small file
+// or samples of a large one. Files in S3 have an ETag.
 std::string checksum_of(const source_file& file) {
   constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
   sha256 sum;
@@ -99,7 +99,7 @@ bool take_plan(sink& out, convert_options& options) {
   if (!plan.contains("zarrbits") || plan["zarrbits"] != version()) differs(options, "was begun by another version of zarrbits");
   if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
     differs(options, "was begun from another source");
-  // which files may be read is not for a file in the store to say
+  // a file in the store must not decide which files may be read
   const bool external = plan.contains("external") && plan["external"] == true;
   if (external != !options.external.empty())
     differs(options, external ? "was begun with `external`, which has to be given again" : "was begun without `external`");
@@ -131,7 +131,7 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
 journal::~journal() {
   try {
     flush();
-  } catch (...) {  // these units are done again
+  } catch (...) {  // these units are made again
   }
 }
 
@@ -162,7 +162,7 @@ void journal::add(const unit_id& id, const unit_result& result) {
 void journal::flush() {
   flushed_ = std::chrono::steady_clock::now();
   if (waiting_.empty()) return;
-  // an earlier run may have been killed in the middle of a line
+  // an earlier run may have been killed while it wrote a line
   const std::string text = (begun_ ? "" : "\n") + waiting_;
   waiting_.clear();
   begun_ = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is done of a conversion, kept in the store until it is whole: a plan, which says of what source and with which options,
-// and a line for each unit. A run that was killed, and the shares of several machines, are resumed from there.
+// The finished work of a conversion, kept in the store until it is complete: a plan with the source and the options, and a line
+// for each unit. A killed run, and the shares of several machines, resume from it.
 //
 #ifndef ZARRBITS_CONVERT_RUN_JOURNAL_HPP
 #define ZARRBITS_CONVERT_RUN_JOURNAL_HPP
@@ -19,23 +19,23 @@
 
 namespace zarrbits::conversion {
 
-// Of a store that somebody began: options that are not set become those of its plan. True where there were some. Throws
-// convert_error where the plan has others than are set.
+// For a store that somebody began: options that are not set get the values of its plan. True if there were some. Throws
+// convert_error if an option is set to another value.
 bool take_plan(sink& out, convert_options& options);
 
 class journal {
  public:
-  // Writes the plan, or, with `join`, compares it with the one that is there. `joined`: joined_store::checksum. Throws
-  // convert_error where they differ.
+  // Writes the plan, or, with `join`, compares it with the existing one. `joined`: joined_store::checksum. Throws convert_error
+  // if they differ.
   journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join);
-  // What was not written yet is, as far as possible.
+  // Writes the rest, if possible.
   ~journal();
   journal(const journal&) = delete;
   journal& operator=(const journal&) = delete;
 
-  // What earlier runs and other shares have done. A line that was cut off counts for nothing.
+  // The work of earlier runs and other shares. A truncated line is ignored.
   std::map<unit_id, unit_result> read();
-  // Number of shares that have begun to write; 0 where none did.
+  // Number of shares that have begun to write; 0 if none has.
   unsigned shares() const { return shares_; }
 
   void add(const unit_id& id, const unit_result& result);

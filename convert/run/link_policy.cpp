@@ -25,7 +25,7 @@ bool is_lost(const extra_link& link) {
   return (link.kind == "broken" && !link.left_out) || (!link.not_copied.empty() && !link.leads_back);
 }
 
-// How many there are of a kind, and a word on the first.
+// The number of links of a kind, and a description of the first.
 struct some_links {
   std::uint64_t count = 0;
   std::string first;
@@ -71,7 +71,7 @@ void warn_of_links(const source_file& source, const convert_options& options) {
     else if (link.kind == "external" && !link.copied) outside.add("\"" + link.file + "\"");
   });
   const std::string has = "\"" + options.source + "\" has ";
-  // a file of nothing but such links would be a store of nothing, and no word
+  // a file that has only such links would become an empty store, without any notice
   if (outside.count > 0) {
     options.warning(has + counted(outside.count, "link") + " into other files (" + outside.and_others() +
                     "), which the store keeps as notes: what they lead to is not in it; `links` copy brings it in");

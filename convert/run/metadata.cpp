@@ -44,7 +44,7 @@ converted_object not_selected(converted_object e) {
   return e;
 }
 
-// Writes the metadata of all objects, when the chunks are there, and the account of them.
+// Writes the metadata of all objects when their chunks are written, and makes their entries of the report.
 class metadata_writer {
  public:
   explicit metadata_writer(job& all)
@@ -65,7 +65,7 @@ class metadata_writer {
       if (o.kind != source_object::kind_type::dataset) all_.object_done();
     }
     for (const source_object& o : source_.unselected()) report_.push_back(not_selected(entry_for(o)));
-    // parents come before their children in the list, so that backwards every group is written after all that is in it
+    // parents come before their children in the list; the reverse order writes every group after its content
     for (std::size_t i = source_.objects().size(); i-- > 0;) {
       if (source_.objects()[i].kind == source_object::kind_type::group) group(i);
     }
@@ -114,11 +114,11 @@ class metadata_writer {
     append(report_, attributes);
   }
 
-  // What was written of it goes again. Its attributes go to those of the group above: an array without its values would read as
-  // fill value.
+  // Removes what was written of it. Its attributes move to the parent group: an array without its values would read as fill
+  // value.
   void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, json user,
             const std::string& reason) {
-    if (index == 0) {  // nothing would be left
+    if (index == 0) {  // nothing would remain
       throw convert_error("dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason);
     }
     skipped_[index] = true;
@@ -141,7 +141,7 @@ class metadata_writer {
     }
   }
 
-  // A named type with attributes becomes a group that holds them; its name and meaning are also among the parent's attributes.
+  // A named type with attributes becomes a group that holds them; its name and type are also among the parent's attributes.
   void datatype(std::size_t index) {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
@@ -166,7 +166,7 @@ class metadata_writer {
     append(report_, attributes);
   }
 
-  // A dimension without values is a name at the arrays that have it; its length, which none of them may have, is kept.
+  // A dimension without values is a name at its arrays; its length is noted, because none of them may have it.
   void dimension(std::size_t index) {
     const source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
@@ -231,21 +231,21 @@ class metadata_writer {
       if (leaf != c.link_name && !skipped_[child] && c.kind != source_object::kind_type::dimension)
         names.add(leaf, text_or_base64(c.link_name));
     }
-    if (!names.empty()) own["names"] = names.take();  // of children that are stored under another
+    if (!names.empty()) own["names"] = names.take();  // children that are stored under another name
     if (index == 0) user_block(o, own);
     if (index == 0 && !all_.joined_sources().empty()) own["sources"] = sources_note();
     if (!own.empty()) user[own_key].update(own);
-    if (index == 0) all_.require_unchanged();  // from here on the store counts as whole
+    if (index == 0) all_.require_unchanged();  // this write makes the store complete
     out_.group(o.store_path, user);
     report_.push_back(std::move(e));
     append(report_, attributes);
     append(report_, links);
   }
 
-  // Of which files the store is made, and where each begins.
+  // The files of the store, and where each begins.
   json sources_note() const { return source_notes(all_.joined_sources(), all_.files()); }
 
-  // What stands before the HDF5 file proper: bytes of any kind, a program's or a text.
+  // The bytes before the HDF5 superblock: any kind of data, such as a program or a text.
   void user_block(const source_object& root, json& own) {
     const std::uint64_t size = source_.user_block_size();
     if (size == 0) return;
@@ -299,7 +299,7 @@ class metadata_writer {
         e.outcome = outcome::skipped;
         return e;
       }
-      e.lossy = true;  // the name is kept; what it leads to nobody can open
+      e.lossy = true;  // the name is kept; nobody can open the target
       note["reason"] = all_.worded(link.detail);
     }
     if (link.copied) e.reason = "what it leads to is copied to its place";
@@ -307,7 +307,7 @@ class metadata_writer {
       e.reason = link.not_copied;
       e.lossy = !link.leads_back;
     }
-    if (!recorded.add(shown(link.name), std::move(note))) {  // only a damaged file has that
+    if (!recorded.add(shown(link.name), std::move(note))) {  // only a damaged file has this
       e.outcome = outcome::skipped;
       e.reason = "its group has another link of this name";
     }
@@ -320,9 +320,9 @@ class metadata_writer {
   node_writer out_;
   dimension_namer dimensions_;
   std::vector<converted_object> report_;
-  std::map<std::size_t, object_builder> named_types_;                // by the group that they are in
-  std::map<std::size_t, object_builder> dimensions_without_values_;  // by the group that they are in
-  std::map<std::size_t, object_builder> skipped_datasets_;           // by the group above: reason and attributes of each
+  std::map<std::size_t, object_builder> named_types_;                // by their group
+  std::map<std::size_t, object_builder> dimensions_without_values_;  // by their group
+  std::map<std::size_t, object_builder> skipped_datasets_;           // by their parent group: reason and attributes of each
   std::vector<bool> skipped_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The metadata of all objects, from the leaves to the root, when the chunks are there.
+// The metadata of all objects, from the leaves to the root, after the chunks are written.
 //
 #ifndef ZARRBITS_CONVERT_RUN_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_METADATA_HPP
@@ -13,7 +13,7 @@
 
 namespace zarrbits::conversion {
 
-// Writes them, and returns the account of all objects.
+// Writes the metadata, and returns the report's entries of all objects.
 std::vector<converted_object> write_metadata(job& all);
 
 }  // namespace zarrbits::conversion

@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// What is no value of an option: the plan may be anybody's.
+// Thrown for an invalid value of an option: anybody may have written the plan.
 struct no_value {};
 
 std::uint64_t number_in(const json& j, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
@@ -74,7 +74,7 @@ void take(const json& j, std::optional<compression>& to) {
   take_enum(member(j, "shuffle"), blosc_shuffle::bits, c.shuffle);
 }
 
-// Of an enumeration that need not be given.
+// For an enumeration that is optional.
 template <class E>
 json value_of(const std::optional<E>& given) {
   return given ? json(as_number(*given)) : json(nullptr);
@@ -103,7 +103,7 @@ void take_bits(const json& j, convert_options& o) {
 using options_in = const convert_options&;
 using options_out = convert_options&;
 
-// An option: whether it is set, how the plan has it, and how it comes from there.
+// An option: whether it is set, how to write it to the plan, and how to read it.
 struct option {
   const char* name;
   bool (*is_set)(options_in);
@@ -178,7 +178,7 @@ json plan_options(const convert_options& o) {
 
 bool take_plan_options(const json& plan, convert_options& o) {
   const std::string store = "the unfinished store \"" + o.store + "\" ";
-  const json ours = parse_json(json_text(plan_options(o)));  // numbers as they are read
+  const json ours = parse_json(json_text(plan_options(o)));  // numbers as the parser returns them
   convert_options taken = o;
   std::string differing;
   bool some = false;

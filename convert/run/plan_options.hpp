@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The options in the plan of an unfinished store: who resumes it need not give them again.
+// The options in the plan of an unfinished store: a caller that resumes it need not give them again.
 //
 #ifndef ZARRBITS_CONVERT_RUN_PLAN_OPTIONS_HPP
 #define ZARRBITS_CONVERT_RUN_PLAN_OPTIONS_HPP
@@ -11,11 +11,11 @@
 
 namespace zarrbits::conversion {
 
-// All options that a byte of the store may depend on.
+// All options that may affect a byte of the store.
 json plan_options(const convert_options& options);
 
-// Gives options that are not set the values of `plan`, as plan_options() wrote them. True where there were some. Throws
-// convert_error where the plan is none, or has another value for one that is set.
+// Sets unset options to the values of `plan`, from plan_options(). True if there were some. Throws convert_error if the plan is
+// invalid, or has another value for a set option.
 bool take_plan_options(const json& plan, convert_options& options);
 
 }  // namespace zarrbits::conversion

@@ -6,7 +6,7 @@
 namespace zarrbits::conversion {
 
 std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count) {
-  // opening a dataset and making an object cost about as much as copying this
+  // to open a dataset and to make an object costs about as much as to copy this many bytes
   const auto work = [](const planned_unit& u) { return static_cast<double>(u.range.bytes + (u.range.count + 1) * 65536); };
   double all = 0, before = 0;
   for (const planned_unit& u : units) all += work(u);

@@ -17,7 +17,7 @@ struct planned_unit {
   chunk_range range;
 };
 
-// The share of each unit: contiguous shares of about equal work.
+// The share of each unit: contiguous ranges of about equal work.
 std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
 
 // The units of one share.

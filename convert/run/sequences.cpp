@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Variable-length sequences, which Zarr does not have: a group with all elements of all sequences in `values`, in C order of the
-// dataset, and in `offsets` where each begins (and, last, where the last one ends). For sequences of sequences, `offsets` counts
-// inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
+// Variable-length sequences, which Zarr does not have, become a group: `values` has all elements of all sequences, in C order of
+// the dataset; `offsets` has the start of each sequence, and the end of the last one. For sequences of sequences, `offsets`
+// counts inner sequences, whose own bounds are in `offsets_1`, and so on; `values` has the innermost elements.
 //
 #include "convert/run/sequences.hpp"
 
@@ -23,9 +23,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t chunk_bytes = 512U << 10;  // reading one sequence should not mean reading megabytes
+constexpr std::uint64_t chunk_bytes = 512U << 10;  // to read one sequence should not take megabytes
 
-// What all appenders of one array share: counting, cutting into chunks, metadata at the end.
+// The common part of all appenders of one array: count, cut into chunks, write metadata at the end.
 class array_appender : public value_appender {
  public:
   array_appender(const appending& context, std::string store_path) : context_(context), store_path_(std::move(store_path)) {}
@@ -37,7 +37,7 @@ class array_appender : public value_appender {
     context_.out.put(chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
     context_.result.store_bytes += bytes.size();
   }
-  // shape[0] is the number of values, of which `per_chunk` are in a chunk; one chunk alone is as long as the array
+  // shape[0] is the number of values, with `per_chunk` in a chunk; a single chunk is as long as the array
   void put_metadata(std::uint64_t count, std::uint64_t per_chunk) {
     if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
     meta_.shape[0] = count;
@@ -110,7 +110,7 @@ class text_appender final : public array_appender {
   text_appender(const appending& context, const type_tree& type, std::string store_path)
       : array_appender(context, std::move(store_path)), type_(type) {}
 
-  // Strings wait in memory until all are known: only then is it clear whether they are text.
+  // Strings wait in memory until all are known: only then is it clear whether all are text.
   void append(const std::byte* values, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) add(values + i * type_.size);
   }
@@ -162,7 +162,7 @@ class text_appender final : public array_appender {
 
 class sequence_appender final : public value_appender {
  public:
-  // `level`: how many sequences this one is inside of, in the same group.
+  // `level`: the number of sequences around this one in the same group.
   sequence_appender(const appending& context, const type_tree& type, std::string store_path, unsigned level = 0)
       : context_(context),
         store_path_(std::move(store_path)),
@@ -264,7 +264,7 @@ std::unique_ptr<value_appender> value_appender::make(const appending& context, c
 
 namespace {
 
-// Rows in C order. Where libhdf5 would allocate too much for all of them, in halves.
+// Appends rows in C order. Splits them in halves if libhdf5 would allocate too much for all.
 void append_rows(const source_dataset& data, const value_view& view, const std::vector<hsize_t>& first,
                  const std::vector<hsize_t>& count, const appending& context, sequence_appender& to) {
   const std::uint64_t most = context.memory / 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Variable-length sequences of a dataset, as arrays of their elements and of where each begins.
+// Variable-length sequences of a dataset, as an array of their elements and an array of their starts.
 //
 #ifndef ZARRBITS_CONVERT_RUN_SEQUENCES_HPP
 #define ZARRBITS_CONVERT_RUN_SEQUENCES_HPP
@@ -24,17 +24,17 @@ struct appending {
   std::uint64_t memory = 0;  // bytes
 };
 
-// Values one after the other into 1-dimensional arrays; for what variable-length sequences hold.
+// Appends values to 1-dimensional arrays; for the content of variable-length sequences.
 class value_appender {
  public:
   virtual ~value_appender() = default;
   virtual void append(const std::byte* values, std::size_t count) = 0;
-  virtual void finish() = 0;  // tells the arrays
-  // Throws skip_dataset where Zarr cannot hold values of this type.
+  virtual void finish() = 0;  // completes the arrays
+  // Throws skip_dataset if Zarr cannot hold values of this type.
   static std::unique_ptr<value_appender> make(const appending& context, const type_tree& type, const std::string& store_path);
 };
 
-// Writes the chunks. The metadata are left in `context.made`, the sequences' own group last. The caller holds h5::lock.
+// Writes the chunks. Leaves the metadata in `context.made`, with the sequences' own group last. The caller holds h5::lock.
 void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path, const appending& context);
 
 }  // namespace zarrbits::conversion

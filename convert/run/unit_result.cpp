@@ -25,7 +25,7 @@ json to_json(const array_result& r) {
           {"lost", lost}};
 }
 
-// A journal may say anything; json itself would make a number of -1 and of 1e99.
+// A journal may contain anything; the JSON library would convert -1 and 1e99 to numbers too.
 std::uint64_t number(const json& j) {
   if (!j.is_number_unsigned()) throw std::runtime_error("no number");
   return j.get<std::uint64_t>();
@@ -117,7 +117,7 @@ std::string journal_line(const unit_id& id, const unit_result& result) {
     j["made"] = json::array();
     for (const made_array& m : result.made) j["made"].push_back(to_json(m));
   }
-  j["end"] = true;  // a number that was cut off is a number, too
+  j["end"] = true;  // a truncated number is still a number
   return json_text(j) + "\n";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Units: the pieces in which a conversion is handed out, journalled and resumed, and what came out of one. A unit is a range of
-// the chunks of one dataset in C order, or of its shards (or all of them), and depends on the source and the options alone.
+// Units: the pieces in which a conversion is assigned, journalled and resumed; and the result of one. A unit is a range of the
+// chunks of one dataset in C order, or of its shards (or all of them), and depends only on the source and the options.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_RESULT_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_RESULT_HPP
@@ -17,42 +17,42 @@
 namespace zarrbits::conversion {
 
 struct unit_id {
-  std::size_t dataset = 0;  // place among the source's objects
+  std::size_t dataset = 0;  // index among the source's objects
   std::uint64_t number = 0;
 
   friend auto operator<=>(const unit_id&, const unit_id&) = default;
 };
 
-// What became of the chunks of one array, or of some of them. Sums of such are the same in whatever order the chunks were made.
+// Results of the chunks of one array, or of some of them. Sums do not depend on the order in which the chunks were made.
 struct array_result {
-  assumptions assumed;  // under which the chunks were made
+  assumptions assumed;  // assumptions under which the chunks were made
   chunk_counts counts;
   outcome worst = outcome::raw;
   std::uint64_t store_bytes = 0;
-  bool rounded = false;                                    // values do not come back from Zarr's type
-  bool dangling = false;                                   // a reference points nowhere
-  std::map<std::vector<std::uint64_t>, std::string> lost;  // chunks that cannot be read, and why
+  bool rounded = false;                                    // Zarr's type changes some values
+  bool dangling = false;                                   // a reference points to nothing
+  std::map<std::vector<std::uint64_t>, std::string> lost;  // unreadable chunks, with the reason
 
   void add(const array_result& other);
 };
 
-// An array that was made while its values were read: only then was it known what it would be.
+// An array that was made while its values were read: its form was not known before.
 struct made_array {
   std::string store_path;
-  std::optional<array_metadata> meta;  // without dimension names; nothing: a group
+  std::optional<array_metadata> meta;  // without dimension names; empty: a group
 };
 
 struct unit_result {
   std::vector<array_result> arrays;  // one for each part of the dataset
   std::vector<made_array> made;
-  std::string skipped;  // why the dataset cannot be converted; then the rest counts for nothing
+  std::string skipped;  // why the dataset cannot be converted; the rest is then meaningless
 
   void add(unit_result&& other);
 };
 
 // One line of the journal.
 std::string journal_line(const unit_id& id, const unit_result& result);
-// Nothing where it is none, such as the first half of one.
+// Empty if the line is invalid, for example truncated.
 std::optional<std::pair<unit_id, unit_result>> parse_journal_line(std::string_view line);
 
 }  // namespace zarrbits::conversion

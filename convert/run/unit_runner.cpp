@@ -79,7 +79,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
 
 void unit_runner::submit(chunk_batch& next) {
   if (next.chunks.empty()) return;
-  const h5::lock::pause others;  // the queue may wait for threads that wait for libhdf5
+  const h5::lock::pause others;  // the queue may wait for threads that wait for the lock
   std::vector<chunk_input> chunks = std::exchange(next.chunks, {});
   auto batch = std::make_shared<chunk_batch>(next);
   batch->chunks = std::move(chunks);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); what comes then is the work of all threads
-// (batch_worker.hpp). Here it is said what is made when: the parts of a unit, those again of which something was assumed that is
-// wrong, and that a unit is done.
+// Makes and writes the chunks of units. One thread reads (chunk_reader.hpp); all threads do the rest (batch_worker.hpp). This
+// class decides the order: it makes the parts of a unit, makes a part again if an assumption about it was wrong, and reports when
+// a unit is done.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_RUNNER_HPP
@@ -24,17 +24,17 @@ namespace zarrbits::conversion {
 
 class unit_runner {
  public:
-  // `done` is called for each unit that is finished, from any thread, one at a time; `advance` so for bytes of the source that
-  // are done.
+  // `done` is called for each finished unit, and `advance` for bytes of the source that are done. Both are called from any
+  // thread, one at a time.
   struct calls {
     std::function<void(const unit_id&, unit_result&&)> done;
     std::function<void(std::uint64_t)> advance;
   };
   unit_runner(sink& out, const convert_options& options, work_queue& queue, calls calls);
 
-  // Begins a unit of a dataset that is prepared, and reads what it needs. Its chunks may be made later. Throws convert_error.
+  // Begins a unit of a prepared dataset, and reads what it needs. Its chunks may be made later. Throws convert_error.
   void run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id);
-  // Until all units are done.
+  // Waits until all units are done.
   void finish();
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A unit while its chunks are made: what has come of them, and what was found wrong of its plan. Several threads call it, in any
-// order.
+// A unit while its chunks are made: their results, and the wrong assumptions of its plan. Several threads call it, in any order.
 //
 #ifndef ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
 #define ZARRBITS_CONVERT_RUN_UNIT_STATE_HPP
@@ -30,26 +29,27 @@ class unit_state {
   const std::shared_ptr<const dataset_plan> dataset;
   const unit_id id;
 
-  // The dataset cannot be converted: nothing more is needed of it. Of several reasons that of the first chunk is told.
+  // The dataset cannot be converted: its other chunks are not needed. If there are several reasons, that of the first chunk is
+  // reported.
   void skip(const position& where, const std::string& why);
-  // The part is to be made again, without this assumption.
+  // Makes the part again, without this assumption.
   void drop_assumption(std::size_t part, const wrong_assumption& wrong);
   bool stopped() const { return stop_; }
   bool stopped(std::size_t part);
-  // Under what the part is made; and whether it is to be made, the first time or again. Between rounds.
+  // The assumptions under which the part is made, and whether it has to be made (again). Call between rounds.
   const assumptions& assumed(std::size_t part) const { return assumed_[part]; }
   bool to_do(std::size_t part) const { return to_do_[part]; }
 
   void add(std::size_t part, const array_result& made);
-  // Of a part that one thread makes alone.
+  // For a part that a single thread makes.
   array_result& result_of(std::size_t part) { return result_.arrays[part]; }
   std::vector<made_array>& made() { return result_.made; }
 
-  // Batches under way, and who produces them, are open. True for the last one that closes.
+  // Counts open users: batches in work, and their producer. True for the last one to close.
   void open() { ++open_; }
   bool close() { return --open_ == 0; }
 
-  // After the last one: begins another round where an assumption was wrong. False where all is done.
+  // Call after the last close: begins another round if an assumption was wrong. False if all is done.
   bool begin_again();
   unit_result take();
 

@@ -41,7 +41,7 @@ void work_queue::run(item next, std::unique_lock<std::mutex>& held) {
       thrown = std::current_exception();
     }
   }
-  next.task = nullptr;  // what it holds is gone before the memory counts as free
+  next.task = nullptr;  // free the task's memory before it counts as free
   held.lock();
   if (thrown && next.number < failed_) {
     failed_ = next.number;
@@ -58,7 +58,7 @@ void work_queue::run_first(std::unique_lock<std::mutex>& held) {
   run(std::move(first), held);
 }
 
-// Runs what is waiting; where nothing is, waits until something is done.
+// Runs a waiting task; if there is none, waits until one is done.
 void work_queue::lend_a_hand(std::unique_lock<std::mutex>& held) {
   if (waiting_.empty()) done_.wait(held);
   else run_first(held);
@@ -77,7 +77,7 @@ void work_queue::throw_failure() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-// Too much is waiting: this thread takes its share, too.
+// Too much is waiting: this thread works too.
 void work_queue::wait_for_room(std::uint64_t cost, std::unique_lock<std::mutex>& held) {
   const auto room = [&] {
     return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < 4 * threads_.size() + 4);
@@ -92,7 +92,7 @@ void work_queue::make_room(std::uint64_t cost) {
 
 void work_queue::submit(std::uint64_t cost, std::function<void()> task) {
   std::unique_lock held(mutex_);
-  if (failure_) {  // those before it may yet fail, too
+  if (failure_) {  // an earlier task may still fail
     held.unlock();
     finish();
     return;

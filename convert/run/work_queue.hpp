@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Work for several threads, in bounded memory: one thread gives it out, and lends a hand where too much is waiting.
+// Work for several threads, in bounded memory: one thread submits tasks, and runs some itself if too many are waiting.
 //
 //   work_queue queue(4, 512 << 20);
 //   queue.submit(cost, [chunk = std::move(chunk)] { ... });   // waits until there is room
@@ -23,16 +23,16 @@ namespace zarrbits::conversion {
 
 class work_queue {
  public:
-  // `threads` counts the one that submits; with 1 it does all the work itself.
+  // `threads` includes the submitting thread; with 1 it does all the work itself.
   work_queue(unsigned threads, std::uint64_t memory);
   ~work_queue();
   work_queue(const work_queue&) = delete;
   work_queue& operator=(const work_queue&) = delete;
 
-  // Runs the task, now or later, when the memory of what is under way, and this task's `cost`, is within bounds (or nothing else
-  // is under way). Throws what a task threw before; of several, the first that was submitted.
+  // Runs the task, now or later, when the `cost` of all running tasks, with this one, is within `memory` (or nothing else runs).
+  // Throws what a task threw before; if several did, the exception of the task that was submitted first.
   void submit(std::uint64_t cost, std::function<void()> task);
-  // Waits until a task of this cost may run: for who allocates a good part of that before submit().
+  // Waits until a task of this cost may run: for a caller that allocates much of it before submit().
   void make_room(std::uint64_t cost);
   void finish();
 
@@ -53,7 +53,7 @@ class work_queue {
   std::condition_variable more_, done_;
   std::deque<item> waiting_;
   std::uint64_t under_way_ = 0, running_ = 0, next_number_ = 0;
-  std::uint64_t failed_ = static_cast<std::uint64_t>(-1);  // number of the first task that threw
+  std::uint64_t failed_ = static_cast<std::uint64_t>(-1);  // number of the first submitted task that threw
   std::exception_ptr failure_;
   bool closing_ = false;
   std::vector<std::thread> threads_;

@@ -13,7 +13,7 @@ std::uint64_t concurrent_shard::take(std::uint64_t turn, const std::function<voi
     std::unique_lock held(mutex_);
     taken_.wait(held, [&] { return done_ == turn; });
   }
-  // this turn is the only one now: nothing else touches the writer, and the lock is not needed
+  // this is the only turn now: nobody else uses the writer, so no lock is needed
   const auto over = [&](bool written) {
     const std::lock_guard held(mutex_);
     given_up_ = given_up_ || !written;
@@ -43,7 +43,7 @@ std::uint64_t concurrent_shard::close() {
   return whole ? commit() : 0;
 }
 
-// Becomes true once, for the last turn or for close().
+// Returns true once: for the last turn, or for close().
 bool concurrent_shard::is_whole() const { return closed_ && done_ == turns_ && !given_up_; }
 
 std::uint64_t concurrent_shard::commit() { return writer_.commit() > 0 ? writer_.overhead() : 0; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Consolidated metadata: the zarr.json of every node once more in the root group's, so that a reader needs one request to know a
-// store.
+// Consolidated metadata: the root group's zarr.json repeats that of every node, so a reader needs one request to know a store.
 //
 //   out = consolidating(std::move(out));
 //   out->put("a/zarr.json", text);      // is remembered
@@ -14,7 +13,7 @@
 
 namespace zarrbits::conversion {
 
-// One process must write the metadata of all nodes. A root that is an array stays as it is.
+// One process must write the metadata of all nodes. A root that is an array is not changed.
 std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out);
 
 }  // namespace zarrbits::conversion

@@ -26,7 +26,7 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-// What killed runs left.
+// Removes what killed runs left.
 void remove_temporaries(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (is_temporary(entry.path().filename().native())) fs::remove(entry.path());
@@ -60,7 +60,7 @@ directory_sink::directory_sink(std::string path, const sink_options& options)
 
 directory_sink::~directory_sink() {
   if (finished_) return;
-  if (!joined_) target_.discard();  // a failed run leaves nothing that looks like a store
+  if (!joined_) target_.discard();  // a failed run must not leave anything that looks like a store
   else if (root_written_) ::unlinkat(target_.root(), "zarr.json", 0);
 }
 
@@ -93,15 +93,15 @@ directory_sink::place directory_sink::place_of(std::string_view key, missing fol
   place p{folder_of(key, missing::stays), 0, std::string(key.substr(key.rfind('/') + 1))};
   if (!p.folder && errno == ENOENT && folders == missing::is_made) p.folder = folder_of(key, folders);
   if (!p.folder && errno != ENOENT) fail_file("cannot open the folder of", path_of(key), errno);
-  p.at = p.folder.get();  // -1 where there is none: whatever is done with it fails
+  p.at = p.folder.get();  // -1 if there is none: every call with it fails
   return p;
 }
 
-// Becomes the file `path` with commit(); else it goes.
+// commit() turns it into the file `path`; otherwise it is removed.
 class directory_sink::new_file {
  public:
-  // A rename costs as much as copying tens of KiB: what nobody looks at before the store is whole may have its name from the
-  // beginning.
+  // A rename costs as much as copying tens of KiB: a file that nobody reads before the store is complete may have its name from
+  // the start.
   enum class named { with_commit, at_once };
 
   new_file(directory_sink& sink, std::string_view key, named when)
@@ -110,7 +110,7 @@ class directory_sink::new_file {
       written_ = place_.name;
       open();
     }
-    if (!fd_) {  // or there is one, of an earlier try
+    if (!fd_) {  // or there is one, from an earlier try
       written_ = place_.name.substr(0, place_.name.rfind('/') + 1) + std::string(temporary_prefix) + sink.token_ + "-" +
                  std::to_string(sink.next_temporary_++) + std::string(temporary_suffix);
       open();
@@ -135,12 +135,12 @@ class directory_sink::new_file {
       remove_and_fail(errno);
     done();
   }
-  // False, and nothing is left of it, where there is a file of this name.
+  // Returns false, and removes the new file, if there is a file of this name.
   bool commit_if_new() {
     close();
     if (written_ != place_.name) {
       const int error = ::linkat(place_.at, written_.c_str(), place_.at, place_.name.c_str(), 0) == 0 ? 0 : errno;
-      if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK) {  // no links here: almost as good
+      if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK) {  // no hard links here: almost as good
         struct stat info {};
         if (::fstatat(place_.at, place_.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
           return ::unlinkat(place_.at, written_.c_str(), 0), false;
@@ -226,7 +226,7 @@ class directory_sink::writer final : public object_writer {
 
 void directory_sink::put(std::string_view key, std::span<const std::byte> bytes) {
   const bool chunk = key != "zarr.json" && !key.ends_with("/zarr.json") && !key.starts_with(unfinished_folder);
-  if (sync_ && !chunk) sync_folders();  // what it speaks of comes first
+  if (sync_ && !chunk) sync_folders();  // what it refers to comes first
   if (key == "zarr.json") root_written_ = true;
   new_file file(*this, key, chunk && is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
   file.write(bytes);
@@ -258,7 +258,7 @@ std::optional<std::vector<std::byte>> directory_sink::get(std::string_view key) 
 }
 
 std::vector<std::string> directory_sink::list(std::string_view folder) {
-  if (!folder.empty() && !is_alone_) folder_of(std::string(folder) + "/", missing::stays);  // no link on the way
+  if (!folder.empty() && !is_alone_) folder_of(std::string(folder) + "/", missing::stays);  // no symbolic link in the path
   std::vector<std::string> keys;
   std::error_code e;
   for (fs::directory_iterator i(path_of(folder), e), end; !e && i != end; i.increment(e)) {
@@ -289,7 +289,7 @@ void directory_sink::each(std::string_view folder, const std::function<void(std:
 }
 
 void directory_sink::append(std::string_view key, std::string_view text) {
-  if (sync_) sync_folders();  // the journal speaks of what is there
+  if (sync_) sync_folders();  // the journal must only claim what is on disk
   const std::string path = path_of(key);
   std::string line(text);
   const place p = place_of(key, missing::stays);
@@ -298,7 +298,7 @@ void directory_sink::append(std::string_view key, std::string_view text) {
     if (appended_.insert(path).second) {
       const auto before = get(key);
       if (before && !before->empty() && before->back() != std::byte{'\n'})
-        line.insert(0, "\n");  // a killed run tore its last line
+        line.insert(0, "\n");  // a killed run left a partial last line
     }
   }
   file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
@@ -318,7 +318,7 @@ void directory_sink::append(std::string_view key, std::string_view text) {
 void directory_sink::remove(std::string_view folder) {
   if (folder.empty()) return;
   check_key(folder);
-  if (!is_alone_) folder_of(folder, missing::stays);  // no link on the way to it; itself it would be removed
+  if (!is_alone_) folder_of(folder, missing::stays);  // no symbolic link in the path; a link at its end would itself be removed
   std::error_code e;
   fs::remove_all(path_of(folder), e);
   if (e) fail_file("cannot remove", path_of(folder), e.value(), "check the permissions there");
@@ -337,7 +337,7 @@ void directory_sink::finish() {
   try {
     sync_path(root_);
   } catch (...) {
-    if (joined_) ::unlinkat(target_.root(), "zarr.json", 0);  // who reads of a failure finds no store
+    if (joined_) ::unlinkat(target_.root(), "zarr.json", 0);  // after a failure, nobody finds a store
     else target_.discard();
     throw;
   }
@@ -346,7 +346,7 @@ void directory_sink::finish() {
 void directory_sink::make_folders(const std::string& path) {
   if (!sync_ && ::mkdir(path.c_str(), 0777) == 0) return;
   std::error_code e;
-  if (sync_) {  // each new folder is an entry of the one above it
+  if (sync_) {  // each new folder is an entry of its parent
     for (fs::path p = path; p.native().size() > root_.size() && !fs::exists(p, e); p = p.parent_path())
       remember(p.parent_path().native());
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; but for the chunks of a store that
-// this process alone began. No reader finds these before their zarr.json, and no later run takes one for whole that is not in the
-// journal.
+// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; except the chunks of a store that
+// only this process writes. No reader finds these before their zarr.json, and a later run trusts only those in the journal.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_SINK_HPP
@@ -16,7 +15,7 @@
 
 namespace zarrbits::conversion {
 
-// Several processes, on several machines, may write to one directory that they joined.
+// Several processes, on several machines, may write to one directory together.
 class directory_sink final : public sink {
  public:
   directory_sink(std::string path, const sink_options& options);
@@ -41,8 +40,8 @@ class directory_sink final : public sink {
   class new_file;
   class writer;
 
-  // Where a key is. In a store that this process alone began that is its path; else a name in a folder that was reached without a
-  // symbolic link, which somebody else may have laid there.
+  // The place of a key. In a store that only this process writes, it is a path. Otherwise it is a name in a folder that was
+  // opened without following symbolic links, which somebody else may have put there.
   struct place {
     file_descriptor folder;
     int at;
@@ -53,14 +52,14 @@ class directory_sink final : public sink {
   file_descriptor folder_of(std::string_view key, missing folders) const;
   std::string path_of(std::string_view key) const { return root_ + "/" + std::string(key); }
   void make_folders(const std::string& path);
-  void remember(const std::string& folder);  // its entries are not on the disk yet
+  void remember(const std::string& folder);  // folders with entries that are not on disk yet
   void sync_folders();
 
   std::string root_;
   directory_target target_;
   bool sync_ = false;
-  bool joined_ = false;    // stays without finish()
-  bool is_alone_ = false;  // nobody else writes to this store, or has written to it
+  bool joined_ = false;    // kept without finish()
+  bool is_alone_ = false;  // nobody else writes, or has written, to this store
   bool finished_ = false, root_written_ = false;
   bool tells_case_apart_ = true;
   const std::string token_;

@@ -31,7 +31,7 @@ std::string text_of_file(int folder, const char* name) {
   try {
     const auto bytes = read_regular_file(folder, name, name);
     if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
-  } catch (const convert_error&) {  // nothing that the converter writes
+  } catch (const convert_error&) {  // the converter writes no such file
   }
   return {};
 }
@@ -44,7 +44,7 @@ bool is_removing(int mark) {
   return j.is_object() && j.contains("zarrbits") && j["zarrbits"].is_string() && j.contains("removing");
 }
 
-// Every zarr.json below `folder`, the outermost first: from then on no reader sees a node there.
+// Removes every zarr.json below `folder`, outermost first: a reader sees no node there afterwards.
 void remove_metadata(const fs::path& folder) {
   fs::remove(folder / "zarr.json");
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -52,7 +52,7 @@ void remove_metadata(const fs::path& folder) {
   }
 }
 
-// Of the folder of the unfinished, which is no symbolic link. The lock stays.
+// Empties the folder of the unfinished, which is no symbolic link. The lock stays.
 void empty_mark(const fs::path& mark, const std::string& but = {}) {
   for (const auto& entry : fs::directory_iterator(mark)) {
     const std::string name = entry.path().filename().native();
@@ -69,10 +69,10 @@ void remove_content(const std::string& root) {
   }
 }
 
-// What is in the target, but for the lock.
+// The content of the target, without the lock.
 struct directory_target::content {
   bool mark = false, plan = false, half_removed = false, more = false;
-  bool more_in_mark = false, begun = false;  // a plan that another process is writing is nothing that has begun
+  bool more_in_mark = false, begun = false;  // a plan that another process is still writing does not count as begun
 
   explicit content(const directory_target& t) {
     for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != unfinished_folder;
@@ -99,7 +99,7 @@ directory_target::directory_target(const std::string& path, const sink_options& 
   const auto busy = [&] {
     return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
   };
-  for (int tries = 0;; ++tries) {  // another process may remove at any moment what this one has just seen
+  for (int tries = 0;; ++tries) {  // another process may remove at any time what this one has just seen
     if (tries == 200) throw busy();
     if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     created_root_ = false;
@@ -142,7 +142,7 @@ directory_target::directory_target(const std::string& path, const sink_options& 
   }
 }
 
-// Throws where `options` do not allow what is there. True where it has to be removed.
+// Throws if `options` do not allow the existing content. True if it must be removed.
 bool directory_target::look(const sink_options& options, bool locked) {
   const content there(*this);
   const std::string target = "the target \"" + path_ + "\"";
@@ -165,7 +165,7 @@ bool directory_target::look(const sink_options& options, bool locked) {
   return false;
 }
 
-// The folder of the unfinished and the lock in it. False where somebody has removed them meanwhile.
+// Opens the folder of the unfinished and its lock. False if somebody has removed them meanwhile.
 bool directory_target::open_mark() {
   made_mark_ = ::mkdirat(root(), unfinished_folder, 0777) == 0;
   if (!made_mark_ && errno != EEXIST) {
@@ -191,7 +191,7 @@ bool directory_target::open_mark() {
   return true;
 }
 
-// Where nothing was begun, nothing stays.
+// Removes its folders if nothing was begun.
 void directory_target::undo() noexcept {
   try {
     if (!content(*this).more_in_mark) remove_mark();
@@ -215,7 +215,7 @@ void directory_target::replace(const sink_options& options) {
     if (const int closing = fd.close(); !error) error = closing;
     if (error) fail_file("cannot write", (mark / removing).native(), error);
     remove_content(path_);
-    empty_mark(mark, removing);  // the journal of an older run is no journal of this one
+    empty_mark(mark, removing);  // the journal of an older run does not belong to this run
     fs::remove(mark / removing);
   } catch (const fs::filesystem_error& error) {
     throw convert_error("cannot remove the old store \"" + path_ + "\": " + error.code().message() +
@@ -223,7 +223,7 @@ void directory_target::replace(const sink_options& options) {
   }
 }
 
-// The lock first: who waits for it then looks again at what is there.
+// Removes the lock first: a process that waits for it then checks the content again.
 void directory_target::remove_mark() {
   const fs::path mark = fs::path(path_) / unfinished_folder;
   for (int tries = 0;; ++tries) {
@@ -231,7 +231,7 @@ void directory_target::remove_mark() {
     ::unlinkat(mark_.get(), lock_name, 0);
     if (::unlinkat(root(), unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
     if (errno != ENOTEMPTY && errno != EEXIST) fail_file("cannot finish the store", path_, errno, "convert again");
-    // a process that was too late to share the store has made a lock of its own, and will see that there is nothing for it
+    // a process that was too late to share the store has made its own lock, and will see that nothing is left to do
     if (tries >= 3 && content(*this).more_in_mark) fail_file("cannot finish the store", path_, ENOTEMPTY, "convert again");
     if (tries >= 3) return;
   }
@@ -242,7 +242,7 @@ void directory_target::discard() noexcept {
     remove_content(path_);
     if (fs::exists(fs::path(path_) / unfinished_folder)) remove_mark();
     if (created_root_) ::rmdir(path_.c_str());
-  } catch (...) {  // the mark still says that the store is not whole
+  } catch (...) {  // the mark still says that the store is unfinished
   }
 }
 
@@ -261,21 +261,21 @@ bool directory_target::remove_unfinished(const std::string& path, const sink_opt
   if (!t.root_) return false;
   const content there(t);
   if (!there.mark && !options.run.empty())
-    ::rmdir(path.c_str());  // ended before it made more than the folder; what is not empty stays
+    ::rmdir(path.c_str());  // killed before it made more than the folder; a folder that is not empty stays
   if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark())
     return false;
   if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) != lock_state::taken) return false;
   if (!options.run.empty()) {
     const auto run = read_regular_file(t.mark_.get(), lock_name, lock_name);
     if (run && run->empty() &&
-        !content(t).more_in_mark) {  // the run was ended before it touched anything, or even said whose this is
+        !content(t).more_in_mark) {  // the run was killed before it touched anything, or even wrote its name
       t.remove_mark();
       ::rmdir(path.c_str());
       return false;
     }
     if (!run || std::string_view(reinterpret_cast<const char*>(run->data()), run->size()) != options.run) return false;
   }
-  t.created_root_ = true;  // it goes if nothing else is in it
+  t.created_root_ = true;  // removed if it is otherwise empty
   t.discard();
   return true;
 }

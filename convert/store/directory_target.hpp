@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The folder that becomes a store: what may be done with what is there, and that one process alone does it, or several that share
-// a plan.
+// The folder that becomes a store: decides what may be done with existing content, and ensures that only one process writes to
+// it, or several that share a plan.
 //
 #ifndef ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
 #define ZARRBITS_CONVERT_STORE_DIRECTORY_TARGET_HPP
@@ -14,28 +14,28 @@
 
 namespace zarrbits::conversion {
 
-// Files that a process is writing: no chunk key and no node has such a name.
+// Name of a file in work: no chunk key and no node has such a name.
 inline constexpr std::string_view temporary_prefix = ".zarrbits-", temporary_suffix = ".tmp";
 inline bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
 
-// Holds the lock of the folder (.zarrbits-unfinished/lock) as long as it lives; the kernel lets it go where the process is
-// killed. Where the file system knows no locks, only that the folder of the unfinished is new tells runs apart.
+// Holds the lock of the folder (.zarrbits-unfinished/lock); the kernel releases it if the process is killed. If the file system
+// has no locks, only a new folder of the unfinished tells runs apart.
 class directory_target {
  public:
-  // Makes the folder, or removes what may be removed, or takes what may be resumed. Throws convert_error.
+  // Creates the folder, or removes or resumes the existing content, as far as allowed. Throws convert_error.
   directory_target(const std::string& path, const sink_options& options);
 
   int root() const { return root_.get(); }
   bool created_root() const { return created_root_; }
-  // Something of an earlier run, or of another process, is in it.
+  // True if it has content of an earlier run, or of another process.
   bool found_unfinished() const { return found_unfinished_; }
 
-  // Takes away everything, the metadata first: it was no success. What cannot be removed stays, marked as unfinished.
+  // Removes everything after a failure, the metadata first. What cannot be removed stays, marked as unfinished.
   void discard() noexcept;
-  // Takes away what only the unfinished have: the store is whole. Throws convert_error.
+  // Removes the marks of an unfinished store: the store is complete. Throws convert_error.
   void finish();
 
-  // What a run left that was killed, of options.run or any. True where there was something, and nobody else writes to it.
+  // Removes what a killed run left (options.run, or any run). True if there was something, and nobody else writes to it.
   static bool remove_unfinished(const std::string& path, const sink_options& options);
 
  private:
@@ -52,8 +52,8 @@ class directory_target {
   bool created_root_ = false, made_mark_ = false, found_unfinished_ = false;
 };
 
-// Removes everything in the folder but what the converter keeps to itself, every zarr.json first, the outermost before the
-// others. Symbolic links are removed, not followed.
+// Removes everything in the folder except the converter's own files: every zarr.json first, outermost before the others. Symbolic
+// links are removed, not followed.
 void remove_content(const std::string& root);
 
 }  // namespace zarrbits::conversion

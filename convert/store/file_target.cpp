@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A file of a run that was killed, locked: nobody else writes to it. Nothing where there is no file; throws where somebody
-// writes, or where it is none of ours.
+// Opens and locks the file of a killed run, so nobody else writes to it. Empty if there is no file; throws if somebody writes to
+// it, or it is not ours.
 file_descriptor take_left_over(const std::string& temporary, const std::string& target) {
   struct stat info {};
   if (::lstat(temporary.c_str(), &info) != 0) return {};
@@ -69,7 +69,7 @@ void file_target::check_target(const sink_options& options) const {
   }
 }
 
-// A file that was not there before, and that no other process takes for one that was left.
+// Creates a new file that no other process takes for an abandoned one.
 void file_target::open_temporary() {
   for (int tries = 0; tries < 200; ++tries) {
     fd_ = file_descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
@@ -106,7 +106,7 @@ void file_target::write_at(std::uint64_t offset, std::span<const std::byte> byte
 
 void file_target::finish() {
   if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot bring to the disk", path_, errno, "check the disk");
-  // a server may tell only now that there is no room; the lock stays with the other descriptor until the file has its name
+  // a server may report only now that there is no room; the other descriptor keeps the lock until the file has its name
   const file_descriptor lock(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   if (const int error = fd_.close()) {
     ::unlink(temporary_.c_str());
@@ -119,7 +119,7 @@ void file_target::finish() {
   const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd && (::fsync(fd.get()) == 0 || errno == EINVAL)) return;
   const int error = errno;
-  ::unlink(path_.c_str());  // who reads of a failure finds no store
+  ::unlink(path_.c_str());  // after a failure, nobody finds a store
   fail_file("cannot bring to the disk", folder.native(), error, "check the disk");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A file that stands under another name beside its own until it is whole: a store in one file, or a part of a store.
+// A file that has a temporary name until it is complete: a store in one file, or a part of a store.
 //
 //   file_target file("out.zip", unfinished_zip("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
 //   file.write_at(0, bytes);
@@ -21,12 +21,12 @@ namespace zarrbits::conversion {
 
 class file_target {
  public:
-  // What may be replaced: in words, and whether a file is that.
+  // What may be replaced: a description, and a test of a file.
   struct kind {
     std::string words;
     std::function<bool(const std::string& path)> is_one;
   };
-  // Throws convert_error where the file is there and is not to be replaced, or another process writes it.
+  // Throws convert_error if the file exists and must not be replaced, or another process writes it.
   file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable);
   ~file_target();
   file_target(const file_target&) = delete;
@@ -36,12 +36,12 @@ class file_target {
   const std::string& temporary() const { return temporary_; }
   int descriptor() const { return fd_.get(); }
   bool replaces() const { return replaces_; }
-  // By any thread. Throws convert_error.
+  // Callable from any thread. Throws convert_error.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
-  // Gives it its name. Throws convert_error; then there is no such file.
+  // Gives the file its final name. Throws convert_error; the file is then gone.
   void finish();
 
-  // The file that a killed run left beside the target. True where there was one, and nobody writes to it.
+  // Removes the file that a killed run left beside the target. True if there was one, and nobody writes to it.
   static bool remove_unfinished(const std::string& path, const std::string& temporary);
 
  private:

@@ -10,7 +10,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Takes our notes out of the attributes; null where there are none.
+// Moves our notes out of the attributes; null if there are none.
 json take_notes(json& attributes) {
   const auto found = attributes.find(own_key);
   if (found == attributes.end()) return nullptr;

@@ -26,13 +26,13 @@ struct array_metadata {
   std::vector<std::string> dimension_names;
 };
 
-// zarr.json. `notes_apart`: what stands under our own key in the attributes goes where xarray does not show it: of an array a
-// field of its own, which readers need not understand; of a group (zarr-python 3.1 opens none with such a field) under
-// hidden_own_key.
+// zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that xarray does not show. For an
+// array it is a separate field, which readers need not understand. For a group it is hidden_own_key, because zarr-python 3.1
+// opens no group with such a field.
 std::string array_text(const array_metadata& m, bool notes_apart = false);
 std::string group_text(const json& attributes, bool notes_apart = false);
 
-// "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are not in `at` have one chunk.
+// "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are missing in `at` have one chunk.
 std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing = 0);
 std::string metadata_key(std::string_view store_path);
 
@@ -42,7 +42,7 @@ json text_codecs(bool utf8);
 // The checksum at the end of each chunk; append_crc32c() makes it.
 void append_crc32c_codec(json& codecs);
 
-// A chunk of strings as the codecs vlen-utf8 and vlen-bytes have it: their number, then each with its length.
+// A chunk of strings for the codecs vlen-utf8 and vlen-bytes: their number, then each string with its length.
 class text_chunk {
  public:
   text_chunk() : bytes_(4) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Metadata of nodes on their way to the store.
+// Writes the metadata of nodes to the store.
 //
 #ifndef ZARRBITS_CONVERT_STORE_NODE_WRITER_HPP
 #define ZARRBITS_CONVERT_STORE_NODE_WRITER_HPP
@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 class node_writer {
  public:
-  // `notes_apart`: as array_text() has it, for all nodes alike.
+  // `notes_apart`: see array_text(); the same for all nodes.
   node_writer(sink& out, bool notes_apart) : out_(out), notes_apart_(notes_apart) {}
 
   // "/a/b" is the node's path.

@@ -64,7 +64,7 @@ s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::functi
           if (end.stop_requested()) return;
           try {
             put_object(client, key, {});
-          } catch (...) {  // the next beat, or the next chunk, tells
+          } catch (...) {  // the next heartbeat, or the next chunk, will report it
           }
         }
       }) {}
@@ -93,7 +93,7 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   marked_ = true;
   try {
     if (!anything) {
-      // another may have begun and finished in between
+      // another run may have begun and finished in between
       for (const s3_entry& e : list_objects(client_, whole(""), false, 2)) {
         if (e.key != whole(in_unfinished(s3_begun))) {
           remove_object(whole(in_unfinished(s3_begun)));
@@ -139,7 +139,7 @@ bool s3_sink::has_own_note() {
   return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
 }
 
-// What --overwrite may remove: a Zarr v3 store, or what a run of ours left.
+// Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of ours left.
 void s3_sink::require_removable(const std::string& target, bool unfinished) {
   if (is_zarr_node(text_of("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
@@ -148,7 +148,7 @@ void s3_sink::require_removable(const std::string& target, bool unfinished) {
       "\" exists and is no Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
 }
 
-// A run that is killed leaves what one leaves that still writes. The server's own clock tells them apart.
+// A killed run leaves the same objects as a run that still writes. Only their age by the server's clock tells them apart.
 void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry>& unfinished) {
   if (unfinished.empty()) return;
   const auto now = seconds_of(client_.send({.method = "HEAD", .key = whole(in_unfinished(s3_begun))}).date);
@@ -174,30 +174,30 @@ void s3_sink::lock(const std::string& target, const sink_options& options, bool 
   const auto made = [](const s3_client::response& r) { return r.status >= 200 && r.status < 300; };
   const auto refused = [](const s3_client::response& r) { return r.status == 409 || r.status == 412; };
   const auto answer = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
-  // an attempt whose answer was lost may have made it
+  // a lost attempt may have made it
   if (refused(answer) && !is_ours()) throw s3_taken(target);
-  bool kept = refused(answer) || made(answer);  // does this server keep to conditions?
+  bool kept = refused(answer) || made(answer);  // does this server respect conditions?
   if (!kept) put_object(client_, key, body);
   else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
   if (!kept || taken_over) {
-    // who wrote last has it
+    // the last writer has the lock
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, s3_patience() / 10)));
     if (!is_ours()) throw s3_taken(target);
   }
   if (!kept && options.warning) {
     options.warning("the S3 server at " + client_.settings().url +
-                    " knows no conditional writes (If-None-Match): two conversions that begin at the same moment in \"" + target +
-                    "\" may both go on; see to it that there is one");
+                    " does not support conditional writes (If-None-Match): two conversions that begin at the same moment in \"" +
+                    target + "\" may both continue; make sure that there is only one");
   }
 }
 
 bool s3_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
   const auto answer = client_.store({.method = "PUT", .key = whole(key), .body = bytes, .only_if = {{"if-none-match", "*"}}});
-  if (answer.status == 409 || answer.status == 412) {  // an attempt whose answer was lost may have made it
+  if (answer.status == 409 || answer.status == 412) {  // a lost attempt may have made it
     const auto there = get(key);
     return there && std::equal(there->begin(), there->end(), bytes.begin(), bytes.end());
   }
-  if (answer.status < 200 || answer.status >= 300) {  // a server that knows no conditions
+  if (answer.status < 200 || answer.status >= 300) {  // a server without conditional writes
     if (get(key)) return false;
     put_object(client_, whole(key), bytes);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whose a target in S3 is while it is written: the object `begun` in the folder of the unfinished.
+// The owner of a target in S3 while it is written: the object `begun` in the folder of the unfinished.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_LOCK_HPP
 #define ZARRBITS_CONVERT_STORE_S3_LOCK_HPP
@@ -20,13 +20,13 @@
 
 namespace zarrbits::conversion {
 
-constexpr const char* s3_begun = "begun";   // beside the plan and the journal: that a store was begun, and by whom
-constexpr const char* s3_alive = "alive-";  // and the name of a run that has nothing else to show
+constexpr const char* s3_begun = "begun";   // beside the plan and the journal: says that a store was begun, and by which run
+constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run that has nothing else to show
 
-// What changed within so many seconds is the work of a conversion that still runs.
+// A change within this many seconds means that a conversion still runs.
 double s3_lock_seconds();
 
-// What `begun` holds, of one sink of one run.
+// The content of `begun`, for one sink of one run.
 std::string s3_mark(std::string_view run, std::string_view sink);
 bool s3_is_mark(std::string_view text);
 bool s3_is_mark_of(std::string_view text, std::string_view run);
@@ -34,11 +34,11 @@ bool s3_is_mark_of(std::string_view text, std::string_view run);
 // Seconds since 1970 of "2026-01-31T12:34:56.000Z", or of "Sat, 31 Jan 2026 12:34:56 GMT".
 std::optional<double> seconds_of(const std::string& time);
 
-// The key of what we keep to ourselves.
+// The key of one of our own objects.
 std::string in_unfinished(std::string_view name);
 
-// Shows others that this run lives: while it makes one large chunk, nothing else changes in the store. Without any `progress` it
-// ends after an hour, so that nobody takes a run that hangs for one that works.
+// Shows other processes that this run is alive: while it makes one large chunk, nothing else changes in the store. Stops after an
+// hour without any `progress`, so that a run that hangs does not look alive.
 class s3_heartbeat {
  public:
   s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);

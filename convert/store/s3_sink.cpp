@@ -17,7 +17,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t longest_read = 64 << 20;  // of what is read back: plan and journal
+constexpr std::size_t longest_read = 64 << 20;  // limit for reading back the plan and the journal
 
 bool is_metadata(const std::string& key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
 
@@ -54,7 +54,7 @@ s3_sink::~s3_sink() {
   if (finished_ || joined_ || !marked_) return;
   try {
     if (is_ours()) remove_all(true);
-  } catch (...) {  // the mark still says that the store is not whole
+  } catch (...) {  // the mark still says that the store is unfinished
   }
 }
 
@@ -156,9 +156,10 @@ void s3_sink::remove(std::string_view folder) {
   }
 }
 
-// zarr.json first, the outermost before those in it, so that no reader takes the rest for a store. The mark goes last, or stays.
+// Removes zarr.json files first, outermost before inner ones, so that no reader takes the rest for a store. The mark goes last,
+// or stays.
 void s3_sink::remove_all(bool mark_too) {
-  remove_object(whole("zarr.json"));  // whatever is listed
+  remove_object(whole("zarr.json"));  // whether it is listed or not
   std::vector<std::string> keys;
   for (s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) keys.push_back(std::move(e.key));
   const auto late = std::stable_partition(keys.begin(), keys.end(), is_metadata);
@@ -172,15 +173,15 @@ void s3_sink::remove_all(bool mark_too) {
   }
 }
 
-// Before the root's zarr.json makes a store of it: the server lists what was written, and nothing else where no other run wrote.
-// What others wrote, their journals tell.
+// Called before the root's zarr.json makes this a store. The server must list what was written and, if no other run wrote,
+// nothing else. The journals of other runs name their objects.
 void s3_sink::require_all_listed() {
   if (!joined_ && !is_ours()) throw s3_taken(target_);
   const std::size_t above = whole("").size();
   const std::string unfinished = in_unfinished("");
   tally there;
   std::size_t mine_there = 0;
-  // some servers list an object a moment after it was written
+  // some servers list an object shortly after it was written
   for (int attempt = 0; attempt < 4; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(s3_lock_seconds() / 60 * attempt));
     there = {};

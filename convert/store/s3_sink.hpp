@@ -2,8 +2,8 @@
 //
 // A store under a prefix of an S3 bucket, with the same keys as a directory would have.
 //
-// While it is unfinished, `.zarrbits-unfinished/begun` says whose it is. It is made by a conditional PUT, so of two conversions
-// into one target one is refused; and what changed there a short while ago is the work of a conversion that still runs.
+// While it is unfinished, `.zarrbits-unfinished/begun` names its owner. A conditional PUT makes that object, so the second of two
+// conversions into one target is refused. A recent change there is the work of a conversion that still runs.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_S3_SINK_HPP
@@ -35,14 +35,15 @@ class s3_sink final : public sink {
   void remove(std::string_view folder) override;
   void finish() override;
 
-  // Removes what is below the prefix if options.run began it and did not finish; without one, if anybody did who does not write
-  // any more.
+  // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
+  // write any more.
   static bool remove_unfinished(const std::string& target, const sink_options& options);
 
  private:
   class writer;
 
-  // Objects, their bytes, and a sum of hashes of keys and sizes: to see whether two lists are of the same objects, in any order.
+  // Number of objects, their bytes, and a sum of hashes of keys and sizes: shows whether two lists have the same objects, in any
+  // order.
   struct tally {
     std::uint64_t objects = 0, bytes = 0, mixed = 0;
     void add(std::string_view key, std::uint64_t size);
@@ -50,9 +51,9 @@ class s3_sink final : public sink {
     bool operator==(const tally&) const = default;
   };
 
-  explicit s3_sink(const std::string& target, const std::string& endpoint);  // to clean up
+  explicit s3_sink(const std::string& target, const std::string& endpoint);  // for cleaning up
   std::string whole(std::string_view key) const;
-  std::string text_of(const std::string& key);  // "" where there is none
+  std::string text_of(const std::string& key);  // "" if there is none
   void open_target(const std::string& target, const sink_options& options);
   void join_target(const std::string& target, const std::vector<s3_entry>& unfinished, bool anything);
   bool has_own_note();
@@ -68,15 +69,14 @@ class s3_sink final : public sink {
 
   s3_client client_;
   const std::string token_, target_;
-  std::string mark_text_;  // of the lock
+  std::string mark_text_;  // content of the lock
   std::mutex tally_mutex_;
   tally tally_;
-  std::unordered_map<std::size_t, std::uint64_t>
-      mine_;  // sizes by hashes of keys, of what this run writes beside the objects of others
+  std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, beside those of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, marked_ = false;
-  std::unique_ptr<s3_heartbeat> heartbeat_;  // last: it uses the client
+  std::unique_ptr<s3_heartbeat> heartbeat_;  // declared last, because it uses the client
 };
 
 }  // namespace zarrbits::conversion

@@ -19,7 +19,7 @@ s3_upload::~s3_upload() {
   if (upload_.empty()) return;
   try {
     client_.send({.method = "DELETE", .key = key_, .query = {{"uploadId", upload_}}});
-  } catch (...) {  // the server's rules for uploads without end remove it
+  } catch (...) {  // the server's rules for unfinished uploads remove it
   }
 }
 
@@ -69,7 +69,7 @@ void s3_upload::complete() {
                                     .query = {{"uploadId", upload_}},
                                     .body = std::as_bytes(std::span(list.data(), list.size())),
                                     .answer = "CompleteMultipartUploadResult"});
-  // an answer of 404 after a lost one: that attempt did it
+  // an answer of 404 after a lost answer: the lost attempt succeeded
   if (answer.status == 404 && answer.attempts == 1)
     throw convert_error("the S3 server lost the upload of \"" + key_ + "\"; convert again");
   const auto there = client_.send({.method = "HEAD", .key = key_});

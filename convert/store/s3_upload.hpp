@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One object of an S3 bucket, written piece by piece: an upload of many parts, where there is more than one.
+// One object of an S3 bucket, written piece by piece: a multipart upload if there is more than one part.
 //
 #ifndef ZARRBITS_CONVERT_STORE_S3_UPLOAD_HPP
 #define ZARRBITS_CONVERT_STORE_S3_UPLOAD_HPP
@@ -15,7 +15,7 @@
 
 namespace zarrbits::conversion {
 
-constexpr std::size_t first_part = 16 << 20;  // S3 wants 5 MiB at least, and 10,000 parts at most: later ones are larger
+constexpr std::size_t first_part = 16 << 20;  // S3 requires at least 5 MiB, and allows 10,000 parts: later parts are larger
 
 class s3_upload {
  public:
@@ -25,7 +25,7 @@ class s3_upload {
   ~s3_upload();
 
   void append(std::span<const std::byte> bytes);
-  // The object is there, as the server shows. Throws convert_error.
+  // Completes the object, and checks it with the server. Throws convert_error.
   void commit();
   std::uint64_t size() const { return size_; }
 

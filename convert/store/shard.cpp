@@ -19,9 +19,8 @@ namespace {
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
 
-// Ranges of files go where they have the same place in a page as in their file: the kernel copies whole pages so, and file
-// systems that share blocks need not copy. A gap is 3 % of such a range at most, and not needed between those that follow each
-// other in the file, too.
+// Ranges of files get the same offset within a page as in their file: the kernel then copies whole pages, and file systems that
+// share blocks need not copy. A gap is at most 3 % of such a range. Ranges that are contiguous in the file need none.
 constexpr std::uint64_t page = 4096;
 constexpr std::byte gap[page] = {};
 

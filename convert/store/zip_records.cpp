@@ -7,11 +7,11 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // from here on a size or an offset needs zip64
+constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // a size or an offset from this one on needs zip64
 constexpr std::uint64_t limit16 = 0xFFFF;
-constexpr unsigned format_version = 45;  // of the format, with zip64
+constexpr unsigned format_version = 45;  // version of the format with zip64
 constexpr unsigned made_on_unix = 3;
-constexpr unsigned midnight = 0, first_of_1980 = 0x21;  // the earliest that the format knows
+constexpr unsigned midnight = 0, first_of_1980 = 0x21;  // the earliest time in the format
 constexpr std::uint64_t permissions = 0100644;
 
 unsigned name_is_utf8(std::string_view name) {

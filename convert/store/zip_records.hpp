@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The records of a .zip file, with zip64 where a size or an offset needs it. No compression, and no time of change, so that equal
-// stores are equal files.
+// The records of a .zip file, with zip64 if a size or an offset needs it. No compression, and no modification times, so that
+// equal stores are equal files.
 //
 //   write(zip_header(key, m).bytes());          // before each member's bytes
 //   zip_record list;
@@ -23,7 +23,7 @@ struct zip_member {
   std::uint32_t crc = 0;
 };
 
-// Little-endian fields one after the other.
+// Consecutive little-endian fields.
 class zip_record {
  public:
   zip_record& u16(std::uint64_t v) { return put(v, 2); }
@@ -43,12 +43,12 @@ class zip_record {
   std::vector<std::byte> bytes_;
 };
 
-// Bytes of the header of such a member.
+// Size in bytes of the header of such a member.
 std::uint64_t zip_header_size(std::string_view key, std::uint64_t size);
 zip_record zip_header(std::string_view key, const zip_member& m);
 
 void add_to_directory(zip_record& list, std::string_view key, const zip_member& m);
-// Of `n` entries that begin at `directory` of the file and end at `end`.
+// For `n` entries that begin at `directory` of the file, and end at `end`.
 void add_end(zip_record& list, std::uint64_t n, std::uint64_t directory, std::uint64_t end);
 
 }  // namespace zarrbits::conversion

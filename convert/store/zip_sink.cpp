@@ -96,8 +96,8 @@ void zip_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std
   complete(key, m);
 }
 
-// Header and checksum come before the content, and others write meanwhile: what is written piece by piece waits in memory, or in
-// a file where it becomes large.
+// Header and checksum come before the content, and other threads write meanwhile: an object written piece by piece waits in
+// memory, or in a file if it becomes large.
 class zip_sink::writer final : public object_writer {
  public:
   writer(zip_sink& sink, std::string_view key) : sink_(sink), key_(key) {}

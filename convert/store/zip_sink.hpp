@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 where that is
-// needed.
+// A store in one .zip file: its members are stored, not compressed again, so that a reader can map them; zip64 if needed.
 //
 #ifndef ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
@@ -18,8 +17,8 @@
 
 namespace zarrbits::conversion {
 
-// Beside the target until finish() gives it its name. The list of members is sorted, and no time is in it, so that the same calls
-// in the same order make the same file. What put() writes over, and what remove() removes, stays in the file but is no member.
+// The file is beside the target until finish() gives it its name. The list of members is sorted, and has no times: the same calls
+// in the same order make the same file. What put() replaces and remove() removes stays in the file, but is no member.
 class zip_sink final : public sink {
  public:
   zip_sink(const std::string& path, const sink_options& options);
@@ -38,21 +37,21 @@ class zip_sink final : public sink {
   bool keeps_unfinished() const override { return false; }
   bool any_order() const override { return false; }
 
-  // The file that a killed run left beside the target. True where there was one, and nobody writes to it.
+  // Removes the file that a killed run left beside the target. True if there was one, and nobody writes to it.
   static bool remove_unfinished(const std::string& target);
 
  private:
   class writer;
-  // Makes room at the end of the file for a header and the content. Returns where the content goes.
+  // Reserves room at the end of the file for a header and the content. Returns the offset of the content.
   std::uint64_t reserve(std::string_view key, std::uint64_t size);
-  // Writes the header: from then on it is a member.
+  // Writes the header, which makes it a member.
   void complete(std::string_view key, const zip_member& m);
 
   file_target file_;
   std::mutex mutex_;
   std::uint64_t end_ = 0;
-  // As they were put; of two with the same key the later one counts. In order only at the end: a tree of a million keys takes
-  // longer.
+  // In the order of their calls; of two with the same key the later one counts. Sorted only at the end: a tree of a million keys
+  // takes longer.
   std::deque<std::pair<std::string, zip_member>> members_;
   std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
 };

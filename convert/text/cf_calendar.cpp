@@ -34,7 +34,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// As UDUNITS and xarray know them.
+// Units of UDUNITS and xarray.
 std::optional<std::int64_t> unit_of(const std::string& word) {
   struct row {
     std::int64_t length;
@@ -56,12 +56,12 @@ std::optional<std::int64_t> unit_of(const std::string& word) {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-// Days from 0000-03-01, of the Gregorian calendar for all times, and of the Julian one.
+// Days since 0000-03-01, in the Gregorian calendar for all times, or in the Julian one.
 std::int64_t days_before(std::int64_t y, std::int64_t m, std::int64_t d, bool julian) {
   y -= m <= 2;
   const std::int64_t of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
   const std::int64_t leap = floor_div(y, 4) - (julian ? 0 : floor_div(y, 100) - floor_div(y, 400));
-  return 365 * y + leap + of_year - (julian ? 2 : 0);  // both count to the same day
+  return 365 * y + leap + of_year - (julian ? 2 : 0);  // both count from the same day
 }
 
 std::optional<std::int64_t> day_number(const std::string& calendar, std::int64_t y, std::int64_t m, std::int64_t d) {
@@ -81,11 +81,11 @@ std::optional<std::int64_t> day_number(const std::string& calendar, std::int64_t
   if (calendar != "standard") return {};
   const auto date = std::array{y, m, d};
   if (date >= std::array<std::int64_t, 3>{1582, 10, 15}) return days_before(y, m, d, false);
-  if (date > std::array<std::int64_t, 3>{1582, 10, 4}) return {};  // days that never were
+  if (date > std::array<std::int64_t, 3>{1582, 10, 4}) return {};  // days that never existed
   return days_before(y, m, d, true);
 }
 
-// Numbers between these separators; false where there is something else.
+// Numbers between these separators; false if there is anything else.
 bool split_numbers(std::string_view text, char separator, std::vector<std::int64_t>& numbers) {
   while (!text.empty()) {
     std::int64_t n = 0;
@@ -120,7 +120,7 @@ std::optional<std::int64_t> time_of_day(std::string_view text) {
   return (parts[0] * 3600 + parts[1] * 60 + parts[2]) * second + micro;
 }
 
-// "Z", "UTC", "+01:00", "-0530", "+1": what the clock is ahead.
+// "Z", "UTC", "+01:00", "-0530", "+1": offset from UTC.
 std::optional<std::int64_t> zone_of(const std::string& text) {
   const std::string name = lower(text);
   if (name == "z" || name == "utc" || name == "gmt") return 0;

@@ -20,18 +20,18 @@ struct cf_epoch {
   std::int64_t start = 0;  // microseconds since the calendar's year 0
 };
 
-// One name for each calendar: "gregorian" and no name at all are "standard", "365_day" is "noleap", "366_day" is "all_leap".
+// One name for each calendar: "gregorian" and "" become "standard", "365_day" becomes "noleap", "366_day" "all_leap".
 std::string calendar_name(const std::string& text);
 
-// From when on two calendars give each instant the same date, in microseconds as cf_epoch::start; the smallest number where they
-// are one. Nothing where they never do. Since 1582-10-15 the standard calendar is the proleptic Gregorian one, which is what
+// The time from which on two calendars give each instant the same date, in microseconds as cf_epoch::start; the smallest number
+// if they are the same. Empty if they never agree. Since 1582-10-15 the standard calendar is the proleptic Gregorian one, which
 // xarray writes.
 std::optional<std::int64_t> same_from(const std::string& calendar, const std::string& other);
 
-// True of "days since ...", whether or not the rest can be read.
+// True for "days since ...", even if the rest cannot be read.
 bool is_time_units(const std::string& units);
 
-// Nothing where the unit has no fixed length (months, years), or the date or the calendar cannot be read.
+// Empty if the unit has no fixed length (months, years), or the date or the calendar cannot be read.
 std::optional<cf_epoch> parse_epoch(const std::string& units, const std::string& calendar);
 
 }  // namespace zarrbits::conversion

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// JSON from text and to text: json's parser and writer are templates, which every file that calls them compiles anew, for a
-// second or two.
+// JSON from text and to text: the parser and writer of the JSON library are templates, and every file that calls them would spend
+// a second or two to compile them.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_JSON_TEXT_HPP
 #define ZARRBITS_CONVERT_TEXT_JSON_TEXT_HPP
@@ -18,26 +18,26 @@ namespace zarrbits::conversion {
 
 using json = nlohmann::ordered_json;
 
-// Text that is no JSON throws nlohmann::json::exception, or, where it may be anything, becomes a value that is_discarded().
+// Invalid JSON throws nlohmann::json::exception or, with `may_be_anything`, becomes a value that is_discarded().
 json parse_json(std::string_view text, bool may_be_anything = false);
 
-// Of a store or a journal, which anybody may have written. What is none, nests deeper than 128 levels (what is done with JSON
-// later recurses) or gives a key twice is_discarded(). Any number of members takes its time.
+// For a store or a journal, which anybody may have written. The result is_discarded() if it is no JSON, nests deeper than 128
+// levels (later code recurses), or repeats a key. Time stays linear for any number of members.
 json parse_foreign_json(std::string_view text);
 
-// Text that reads as a node of Zarr v3, and as the plan of an unfinished store of ours: what --overwrite may remove.
+// True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
 bool is_zarr_node(std::string_view text);
 bool is_own_plan(std::string_view text);
 
-// An object with many members, which the file names: no key is in it twice, and each takes the same time (json looks through all
-// for each).
+// An object with many members whose names come from the file: no key is repeated, and each insertion takes the same time (json
+// searches all members each time).
 class object_builder {
  public:
   object_builder();
   object_builder(object_builder&&) noexcept;
   object_builder& operator=(object_builder&&) noexcept;
   ~object_builder();
-  // False, and nothing changes, where the key is there already.
+  // False, without a change, if the key exists.
   bool add(const std::string& key, json value);
   bool empty() const;
   json take();
@@ -49,7 +49,7 @@ class object_builder {
 
 using text::json_text;
 
-// As json_text(), but what is not UTF-8 throws nlohmann::json::exception.
+// As json_text(), but bytes that are not UTF-8 throw nlohmann::json::exception.
 std::string strict_json_text(const json& j, int indent = -1);
 
 }  // namespace zarrbits::conversion

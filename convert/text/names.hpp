@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Names and texts on their way from HDF5, where they are any bytes, to Zarr, where they are UTF-8 and parts of file names.
+// Converts names and texts from HDF5, where they are any bytes, to Zarr, where they are UTF-8 and parts of file names.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_NAMES_HPP
 #define ZARRBITS_CONVERT_TEXT_NAMES_HPP
@@ -20,33 +20,33 @@ using text::human_bytes;
 using text::is_utf8;
 using text::utf8_length;
 
-// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would read as such an
-// escape; all else stays. No two names become one.
+// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would look like such
+// an escape; the rest stays. Different names stay different.
 std::string shown(std::string_view name);
-// The name of which shown() made this.
+// The inverse of shown().
 std::string unshown(std::string_view name);
-// A sentence, in which names are shown already: each byte that is not UTF-8 becomes %XX.
+// A sentence whose names are already shown(): each byte that is not UTF-8 becomes %XX.
 std::string utf8_text(std::string_view text);
 
 constexpr std::size_t longest_name = 255;  // bytes, on every common file system
-// The key below which zarrbits keeps what Zarr has no place for: links, enumerations, unlimited dimensions, types.
+// The key of zarrbits' notes on what Zarr has no place for: links, enumerations, unlimited dimensions, types.
 constexpr const char* own_key = "zarrbits";
-// The same among attributes that xarray and netCDF-C show to nobody, which is for names that begin so.
+// The same among attributes that xarray and netCDF-C hide: they hide names with this prefix.
 constexpr const char* hidden_own_key = "_nc_zarrbits";
-// What begins so in a store is the converter's own.
+// A name in a store with this prefix belongs to the converter.
 constexpr std::string_view own_prefix = ".zarrbits-";
 constexpr std::string_view hashed_name = "%~";
 
-// The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding gives the link name back, except for names that a
-// file system cannot hold (then they end in "%~" and 128 bits of their SHA-256, and the parent's attributes tell the whole name).
+// The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding returns the link name. Names too long for a file
+// system are the exception: they end in "%~" and 128 bits of their SHA-256, and the parent's attributes have the whole name.
 // Never empty, never "." or "..", without "/", "\" and control characters, never beginning with "__" or ".zarrbits-", never
 // "zarr.json".
 std::string node_name(std::string_view link_name);
 
-// A node name that differs from `name` in letters, not only in case: the first letter becomes %XX.
+// A node name that differs from `name` in more than case: the first letter becomes %XX.
 std::string unlike_by_case(std::string_view name);
 
-// ASCII letters in lower case, to find names that a file system without case takes for one.
+// ASCII letters in lower case, to find names that are equal on a case-insensitive file system.
 std::string folded(std::string_view name);
 
 std::string base64(std::span<const std::byte> bytes);

@@ -9,7 +9,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The next character of UTF-8; a byte that is none stands for itself, above all characters.
+// The next UTF-8 character; an invalid byte stands for itself, above all characters.
 char32_t next_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const std::size_t size = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1;
@@ -56,7 +56,7 @@ path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
         t.negated = true;
         rest.remove_prefix(1);
       }
-      do {  // a "]" that comes first is one of the characters
+      do {  // a leading "]" is one of the characters
         if (rest.empty()) no_pattern(text_, "a \"[\" has no \"]\"; write \\[ for the character itself");
         const char32_t low = next_character(rest);
         char32_t high = low;
@@ -76,7 +76,7 @@ path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
 }
 
 bool path_pattern::matches(std::string_view path) const {
-  // the places in the pattern that the path may have come to, all at once
+  // all places in the pattern that the path may have reached
   std::vector<char> at(tokens_.size() + 1, 0), next(at);
   const auto enter = [&](std::vector<char>& places, std::size_t i) {
     while (!places[i]) {
@@ -106,7 +106,7 @@ bool path_pattern::matches(std::string_view path) const {
           break;
         case token::across: enter(next, i); break;
         case token::groups:
-          if (c == U'/') enter(next, i);  // a whole group is over: what follows may begin
+          if (c == U'/') enter(next, i);  // a whole group has matched: the next part may begin
           else next[i] = 1;
           break;
         case token::set: {
@@ -138,7 +138,7 @@ bool selection::any_matches(std::vector<entry>& patterns, std::string_view path)
   for (std::size_t end = path == "/" ? std::string_view::npos : 0;;) {  // "/", then each group above it, then the path itself
     const std::string_view part = end == std::string_view::npos ? path : end == 0 ? std::string_view("/") : path.substr(0, end);
     for (entry& e : patterns) {
-      // all are asked, so that each knows whether it ever matched
+      // no early exit: each pattern must know whether it ever matched
       if (e.pattern.matches(part)) any = e.matched = true;
     }
     if (end == std::string_view::npos) return any;

@@ -23,10 +23,10 @@ namespace zarrbits::conversion {
 
 class path_pattern {
  public:
-  // Throws convert_error where the text is no pattern.
+  // Throws convert_error if the text is no pattern.
   explicit path_pattern(std::string text);
 
-  // Time grows with the product of both lengths: no pattern makes it explode.
+  // Time is at most proportional to the product of both lengths, for any pattern.
   bool matches(std::string_view path) const;
   const std::string& text() const noexcept { return text_; }
 
@@ -49,11 +49,11 @@ class selection {
   std::vector<std::string> included() const { return texts(include_); }
   std::vector<std::string> excluded() const { return texts(exclude_); }
   bool everything() const noexcept { return include_.empty() && exclude_.empty(); }
-  // "/a/b" is wanted where it or a group above it is included (or nothing is said of that), and none of them is excluded.
+  // "/a/b" is wanted if it or a group above it is included (or no include patterns are given), and none of them is excluded.
   bool wants(std::string_view path);
   bool excludes(std::string_view path);
 
-  // Throws convert_error that names a pattern which no path has matched.
+  // Throws convert_error that names a pattern without any match.
   void require_all_matched() const;
 
  private:

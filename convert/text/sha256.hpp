@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SHA-256 (FIPS 180-4), for what nobody may aim at: the keys of long names, and the plan's checksum of its source. Without
-// OpenSSL, which a build without S3 does not have.
+// SHA-256 (FIPS 180-4), where nobody must be able to provoke a collision: the keys of long names, and the plan's checksum of its
+// source. It does not use OpenSSL, which a build without S3 does not have.
 //
 #ifndef ZARRBITS_CONVERT_TEXT_SHA256_HPP
 #define ZARRBITS_CONVERT_TEXT_SHA256_HPP
@@ -19,10 +19,10 @@ class sha256 {
  public:
   void add(std::span<const std::byte> bytes) noexcept;
   void add(std::string_view text) noexcept { add(std::as_bytes(std::span(text.data(), text.size()))); }
-  // A field of its own: "ab", "c" is not "a", "bc".
+  // A separate field: "ab", "c" differs from "a", "bc".
   void add_field(std::string_view text) noexcept;
   void add_number(std::uint64_t n) noexcept;
-  // The first `digits` of its 64 hexadecimal digits. Nothing is added after it.
+  // The first `digits` of its 64 hexadecimal digits. Add nothing afterwards.
   std::string hex(std::size_t digits = 64) noexcept;
 
  private:

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the AVX2 kernels share. They are compiled for AVX2 by attribute, function by function, so that one library runs on every
-// CPU.
+// The common part of the AVX2 kernels. An attribute compiles each function for AVX2, so that one library runs on every CPU.
 //
-// A kernel is a *step*: a class that keeps tables in registers and turns one or more vectors of input into as many bytes of
-// output as belong to them, but loads and stores whole vectors. encode_steps() and decode_steps() repeat it as long as that stays
-// inside the memory given, and let it do the rest in buffers on the stack.
+// A kernel is a *step*: a class that keeps tables in registers. It turns one or more vectors of input into the output bytes that
+// belong to them, but loads and stores whole vectors. encode_steps() and decode_steps() repeat it while it stays inside the given
+// memory, and let it do the rest in buffers on the stack.
 //
 #ifndef ZARRBITS_CORE_KERNELS_AVX2_HPP
 #define ZARRBITS_CORE_KERNELS_AVX2_HPP
@@ -20,13 +19,13 @@
 #include <cstring>
 #include <type_traits>
 
-// prfchw: __builtin_prefetch() for writing is then PREFETCHW, which every CPU with AVX2 takes
+// prfchw: makes __builtin_prefetch() for writing a PREFETCHW, which every CPU with AVX2 has
 #define ZARRBITS_AVX2 __attribute__((target("avx2,prfchw")))
 #define ZARRBITS_AVX2_INLINE __attribute__((target("avx2,prfchw"), always_inline)) inline
 
 namespace zarrbits::detail::avx2 {
 
-// The kernels, for the table here and for those that only replace some of them.
+// The kernels, for this table and for tables that replace only some of them.
 using encode_function = bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 using decode_function = void(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 using check_function = bool(const packing& p, const std::byte* in, std::size_t n) noexcept;
@@ -37,8 +36,8 @@ decode_function decode8, decode16, decode32, decode64, decode_bool;
 decode_function extend;
 check_function check8, check16, check32, check64;
 
-// What an encoder does with a component before it is joined with its neighbours. Checked unsigned components need no mask: any
-// bit that it would take away is an error, and found.
+// What an encoder does with a component before it joins it with its neighbours. Checked unsigned components need no mask: every
+// bit that a mask would remove is an error, and detected.
 enum class before { look, look_and_shift, mask, shift_and_mask, look_signed, look_signed_and_shift };
 
 constexpr bool shifts(before b) noexcept {
@@ -50,7 +49,7 @@ constexpr bool looks(before b) noexcept { return b != before::mask && b != befor
 template <before what>
 using constant = std::integral_constant<before, what>;
 
-// Calls `encode` with what these components need, as a type: encoders are compiled for each.
+// Calls `encode` with the preparation of these components as a type: encoders are compiled for each.
 template <class Encode>
 bool with_preparation(const packing& p, const Encode& encode) noexcept {
   const bool shift = p.first_bit != 0;
@@ -60,24 +59,24 @@ bool with_preparation(const packing& p, const Encode& encode) noexcept {
   return either(constant<before::look_and_shift>{}, constant<before::look>{});
 }
 
-// Fewer components than these go to the portable kernels, which have nothing to prepare.
+// Fewer components than this go to the portable kernels, which need no setup.
 inline constexpr std::size_t few = 32;
 
-// Lines that will be stored to are asked for this far ahead (any distance from 256 to 2048 measured the same), where that pays:
-// measured +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. What will be loaded
-// is asked for too: up to +30 % on Cascade Lake.
+// Distance at which lines to be stored are prefetched (any distance from 256 to 2048 measured the same), if that pays: measured
+// +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. Loads are prefetched too: up
+// to +30 % on Cascade Lake.
 inline constexpr std::size_t ahead = 1024;
 inline bool prefetch_pays() noexcept { return __builtin_cpu_is("intel"); }
 
 ZARRBITS_AVX2_INLINE __m256i load(const void* at) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(at)); }
 
-// The vpermd index that takes the lower half from the beginning of a vector and the upper half from its dword `high` on.
+// A vpermd index: the lower half comes from the beginning of a vector, the upper half from its dword `high` on.
 ZARRBITS_AVX2_INLINE __m256i dwords_from(unsigned high) noexcept {
   return _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3),
                           _mm256_inserti128_si256(_mm256_setzero_si256(), _mm_set1_epi32(static_cast<int>(high)), 1));
 }
 
-// For vectors that are used twice, which a compiler may load twice then.
+// For vectors that are used twice: a compiler may otherwise load them twice.
 ZARRBITS_AVX2_INLINE __m256i load_once(const void* at) noexcept {
   __m256i x = load(at);
   asm("" : "+x"(x));
@@ -85,7 +84,7 @@ ZARRBITS_AVX2_INLINE __m256i load_once(const void* at) noexcept {
 }
 ZARRBITS_AVX2_INLINE void store(void* at, __m256i v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(at), v); }
 
-// Zeros; std::memset() becomes a string instruction, which takes longer than everything else about a short call.
+// Zeros. std::memset() becomes a string instruction, which takes longer than the rest of a short call.
 template <std::size_t bytes>
 ZARRBITS_AVX2_INLINE void zeros(std::byte* at) noexcept {
   for (std::size_t i = 0; i < bytes; i += 32) store(at + i, _mm256_setzero_si256());
@@ -93,7 +92,7 @@ ZARRBITS_AVX2_INLINE void zeros(std::byte* at) noexcept {
 
 ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept { return _mm_loadu_si128(static_cast<const __m128i*>(at)); }
 
-// Two halves from two places: vinserti128 from memory, which needs no port that shuffles.
+// Two halves from two places: vinserti128 from memory, which needs no shuffle port.
 ZARRBITS_AVX2_INLINE __m256i load_halves(const void* low, const void* high) noexcept {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(low)), load_half(high), 1);
 }
@@ -123,24 +122,24 @@ struct stretch {
   std::size_t steps;
 };
 
-// How many of the first steps stay inside `size` bytes if each begins `apart` bytes behind the one before and reaches so far.
-// There are few that do not; a division would take longer.
+// The number of first steps that stay inside `size` bytes, if each begins `apart` bytes after the one before and extends `reach`
+// bytes. Only few steps do not; a division would take longer.
 inline std::size_t steps_inside(std::size_t steps, std::size_t apart, std::size_t reach, std::size_t size) noexcept {
   for (std::size_t left = size - steps * apart; steps != 0 && left + apart < reach; left += apart) --steps;
   return steps;
 }
 
-// Asks for what later steps will load, and for the lines that they will store to.
+// Prefetches what later steps will load, and the lines that they will store to.
 template <class Step>
 ZARRBITS_AVX2_INLINE void prefetch(stretch t, std::size_t distance) noexcept {
   for (std::size_t line = 0; line < Step::at_once * Step::vectors * 32; line += 64) __builtin_prefetch(t.in + distance + line);
   for (std::size_t line = 0; line < Step::at_once * Step::reach; line += 64) __builtin_prefetch(t.out + distance + line, 1);
 }
 
-// Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes),
-// vectors (that they are), at_once (how many steps a loop's body has), bytes_in(), bytes_out(), reach (bytes from out on that it
-// stores, at most 64). It is given what was seen before, and returns that or-ed with what it sees; upon all that lossless()
-// decides. `out` may be `in`: a step stores nothing behind what it has loaded.
+// Encodes n components by steps of the class Step, and returns true if nothing was lost. A step has: components (number that it
+// takes), vectors (their number), at_once (number of steps in a loop's body), bytes_in(), bytes_out(), reach (bytes from out on
+// that it stores, at most 64). It receives what was seen before, and returns that or-ed with what it sees; lossless() decides
+// from the result. `out` may be `in`: a step stores nothing beyond what it has loaded.
 template <class Step>
 ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
@@ -148,7 +147,7 @@ ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;
   const std::size_t inside = steps_inside(steps, o, Step::reach, size);
-  // what is stored behind the last steps, and loaded behind the last components, must not be the caller's
+  // stores after the last steps, and loads after the last components, must not touch the caller's memory
   std::byte end[256], last[Step::components * 8];
   if (rest != 0) {
     for (std::size_t at = 0; at < i; at += 32) zeros<32>(last + at);
@@ -156,10 +155,10 @@ ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte
   }
   const stretch stretches[] = {
       {in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
-  const std::size_t distance = prefetch_pays() ? ahead : 0;  // no branch: asking for what is there costs next to nothing
+  const std::size_t distance = prefetch_pays() ? ahead : 0;  // no branch: prefetching what is already cached costs almost nothing
   for (stretch t : stretches) {
-    // several at a time: a body of one vector is bound by the loop itself, and one chain of sums is too (2 cycles each on Zen 5).
-    // Not so where a step has two vectors, and needs all registers.
+    // several at a time: a body of one vector is limited by the loop itself, and so is a single chain of sums (2 cycles each on
+    // Zen 5). Not if a step has two vectors, and needs all registers.
     constexpr bool apart = Step::at_once > 2;
     for (; t.steps >= Step::at_once; t.steps -= Step::at_once) {
       prefetch<Step>(t, distance);
@@ -174,13 +173,13 @@ ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte
 }
 
 // Decodes n components. A step has: components, bytes_in(), bytes_out(), lead() and reach() (it loads bytes in - lead() to
-// in + reach(), at most 16 and 128), lines_in and lines_out (of 4 steps, at most, which are asked for in advance).
+// in + reach(), at most 16 and 128), lines_in and lines_out (cache lines of 4 steps, at most, to prefetch).
 template <class Step>
 ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;
-  // steps before `first` would load from before the caller's memory, those from `after` on from behind it
+  // steps before `first` would load bytes before the caller's memory, those from `after` on bytes after it
   std::size_t first = 0;
   while (first != steps && first * i < s.lead()) ++first;
   const std::size_t after = std::max(first, steps_inside(steps, i, s.reach(), size));

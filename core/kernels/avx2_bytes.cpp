@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// AVX2 for components of one byte, where lanes have no shifts of their own: decoding of 2 to 7 bits, and bool (or any 1 bit) both
+// AVX2 for components of one byte, for which there are no shifts per lane: decoding of 2 to 7 bits, and bool (or any 1 bit) both
 // ways. Encoding of 2 to 7 bits is in avx2_encode.cpp.
 //
 #include "core/kernels/avx2.hpp"
@@ -13,7 +13,7 @@ namespace zarrbits::detail::avx2 {
 
 namespace {
 
-// Bits that decoded components can have, and the decoded form of a field.
+// Possible bits of decoded components, and the decoded form of a field.
 constexpr std::uint64_t placed(const packing& p, unsigned field) noexcept {
   std::uint64_t v = field & low_bits(p.bits);
   if (p.is_signed && (v >> (p.bits - 1) & 1)) v |= ~low_bits(p.bits);
@@ -36,8 +36,8 @@ struct nibbles {
         upper(_mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(0x0f))) {}
 };
 
-// What fields of 2 and 4 bits, alone at the bottom of their bytes, become. Shuffles are what these kernels have most of, so that
-// looking values up is for those that need it.
+// The decoded form of fields of 2 and 4 bits, alone at the bottom of their bytes. These kernels are limited by shuffles, so only
+// the forms that need it look values up.
 enum class become {
   same,     // unsigned, first_bit 0
   signed_,  // first_bit 0: (x ^ s) - s extends the sign s
@@ -89,8 +89,7 @@ class unpack_8_from_4 {
   values<what> value_;
 };
 
-// 2 bits: as with 4 bits, then each half byte is parted into its lower field and its upper one, and the two are interleaved
-// again.
+// 2 bits: as with 4 bits; then each half byte is split into its lower and its upper field, and the two are interleaved again.
 template <become what>
 class unpack_8_from_2 {
  public:
@@ -119,7 +118,7 @@ class unpack_8_from_2 {
   values<what> value_;
 };
 
-// What follows gets the bytes of both halves with one load, such that the upper half's begin with its byte 16.
+// The following get the bytes of both halves with one load, placed so that the upper half begins with its byte 16.
 
 // 3, 5 and 6 bits: a window of 16 bits holds a pair. 6 bits:
 //   |bbbbbbaaaaaa....|     vpmullw: to the top
@@ -194,7 +193,7 @@ constexpr plan7 make_plan7() {
   plan7 p{};
   for (unsigned i = 0; i < 16; ++i) {
     const unsigned even = i % 8 * 14, odd = even + 7, skip = i < 8 ? 2 : 0;
-    // a field that begins with a byte is taken as the second byte of its window; before the first one there is nothing
+    // a field that begins at a byte is the second byte of its window; before the first field there is no byte
     const bool second = even % 8 == 0;
     const auto index = [](unsigned byte) { return static_cast<std::uint8_t>(byte < 16 ? byte : 0x80); };
     p.even[2 * i] = index(skip + even / 8 - second);  // wraps around
@@ -240,12 +239,12 @@ class unpack_8_from_7 {
   __m256i sign_, first_, possible_;
 };
 
-// One bit, encoding: it is brought to the top of its byte, where vpmovmskb takes it. From the other end of the byte: the bytes of
-// each eight are reversed before.
+// One bit, encoding: moves it to the top of its byte, from which vpmovmskb takes it. For the other bit order, the bytes of each
+// group of eight are reversed first.
 enum class one_bit {
-  checked,  // a byte is 0 or 1, and goes to the top by 0 - x: any other is an error, and found
+  checked,  // a byte is 0 or 1, and 0 - x moves it to the top: any other value is an error, and detected
   nonzero,  // a byte that is not 0 is 1
-  any,      // of any place and sign, or not checked: to the top by a product (a shift of bytes by a count takes two steps)
+  any,      // any position and sign, or unchecked: a product moves it to the top (a shift of bytes by a count takes two steps)
 };
 
 template <one_bit what, bool msb_first>
@@ -284,15 +283,15 @@ class pack_1 {
                               _mm256_broadcastsi128_si256(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
     auto mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(x));
     if constexpr (what == one_bit::nonzero) mask = ~mask;
-    asm("" : "+r"(mask));  // or gcc puts masks that are stored side by side together in a vector, which takes longer
+    asm("" : "+r"(mask));  // stops gcc from joining masks that are stored side by side in a vector, which takes longer
     std::memcpy(out, &mask, 4);
   }
 
   __m256i bias_, dropped_, up_;
 };
 
-// One bit, decoding: 16 bytes in both halves, each copied to the 8 bytes that its bits become, where one bit is selected. What is
-// not 0 then becomes 1 (plain), or what a set bit stands for.
+// One bit, decoding: 16 bytes in both halves, each copied to the 8 bytes of its bits; a mask then selects one bit in each. A
+// result that is not 0 becomes 1 (plain), or the value of a set bit.
 template <bool plain>
 class unpack_1 {
  public:

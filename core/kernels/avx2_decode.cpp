@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decoding with AVX2, 32 bytes of components at a time. Each lane gets the bytes that its field lies in (vpshufb, a *window*), a
-// shift by a count of its own moves the field to the top of the lane, and one shift of all lanes moves it down to first_bit, with
-// zeros or copies of the sign behind it. 12 bits to 16:
+// Decoding with AVX2, 32 bytes of components at a time. Each lane gets the bytes of its field (vpshufb, a *window*). A shift with
+// a count per lane moves the field to the top of the lane, and one shift of all lanes moves it down to first_bit, with zeros or
+// copies of the sign above it. 12 bits to 16:
 //
 //   |dddddddddddd|cccccccccccc|bbbbbbbbbbbb|aaaaaaaaaaaa|     6 bytes
 //   |ddddddddddddcccc|ccccccccccccbbbb|bbbbbbbbbbbbaaaa|....aaaaaaaaaaaa|     (shown without what is above) windows of 16 bits
 //   |dddddddddddd....|cccccccccccc....|bbbbbbbbbbbb....|aaaaaaaaaaaa....|     to the top: vpmullw by 2^4 or 2^0
 //   |....dddddddddddd|....cccccccccccc|....bbbbbbbbbbbb|....aaaaaaaaaaaa|     down
 //
-// AVX2 shifts lanes of 16 bits by counts of their own only by multiplying, lanes of 32 and 64 bits as they are, and has nothing
-// for bytes.
+// With a count per lane, AVX2 can shift lanes of 32 and 64 bits directly, lanes of 16 bits only by multiplication, and bytes not
+// at all.
 //
 #include "core/kernels/decode_windows.hpp"
 
@@ -20,14 +20,14 @@ namespace zarrbits::detail::avx2 {
 
 namespace {
 
-// Shifts of all lanes alike, but by vectors and products: a shift by a count in a register takes a port that shuffles on Intel.
+// Equal shifts of all lanes, by vectors and products: a shift by a count in a register takes a shuffle port on Intel.
 template <bool is_signed>
 ZARRBITS_AVX2_INLINE __m256i shift_right32(__m256i x, __m256i by) noexcept {
   return is_signed ? _mm256_srav_epi32(x, by) : _mm256_srlv_epi32(x, by);
 }
 
-// Fields of 16-bit lanes from the top of the lane to `first_bit`. Unsigned ones that do not go to the bottom are moved with
-// 32-bit lanes: what comes from the upper lane into the lower one is masked.
+// Moves fields of 16-bit lanes from the top of the lane to `first_bit`. Unsigned fields that do not go to the bottom are moved in
+// 32-bit lanes; a mask removes bits of the upper lane from the lower one.
 template <bool is_signed, bool masked>
 class down_16 {
  public:
@@ -48,7 +48,7 @@ class down_16 {
   __m128i by_;
 };
 
-// What is not possible: only where first_bit or zero_above say so, elsewhere the shifts have left none of it.
+// Removes impossible bits: only needed with first_bit or zero_above, as the shifts leave none otherwise.
 template <bool masked>
 ZARRBITS_AVX2_INLINE __m256i kept(__m256i x, __m256i possible) noexcept {
   return masked ? _mm256_and_si256(x, possible) : x;
@@ -104,8 +104,8 @@ class unpacker {
   std::size_t bytes_in_;
 };
 
-// Whole bytes, first_bit 0: vpshufb puts them where they belong, with zeros above; signed ones of 16 and 32 bits at the top of
-// the component, from where they are shifted.
+// Whole bytes, first_bit 0: vpshufb moves them to their place, with zeros above; signed ones of 16 and 32 bits to the top of the
+// component, and a shift moves them down.
 template <unsigned width, bool is_signed>
 class unpacker_of_bytes {
  public:
@@ -190,9 +190,9 @@ struct plan15 {
 constexpr plan15 make_plan15() {
   plan15 p{};
   for (unsigned i = 0; i < 16; ++i) {
-    // a field that begins with a byte is taken as the second byte of its window; before the first one there is nothing
+    // a field that begins at a byte is the second byte of its window; before the first field there is no byte
     const unsigned at = i % 8 * 15, below = at % 8 == 0 ? 8 : at % 8;
-    const int skip = i < 8 ? 1 : 0;  // the load begins a byte before the lower half's
+    const int skip = i < 8 ? 1 : 0;  // the load begins a byte before that of the lower half
     const int byte = static_cast<int>(at - below) / 8;
     const int bytes[3] = {at < below ? -1 : byte, at < below ? 0 : byte + 1, at < below ? 1 : byte + 2};
     const auto index = [&](int b) { return static_cast<std::uint8_t>(b < 0 || b > 14 ? 0x80 : b + skip); };

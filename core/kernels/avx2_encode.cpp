@@ -25,7 +25,7 @@ class preparation {
     first_ = broadcast<lane>(p.first_bit);
   }
 
-  // What lossless() will decide upon, with one or two vectors more.
+  // What lossless() decides from, with one or two more vectors.
   ZARRBITS_AVX2_INLINE __m256i seen(__m256i so_far, __m256i x) const noexcept {
     return looks(what) ? _mm256_or_si256(so_far, looked_at(x)) : so_far;
   }
@@ -42,7 +42,7 @@ class preparation {
   ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return !looks(what) || _mm256_testz_si256(seen, dropped_); }
 
  private:
-  // Short components are shifted in lanes of 32 bits: what a neighbour leaves above one is masked, or zero, or found.
+  // Short components are shifted in lanes of 32 bits: bits of a neighbour above a component are masked, or zero, or detected.
   static constexpr unsigned lane = width == 64 ? 64 : 32;
 
   ZARRBITS_AVX2_INLINE __m256i looked_at(__m256i x) const noexcept {
@@ -99,7 +99,7 @@ class packer {
       carry_[v] = load(l.carry + 32 * v);
     }
     for (int i = 0; i < 4; ++i) start_[i] = l.start[i];
-    // bytes of a half (of pairs: of both) are dwords 0 ... n - 1 of it
+    // bytes of a half (of pairs: of both) are its dwords 0 ... n - 1
     const int n = static_cast<int>(l.start[in_pairs ? 2 : 1] / 4);
     const __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), upper = _mm256_cmpgt_epi32(i, _mm256_set1_epi32(n - 1));
     together_ = _mm256_add_epi32(i, _mm256_and_si256(upper, _mm256_set1_epi32(4 - n)));
@@ -155,7 +155,7 @@ class packer {
 
   ZARRBITS_AVX2_INLINE __m256i down(__m256i x) const noexcept { return width == 64 ? x : _mm256_srlv_epi64(x, down_); }
 
-  // Components joined in lanes of 32 bits, or of 64 bits with `down_` bits of nothing below them.
+  // Joins components in lanes of 32 bits, or of 64 bits with `down_` empty bits below them.
   ZARRBITS_AVX2_INLINE __m256i lanes(__m256i x) const noexcept {
     x = prepared_(x);
     if constexpr (width == 8) x = _mm256_maddubs_epi16(weights8_, x);
@@ -166,31 +166,31 @@ class packer {
     return x;
   }
 
-  // 64-bit lanes at their bits.
+  // Moves 64-bit lanes to their bits.
   ZARRBITS_AVX2_INLINE __m256i turned(__m256i x, int v) const noexcept {
     if constexpr (width == 64) return _mm256_sllv_epi64(x, turn_[v]);
-    // down and up again: the lane's bits and its turn do not both fit below
+    // down and up again: the lane's bits and its turn do not fit below together
     if constexpr (wide) return _mm256_sllv_epi64(_mm256_srlv_epi64(x, down_), turn_[v]);
     return _mm256_srlv_epi64(x, turn_[v]);
   }
 
-  // Such lanes as bytes of the halves, which are whole bytes or not.
+  // Turns such lanes into bytes of the halves, which may end inside a byte.
   ZARRBITS_AVX2_INLINE __m256i bytes(__m256i x, int v) const noexcept {
     return _mm256_or_si256(_mm256_shuffle_epi8(x, even_[v]), _mm256_shuffle_epi8(x, odd_[v]));
   }
 
-  // Both where there may be a ninth byte (16 of a half at most: what is behind them is carried).
+  // The same if there may be a ninth byte (at most 16 bytes per half: bytes after them are carried).
   ZARRBITS_AVX2_INLINE __m256i far_bytes(__m256i x, int v) const noexcept {
     const __m256i eight = _mm256_sllv_epi64(x, turn_[v]), above = _mm256_srlv_epi64(x, above_[v]);
     return _mm256_or_si256(bytes(eight, v), _mm256_shuffle_epi8(above, ninth_[v]));
   }
 
-  // Lanes whose halves are whole bytes, as these.
+  // The same for lanes whose halves are whole bytes.
   ZARRBITS_AVX2_INLINE __m256i halves(__m256i x) const noexcept {
     return how == finish::half_bytes ? bytes(turned(x, 0), 0) : _mm256_shuffle_epi8(down(x), even_[0]);
   }
 
-  // Two vectors of lanes as bytes of the halves, with the byte in which one half ends and the next one begins.
+  // Turns two vectors of lanes into bytes of the halves; one half ends and the next begins in the same byte.
   ZARRBITS_AVX2_INLINE void carry(__m256i& x, __m256i& y) const noexcept {
     __m256i last_x, last_y;
     if constexpr (how == finish::wide_carry) {
@@ -262,7 +262,7 @@ class packer_8 {
   preparation<8, prepare> prepared_;
 };
 
-// Step<what>: the step that prepares components so.
+// Step<what>: the step with this preparation of components.
 template <template <before> class Step>
 bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   return with_preparation(p, [&](auto what) { return encode_steps<Step<what()>>(p, in, out, n); });
@@ -337,8 +337,8 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   return pack_lanes<width>(p, in, out, n);
 }
 
-// Few bits of wide components, whose half of a vector would be less than a byte, or little more: they are brought into bytes
-// first. What the two steps refuse is together what one would.
+// Few bits of wide components, of which half a vector would be less than a byte, or little more: they are first turned into
+// bytes. The two steps together refuse the same values as one would.
 template <unsigned width>
 bool pack_from_bytes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   packing to_bytes = p, bytes = p;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the AVX-512 kernels share (BW, VL, VBMI, VBMI2, GFNI): one encoder and one decoder for all widths, and bool; the rest of
-// the table is AVX2's. 64 bytes of components at a time: 8 components of k bits are k bytes, so that a vector of components is
-// whole bytes when encoded.
+// The common part of the AVX-512 kernels (BW, VL, VBMI, VBMI2, GFNI): one encoder and one decoder for all widths, and bool; the
+// rest of the table is AVX2's. 64 bytes of components at a time: 8 components of k bits are k bytes, so that a vector of
+// components is whole bytes when encoded.
 //
 // Two instructions make the difference. vpermb moves any byte to any place; vpmultishiftqb takes each byte of the result from any
 // bit of its 64-bit lane.
 //
-// Nothing is loaded or stored outside the caller's memory: the last vectors are loaded and stored under masks.
+// The last vectors are loaded and stored under masks, so that no access is outside of the caller's memory.
 //
 #ifndef ZARRBITS_CORE_KERNELS_AVX512_HPP
 #define ZARRBITS_CORE_KERNELS_AVX512_HPP
@@ -19,7 +19,7 @@
 #include <array>
 
 #if defined(__GNUC__) && !defined(__clang__)
-// gcc's own header leaves a variable uninitialised where it is not looked at
+// gcc's own header leaves an unused variable uninitialised
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif

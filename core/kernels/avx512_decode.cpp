@@ -7,7 +7,7 @@
 //   |eeeeeddddddddddd|dddddccccccccccc|cccccbbbbbbbbbbb|bbbbbaaaaaaaaaaa|   vpmultishiftqb: bytes from bits 0, 8, 11, 19, 22 ...
 //   |.....ddddddddddd|.....ccccccccccc|.....bbbbbbbbbbb|.....aaaaaaaaaaa|   masked
 //
-// first_bit only changes the bits that bytes are taken from. Signed fields are taken to the top of the component and shifted
+// first_bit only changes the bits that bytes are taken from. Signed fields are moved to the top of the component and shifted
 // down.
 //
 #include "core/kernels/avx512.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 struct decode_plan {
   alignas(64) std::uint8_t bytes[64];  // vpermb
-  alignas(64) std::uint8_t bits[64];   // bit of the lane at which a byte of the result begins, first_bit 0
+  alignas(64) std::uint8_t bits[64];   // bit of the lane at which a byte of the result begins, for first_bit 0
 };
 
 template <unsigned width>
@@ -28,7 +28,7 @@ constexpr decode_plan make_decode_plan(unsigned bits) {
   decode_plan p{};
   for (unsigned i = 0; i < 64; ++i) {
     const unsigned lane_begin = i / 8 * (64 / width) * bits;
-    p.bytes[i] = static_cast<std::uint8_t>((lane_begin / 8 + i % 8) % 64);  // what wraps around is not used
+    p.bytes[i] = static_cast<std::uint8_t>((lane_begin / 8 + i % 8) % 64);  // bytes that wrap around are not used
     p.bits[i] = static_cast<std::uint8_t>((lane_begin % 8 + i % 8 * 8 / width * bits + i * 8 % width) % 64);
   }
   return p;
@@ -57,7 +57,7 @@ class unpacker {
     down_ = count(width - p.bits - p.first_bit);
     keep_ = broadcast<width>(is_signed ? possible_bits(p) : low_bits(p.bits) << p.first_bit);
     if constexpr (width == 8) {
-      // the matrix that copies each bit, the sign also to those above it; its row for bit 0 is the uppermost byte
+      // the matrix that copies each bit, and the sign to those above it; its row for bit 0 is the uppermost byte
       std::uint64_t matrix = 0;
       for (unsigned bit = 0; bit < 8; ++bit) {
         const unsigned from = std::min(bit, p.first_bit + p.bits - 1u);
@@ -79,8 +79,8 @@ class unpacker {
   __m128i down_;
 };
 
-// Where a lane's fields and the bits below them in its first byte do not fit in 64 bits: the next 8 bytes too, and a shift of
-// both. Lanes are components here.
+// For lanes whose fields, with the bits below them in their first byte, do not fit in 64 bits: takes the next 8 bytes too, and
+// shifts both. Lanes are components here.
 struct wide_plan {
   alignas(64) std::uint8_t low[64], high[64];
   alignas(64) std::uint8_t shift[64];
@@ -92,7 +92,7 @@ constexpr wide_plan make_wide_plan(unsigned bits) {
   for (unsigned i = 0; i < 64; ++i) {
     const unsigned begin = i / (width / 8) * bits, byte = begin / 8 + i % (width / 8);
     p.low[i] = static_cast<std::uint8_t>(byte % 64);
-    p.high[i] = static_cast<std::uint8_t>((byte + width / 8) % 64);  // what wraps around is not used
+    p.high[i] = static_cast<std::uint8_t>((byte + width / 8) % 64);  // bytes that wrap around are not used
     p.shift[i] = i % (width / 8) == 0 ? begin % 8 : 0;
   }
   return p;
@@ -168,7 +168,7 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   return p.is_signed ? decode_steps<unpacker<width, true>>(p, in, out, n) : decode_steps<unpacker<width, false>>(p, in, out, n);
 }
 
-// One bit: 8 bytes in all lanes, each byte of the result from its bit.
+// One bit: 8 bytes in all lanes; each byte of the result comes from its bit.
 class unpacker_1 {
  public:
   static constexpr unsigned components = 64;

@@ -7,11 +7,11 @@
 //   |....................dddddddddddcccccccccccbbbbbbbbbbbaaaaaaaaaaa|     and again: vpsllvd up in the even lanes, vpsrlvq down
 //   |................hhhhhhhhhhhgggggggggggfffffffffffeeeeeeeeeee....|     44 bits: the next lane begins in the middle of a byte
 //
-// and vpermb brings the bytes together, those of the even lanes and those of the odd ones, or-ed since they share a byte.
+// Then vpermb collects the bytes of the even lanes and of the odd ones, which are or-ed because they share a byte.
 //
-// Vectors are stored whole, each over what lies behind the bytes of the one before: in the cache that costs less than stores
-// under masks. But lines are asked for before, since a store that waits for its line holds up all that follow. Where two or four
-// vectors make exactly one, the second vpermb fills what the first one left, and so on. 8-bit components, 4 bits kept:
+// Vectors are stored whole; each overwrites the unused bytes of the one before. In the cache this costs less than masked stores.
+// But lines are prefetched, because a store that waits for its line blocks all later ones. If two or four vectors make exactly
+// one, the second vpermb fills what the first one left, and so on. 8-bit components, 4 bits kept:
 //
 //   |................|aaaaaaaaaaaaaaaa|    vpermb
 //   |bbbbbbbbbbbbbbbb|aaaaaaaaaaaaaaaa|    vpermb of the next vector, under a mask
@@ -24,13 +24,13 @@ namespace zarrbits::detail::avx512 {
 
 namespace {
 
-// vpermb indices of the bytes of even lanes, of odd lanes, and of what left its lane at the top.
+// vpermb indices of the bytes of even lanes, of odd lanes, and of bits that left their lane at the top.
 struct encode_plan {
   alignas(64) std::uint8_t even[64];
   alignas(64) std::uint8_t odd[64];
   alignas(64) std::uint8_t over[64];
   alignas(64) std::uint64_t turn[8];                // bit of its first byte at which a lane begins
-  std::uint64_t even_bytes, odd_bytes, over_bytes;  // bytes of the result that get something
+  std::uint64_t even_bytes, odd_bytes, over_bytes;  // bytes of the result that receive something
 };
 
 constexpr encode_plan make_encode_plan(unsigned lane_bytes, unsigned m) {
@@ -47,7 +47,7 @@ constexpr encode_plan make_encode_plan(unsigned lane_bytes, unsigned m) {
   return p;
 }
 
-// Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
+// For components of `width` bits: true if a 32-bit lane is whole bytes, so that it need not be joined with the next.
 constexpr bool short_lanes(unsigned width, unsigned bits) { return width < 64 && 32 / width * bits % 8 == 0; }
 
 template <unsigned width>
@@ -63,7 +63,7 @@ constexpr auto encode_plans = make_encode_plans<width>();
 
 using avx2::before, avx2::looks, avx2::looks_signed, avx2::shifts;
 
-// halves, quarters: lanes of whole bytes, of which two or four vectors make one.
+// halves, quarters: lanes of whole bytes; two or four vectors make one.
 enum class lanes { short_bytes, halves, quarters, bytes, bits, bits_over };
 
 template <unsigned width, before prepare>
@@ -94,7 +94,7 @@ class preparation {
   __m128i first_;
 };
 
-// Components to be encoded. They are used twice, and a compiler may load them twice then.
+// Loads components to encode. They are used twice, and a compiler may otherwise load them twice.
 ZARRBITS_AVX512_INLINE __m512i load_once(const std::byte* in) noexcept {
   __m512i x = load(in);
   asm("" : "+v"(x));
@@ -106,7 +106,7 @@ class packer {
  public:
   static constexpr unsigned components = 512 / width;
   static constexpr std::size_t reach = 64;
-  static constexpr unsigned merged = how == lanes::halves ? 2 : how == lanes::quarters ? 4 : 1;  // vectors in one that is stored
+  static constexpr unsigned merged = how == lanes::halves ? 2 : how == lanes::quarters ? 4 : 1;  // vectors per stored vector
 
   ZARRBITS_AVX512 explicit packer(const packing& p) noexcept : prepared_(p) {
     const unsigned bits = p.bits;
@@ -117,12 +117,12 @@ class packer {
     up_ = _mm512_set1_epi64(32 - quad % 32);
     const unsigned down = width == 64 ? 0 : 32 - quad % 32;
     turn_ = load(l.turn);
-    // where the lane's bits may have to go further up than down they go down first
+    // a lane's bits that may have to go further up than down are moved down first
     down_ = _mm512_set1_epi64(down);
     if (how == lanes::bits && width != 64) turn_ = _mm512_sub_epi64(down_, turn_);
     if (how == lanes::bits_over) over_ = _mm512_sub_epi64(_mm512_set1_epi64(64), turn_);
     even_ = load(l.even);
-    // the same bytes again for what comes from the other vectors
+    // the same bytes again for the other vectors
     if (how == lanes::halves) even_ = _mm512_broadcast_i64x4(_mm512_castsi512_si256(even_));
     if (how == lanes::quarters) even_ = _mm512_broadcast_i32x4(_mm512_castsi512_si128(even_));
     odd_ = load(l.odd);
@@ -150,7 +150,7 @@ class packer {
                                      _mm512_maskz_permutexvar_epi8(over_bytes_, over_index_, over), 0xfe);
   }
 
-  // Four vectors as the 64 bytes, or twice 64, that they make.
+  // Merges four vectors into the 64 bytes, or twice 64, that they make.
   ZARRBITS_AVX512_INLINE void merge(const std::byte* in, std::byte* out, __m512i& a, __m512i& b, __m512i& c,
                                     __m512i& d) const noexcept {
     const __m512i w = joined(load_once(in), a), x = joined(load_once(in + 64), b);
@@ -171,7 +171,7 @@ class packer {
  private:
   static constexpr bool is_short = how == lanes::short_bytes || merged != 1;
 
-  // Neighbours joined in lanes of 32 bits, or as they are where they have 32 or more.
+  // Joins neighbours in lanes of 32 bits; components of 32 bits or more stay.
   ZARRBITS_AVX512_INLINE __m512i joined(__m512i x, __m512i& seen) const noexcept {
     x = prepared_(x, seen);
     if constexpr (width == 8) x = _mm512_maddubs_epi16(weights8_, x);
@@ -187,7 +187,7 @@ class packer {
   __mmask64 even_bytes_, odd_bytes_, over_bytes_;
 };
 
-// One bit: vptestmb makes a mask of it. From the other end of the byte: the bytes of each eight are reversed before.
+// One bit: vptestmb makes a mask of it. For the other bit order, the bytes of each group of eight are reversed first.
 template <bool msb_first, before prepare>
 class packer_1 {
  public:
@@ -289,7 +289,7 @@ template <unsigned width>
 bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const unsigned m = 64 / width * p.bits;
   if constexpr (width >= 32) {
-    // a byte of the result would be made of more than two lanes
+    // a byte of the result would combine more than two lanes
     if (m < 4 || m == 5) return (width == 32 ? avx2::encode32 : avx2::encode64)(p, in, out, n);
   }
   if constexpr (width == 8) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Windows of the AVX2 decoders (avx2_decode.cpp has the picture): for each number of bits, which bytes a lane gets and how far
-// they are shifted.
+// Windows of the AVX2 decoders (avx2_decode.cpp has the picture): for each number of bits, the bytes of each lane and their
+// shift.
 //
 #ifndef ZARRBITS_CORE_KERNELS_DECODE_WINDOWS_HPP
 #define ZARRBITS_CORE_KERNELS_DECODE_WINDOWS_HPP
@@ -16,22 +16,23 @@
 
 namespace zarrbits::detail::avx2 {
 
-// How a vector gets the bytes of its two halves, of 16 bytes each; one load is faster than two.
+// How a vector gets the bytes of its two halves, 16 bytes each; one load is faster than two.
 enum class halves {
-  split,   // the halves' bytes are apart: a load such that the upper half's begin with its byte 16 (and so before the lower
-           // half's)
-  joined,  // they share a byte: a load from where the lower half's begin; vpermd then takes the upper half from a dword of it
-  apart,   // and no such dword will do: a load for each
+  split,   // the halves' bytes are separate: one load, placed so that the upper half begins with its byte 16 (and so before the
+           // lower half's)
+  joined,  // they share a byte: one load from the start of the lower half; vpermd then takes the upper half from one of its
+           // dwords
+  apart,   // they share a byte, and no such dword works: one load for each
 };
 
-// Where the bytes of a vector are.
+// The place of a vector's bytes.
 struct place {
-  std::int8_t start;     // byte of the step that is loaded first
-  std::uint8_t upper;    // joined: the dword from there on with which the upper half begins. apart: the byte of the step
-  std::uint8_t skip[2];  // bytes before each half's first in its 16
+  std::int8_t start;     // first loaded byte of the step
+  std::uint8_t upper;    // joined: the dword at which the upper half begins. apart: the byte of the step
+  std::uint8_t skip[2];  // bytes before the first byte of each half in its 16
 };
 
-// The bytes of halves of so many bits, the lower one from bit `from` of the step on.
+// The bytes of halves of this many bits; the lower one begins at bit `from` of the step.
 struct extent {
   unsigned low, high, end;
   constexpr extent(unsigned bits, unsigned from) : low(from / 8), high((from + bits) / 8), end((from + 2 * bits + 7) / 8) {}
@@ -60,8 +61,8 @@ constexpr place make_place(unsigned bits, unsigned from) {
 template <class Lane>
 struct window_plan {
   alignas(32) std::uint8_t index[64];
-  alignas(32) Lane up[64 / sizeof(Lane)];    // what moves a field to the top of its lane: a count, for 16 bits a factor
-  alignas(32) Lane down[64 / sizeof(Lane)];  // what moves it to the bottom
+  alignas(32) Lane up[64 / sizeof(Lane)];    // moves a field to the top of its lane: a count, for 16 bits a factor
+  alignas(32) Lane down[64 / sizeof(Lane)];  // moves it to the bottom
   place at[2];
 };
 
@@ -77,8 +78,7 @@ constexpr window_plan<Lane> make_window_plan(unsigned bits) {
         const unsigned at = half * of_half % 8 + i * bits, byte = p.at[v].skip[half % 2] + at / 8, below = at % 8;
         for (unsigned b = 0; b < size; ++b)
           p.index[16 * half + size * i + b] = static_cast<std::uint8_t>(byte + b < 16 ? byte + b : 0x80);
-        const unsigned up =
-            8 * size < bits + below ? 0 : 8 * size - bits - below;  // plans in which a field does not fit are not used
+        const unsigned up = 8 * size < bits + below ? 0 : 8 * size - bits - below;  // plans whose fields do not fit are not used
         p.up[half * lanes + i] = static_cast<Lane>(size == 2 ? std::uint64_t{1} << up : up);
         p.down[half * lanes + i] = static_cast<Lane>(below);
       }

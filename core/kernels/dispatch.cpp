@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which table. The choice is kept in constant-initialised atomics, not in a static variable with a constructor: the HDF5 plugins
-// have no C++ runtime. Two threads that come first at once choose the same.
+// Chooses the table of kernels. The choice is kept in constant-initialised atomics, not in a static variable with a constructor:
+// the HDF5 plugins have no C++ runtime. Two threads that call it first at the same time choose the same table.
 //
 #include "core/kernels/kernels.hpp"
 
@@ -18,7 +18,7 @@ namespace zarrbits::detail {
 
 namespace {
 
-// from the slowest to the fastest; whoever can run one can run those before it
+// slowest to fastest; a machine that can run one can run those before it
 constexpr const kernel_table* tables[] = {
     &portable_kernels,
 #ifdef ZARRBITS_X86_KERNELS
@@ -33,14 +33,14 @@ constexpr const kernel_table* tables[] = {
 constexpr const char* names[] = {"portable", "avx2", "avx512", "neon"};
 
 #ifdef ZARRBITS_X86_KERNELS
-// 1: neither, 2: AVX2, 3: AVX-512 as well. Asked of the processor itself: __builtin_cpu_supports() needs a part of the compiler's
-// run-time library that ziglang's has not (there it says no to everything), and this goes into plugins without one.
+// 1: neither, 2: AVX2, 3: AVX-512 as well. Asks the processor itself: __builtin_cpu_supports() needs a part of the compiler's
+// run-time library that ziglang's lacks (it then answers no to everything), and this code goes into plugins without one.
 std::size_t x86_level() noexcept {
   const auto has = [](unsigned word, unsigned bit) { return (word >> bit & 1u) != 0; };
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, 27) || !has(c, 28)) return 1;  // OSXSAVE, AVX
   unsigned low = 0, high = 0;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));  // which registers the system keeps
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));  // the registers that the system saves
   if ((low & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has(b, 5)) return 1;
   // F, BW, VL; VBMI, VBMI2, GFNI
   const bool avx512 = (low & 0xE6) == 0xE6 && has(b, 16) && has(b, 30) && has(b, 31) && has(c, 1) && has(c, 6) && has(c, 8);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How AVX2 encodes 2 bits and more (avx2_encode.cpp), and the tables for it: for each number of bits, where bytes go and how far
-// lanes are turned.
+// How AVX2 encodes 2 bits and more (avx2_encode.cpp), and its tables: for each number of bits, the destination of bytes and the
+// shift of lanes.
 //
-// All widths go down the same ladder: neighbours are joined until a lane of 32 or 64 bits holds whole bytes or has no more
-// neighbours to join, then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
+// All widths follow the same steps: neighbours are joined until a lane of 32 or 64 bits holds whole bytes, or has no more
+// neighbours; then the bytes of the lanes are moved together. 16-bit components, 10 bits kept:
 //
 //   |......dddddddddd|......cccccccccc|......bbbbbbbbbb|......aaaaaaaaaa|   a lane of 64 bits
 //   |............ddddddddddcccccccccc|............bbbbbbbbbbaaaaaaaaaa|     neighbours joined: vpmaddwd by (1, 2^10)
@@ -19,9 +19,9 @@
 //   and 61 to 63 bits that begin late in a byte end in a ninth one, which is shifted and shuffled apart few bits of wide
 //   components: bytes are made first, and encoded
 //
-// Two vectors at a time: a load brings 16 bytes to each half such that what will lie together is in the same half of both
-// vectors. Stores of 32 bytes are half as many as those of a half each, and stores are what these kernels are bound by (16 bytes
-// that become 10, two of them a letter):
+// Two vectors at a time: loads put 16 bytes in each half, so that bytes that will be together are in the same half of both
+// vectors. Stores of 32 bytes are half as many as stores of 16, and stores limit these kernels (16 bytes that become 10, two of
+// them a letter):
 //
 //   in    |AAAAA...|BBBBB...|CCCCC...|DDDDD...|
 //   u v   |CCCCC...|AAAAA...|        |DDDDD...|BBBBB...|
@@ -30,8 +30,8 @@
 //
 // Of short pairs w has all, and vpermd brings its halves together.
 //
-// Where 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: stores that overlap cross a
-// border of cache lines more often, which takes two cycles more. 8 of 16 bits, in quarters:
+// If 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: overlapping stores cross a
+// border of cache lines more often, which takes two more cycles. 8 of 16 bits, in quarters:
 //
 //   |..x1|..x0|  |y1..|y0..|        vpshufb
 //   |y1x1|y0x0|                     or-ed
@@ -51,16 +51,16 @@
 
 namespace zarrbits::detail {
 
-// Where bytes go, and how far lanes are turned, for 2 vectors of 4 lanes. A byte of a vpshufb index that is 0x80 gives zero.
+// Where bytes go, and by how much lanes are turned, for 2 vectors of 4 lanes. A byte 0x80 of a vpshufb index gives zero.
 struct plan {
-  alignas(32) std::uint8_t even[64];  // of the lower lane of a half, or of all lanes where these are whole bytes (of pairs: to w)
-  alignas(32) std::uint8_t odd[64];   // of the upper lane (of pairs, in the second vector: to z)
+  alignas(32) std::uint8_t even[64];   // of the lower lane of a half, or of all lanes if these are whole bytes (of pairs: to w)
+  alignas(32) std::uint8_t odd[64];    // of the upper lane (of pairs, in the second vector: to z)
   alignas(32) std::uint8_t carry[64];  // byte 0: the last byte of a half's upper lane, if the next half begins in it
   alignas(32) std::uint64_t turn[8];   // bit of its first byte at which a lane begins
   std::uint8_t start[4];               // byte at which each half begins
 };
 
-// `lane_bytes`: 4 where 32-bit lanes are whole bytes, 8 else; `m`: bits of a lane; `in_pairs`: two vectors at a time.
+// `lane_bytes`: 4 if 32-bit lanes are whole bytes, else 8; `m`: bits of a lane; `in_pairs`: two vectors at a time.
 constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
   plan p{};
   for (unsigned half = 0; half < 4; ++half) {
@@ -86,26 +86,26 @@ constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
   return p;
 }
 
-// Components of `width` bits: is a 32-bit lane whole bytes, so that it need not be joined with the next?
+// For components of `width` bits: true if a 32-bit lane is whole bytes, so that it need not be joined with the next.
 constexpr bool short_lanes(unsigned width, unsigned bits) { return width < 64 && 32 / width * bits % 8 == 0; }
 
 // How lanes become bytes.
 enum class finish {
-  of_8_bytes,   // short lanes, or 64-bit lanes, 8 bytes of a vector; two vectors, whose halves are moved together by vpermd
+  of_8_bytes,   // short lanes, or 64-bit lanes, 8 bytes of a vector; two vectors, whose halves vpermd moves together
   of_16_bytes,  // the same, 16 bytes of a vector
   of_24_bytes,  // the same, 24 bytes
-  two_stores,   // 64-bit lanes of whole bytes, a store for each half
+  two_stores,   // 64-bit lanes of whole bytes, one store for each half
   short_pairs,  // 64-bit lanes of whole bytes, two vectors, less than 8 bytes of each half
   long_pairs,   // the same, more than 8 bytes
   half_bytes,   // 64-bit lanes of bytes and a half
   carry,        // 64-bit lanes of any bits, two vectors
-  wide_carry,   // the same, but a lane may begin so late in its first byte that it ends in a ninth one
-  from_bytes,   // components are brought into bytes first
+  wide_carry,   // the same, but a lane may begin so late in its first byte that it ends in a ninth
+  from_bytes,   // components are first turned into bytes
 };
 
 constexpr bool are_pairs(finish how) { return how == finish::short_pairs || how == finish::long_pairs; }
 
-// What measured best: pairs cost more instructions, which those with many already have no room for.
+// The fastest in measurements: pairs cost more instructions, and kernels that already have many have no room for them.
 constexpr finish finish_of(unsigned width, unsigned bits) {
   const unsigned m = 64 / width * bits;
   if (m % 16 == 0) return m == 16 ? finish::of_8_bytes : m == 32 ? finish::of_16_bytes : finish::of_24_bytes;
@@ -115,16 +115,16 @@ constexpr finish finish_of(unsigned width, unsigned bits) {
   return 2 * bits < width ? finish::short_pairs : finish::long_pairs;
 }
 
-// Of 64-bit lanes that are turned: do their bits leave no room in a lane of 32 bits for a weight, or in one of 64 for their turn?
+// For turned 64-bit lanes: true if their bits leave no room in a lane of 32 bits for a weight, or in one of 64 for their turn.
 constexpr bool is_wide(unsigned width, unsigned bits) {
   return width < 64 && 32 / width * bits > (finish_of(width, bits) == finish::half_bytes ? 28 : 26);
 }
 
-// What else lanes of 59, 61, 62 and 63 bits need.
+// Additional tables for lanes of 59, 61, 62 and 63 bits.
 struct wide_plan {
   plan common;
-  alignas(32) std::uint8_t ninth[64];  // of lanes shifted down by 64 - turn, whose first byte is then the ninth
-  alignas(32) std::uint64_t last[8];   // what shifts a lane down to the byte that is carried
+  alignas(32) std::uint8_t ninth[64];  // for lanes shifted down by 64 - turn, whose first byte is then the ninth
+  alignas(32) std::uint64_t last[8];   // shifts a lane down to the byte that is carried
 };
 
 constexpr wide_plan make_wide_plan(unsigned m) {
@@ -165,7 +165,7 @@ constexpr auto make_plans() {
 template <unsigned width>
 inline constexpr auto plans = make_plans<width>();
 
-// The plan of so many bits of a component.
+// The plan for this many bits of a component.
 template <unsigned width, finish how>
 constexpr const plan& plan_of(unsigned bits) {
   return how == finish::wide_carry ? wide_plans[64 / width * bits - 59].common : plans<width>[bits];

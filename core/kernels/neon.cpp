@@ -11,7 +11,7 @@ namespace zarrbits::detail::neon {
 
 namespace {
 
-// The bytes of each component of a vector reversed: one instruction for each size.
+// Reverses the bytes of each component of a vector: one instruction for each size.
 //   |d c b a|  ->  |a b c d|     vrev32q_u8
 template <unsigned size>
 ZARRBITS_NEON_INLINE uint8x16_t reversed(uint8x16_t x) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the NEON kernels share. Every 64-bit ARM has NEON, so nothing is asked at run time.
+// The common part of the NEON kernels. Every 64-bit ARM has NEON, so there is no check at run time.
 //
-// A kernel is a *step*, as with AVX2: a class that keeps tables in registers, loads whole vectors and turns them into as many
-// bytes of output as belong to them. encode_steps() and decode_steps() repeat it as long as that stays inside the memory given,
-// and do the rest through buffers on the stack.
+// A kernel is a *step*, as with AVX2: a class that keeps tables in registers, loads whole vectors, and turns them into the output
+// bytes that belong to them. encode_steps() and decode_steps() repeat it while it stays inside the given memory, and do the rest
+// through buffers on the stack.
 //
 #ifndef ZARRBITS_CORE_KERNELS_NEON_HPP
 #define ZARRBITS_CORE_KERNELS_NEON_HPP
@@ -29,7 +29,7 @@ swap_function swap16, swap32, swap64;
 encode_function encode8, encode8_any, encode16, encode_bool;  // _any: 3, 5, 6, 7 bits
 decode_function decode8, decode8_any, decode16, decode_bool;
 
-// Fewer components than these go to the portable kernels, which have nothing to prepare.
+// Fewer components than this go to the portable kernels, which need no setup.
 inline constexpr std::size_t few = 32;
 
 ZARRBITS_NEON_INLINE uint8x16_t load(const void* at) noexcept { return vld1q_u8(static_cast<const std::uint8_t*>(at)); }
@@ -43,9 +43,9 @@ ZARRBITS_NEON_INLINE uint8x16_t broadcast16(std::uint64_t value) noexcept {
 ZARRBITS_NEON_INLINE int8x16_t count8(int n) noexcept { return vdupq_n_s8(static_cast<std::int8_t>(n)); }
 ZARRBITS_NEON_INLINE int16x8_t count16(int n) noexcept { return vdupq_n_s16(static_cast<std::int16_t>(n)); }
 
-// Encodes n components by steps of the class Step and says whether nothing was lost. A step has: components (that it takes),
-// bytes_in, bytes_out() (at most 16, and 16 are stored), and collects in `seen` what lossless() decides upon. `out` may be `in`:
-// no step stores anything behind what it has loaded.
+// Encodes n components by steps of the class Step, and returns true if nothing was lost. A step has: components (number that it
+// takes), bytes_in, bytes_out() (at most 16, and 16 are stored). It collects in `seen` what lossless() decides from. `out` may be
+// `in`: a step stores nothing beyond what it has loaded.
 template <class Step>
 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);

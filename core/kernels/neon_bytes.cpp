@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// NEON for components of one byte with 1, 2 or 4 bits. Loads of 2 and 4 vectors take every second or fourth byte, so that the
-// components that share a byte lie in the same lane of different vectors; vsli (shift left and insert) puts them together. 2
-// bits:
+// NEON for components of one byte with 1, 2 or 4 bits. Loads of 2 and 4 vectors take every second or fourth byte, so components
+// that share a byte are in the same lane of different vectors; vsli (shift left and insert) puts them together. 2 bits:
 //
 //   in memory  .. aa|..bb|..cc|..dd|..ee|..ff|..gg|..hh|  ...        8 components of 2 bits, each in its byte
 //   vld4q_u8   |..aa|..ee|    |..bb|..ff|    |..cc|..gg|    |..dd|..hh|
 //   vsliq_n_u8 |ddccbbaa|hhggffee|                                   what is above the kept bits is shifted out
 //
-// Decoding goes the same way back.
+// Decoding does the same in reverse.
 //
 #include "core/kernels/neon.hpp"
 
@@ -18,7 +17,7 @@ namespace zarrbits::detail::neon {
 
 namespace {
 
-// Kept bits at the bottom of each component, for vsli; anything above. What is lost is seen before.
+// Puts kept bits at the bottom of each component, for vsli; any bits may be above. A loss is detected before.
 class low_fields {
  public:
   explicit low_fields(const packing& p) noexcept {
@@ -77,7 +76,7 @@ class pack_4 {
   low_fields low_;
 };
 
-// Fields at the top of each byte -> components: down to first_bit, with zeros or copies of the sign behind them.
+// Fields at the top of each byte -> components: moves them down to first_bit, with zeros or copies of the sign above.
 template <bool is_signed>
 class components_of {
  public:
@@ -87,7 +86,7 @@ class components_of {
   }
   ZARRBITS_NEON_INLINE uint8x16_t operator()(uint8x16_t top) const noexcept {
     const uint8x16_t x = is_signed ? vreinterpretq_u8_s8(vshlq_s8(vreinterpretq_s8_u8(top), down_)) : vshlq_u8(top, down_);
-    return vandq_u8(x, possible_);  // below a field are the ones before it
+    return vandq_u8(x, possible_);  // the bits below a field belong to earlier fields
   }
 
  private:
@@ -135,7 +134,7 @@ class unpack_4 {
   components_of<is_signed> components_;
 };
 
-// The bit that each of 8 components has in its byte.
+// The bit of each of 8 components in its byte.
 ZARRBITS_NEON_INLINE uint8x16_t places(bool msb_first) noexcept {
   return vreinterpretq_u8_u64(vdupq_n_u64(msb_first ? 0x0102040810204080 : 0x8040201008040201));
 }
@@ -175,7 +174,7 @@ class pack_1 {
   uint8x16_t bias_, dropped_, bit_, places_;
 };
 
-// One bit, decoding: each byte is copied to the 8 bytes that its bits become, where one bit is tested.
+// One bit, decoding: copies each byte to the 8 bytes of its bits, and tests one bit in each.
 class unpack_1 {
  public:
   static constexpr std::size_t components = 128, bytes_out = 128;

@@ -12,9 +12,9 @@
 //   byte
 //   |..........|hhhhh ... eeee|dddd ... aaaaaaaaaaa|                          the byte that both have is or-ed
 //
-// Decoding gives each lane the bytes that its field lies in (a *window*): 2 bytes, and the third in a vector of its own. Shifts
-// by counts of each lane's own (vshl; negative ones go down, and whatever leaves the lane is gone) move both to the top of the
-// lane, and one shift of all lanes moves the field down to first_bit, with zeros or copies of the sign behind it:
+// Decoding gives each lane the bytes of its field (a *window*): 2 bytes, and the third in a separate vector. Shifts with a count
+// per lane (vshl; negative counts go down, and bits that leave the lane are lost) move both to the top of the lane, and one shift
+// of all lanes moves the field down to first_bit, with zeros or copies of the sign above it:
 //
 //   |bbbbbaaaaaaaaaaa|   |..........bbbbbb|     windows of a and, its third byte, of b (11 bits)
 //   |aaaaaaaaaaa.....|   |bbbbbbbbbbb.....|     at the top
@@ -30,10 +30,10 @@ namespace zarrbits::detail::neon {
 
 namespace {
 
-// An index of vqtbl1q_u8 that gives zero.
+// An index for which vqtbl1q_u8 gives zero.
 constexpr std::uint8_t nothing = 0xff;
 
-// Where the bytes of the encoded 16 come from: those of the lower lane, and those of the upper one where it begins inside a byte.
+// The sources of the 16 encoded bytes: those of the lower lane, and those of the upper one if it begins inside a byte.
 struct encode_plan {
   std::uint8_t lower[16], upper[16];
 };
@@ -53,7 +53,7 @@ constexpr auto encode_plans = [] {
   return plans;
 }();
 
-// split: the upper 64-bit lane begins inside a byte, which only components of 16 bits and an odd number kept have.
+// split: the upper 64-bit lane begins inside a byte; only for components of 16 bits of which an odd number is kept.
 template <unsigned width, bool split>
 class pack {
  public:
@@ -129,7 +129,8 @@ class pack {
   std::size_t bytes_out_;
 };
 
-// Windows of 16 bytes of components, in lanes of 8 or 16 bits: their bytes, the one behind these, and how far up fields are.
+// Windows of 16 bytes of components, in lanes of 8 or 16 bits: their bytes, the byte after these, and the distance of fields to
+// the top.
 template <class Count>
 struct decode_plan {
   std::uint8_t window[16], behind[16];
@@ -160,7 +161,7 @@ constexpr auto decode_plans = [] {
   return plans;
 }();
 
-// Do all windows hold their fields without the byte behind?
+// True if all windows hold their fields without the next byte.
 constexpr bool fits(unsigned width, unsigned bits) noexcept {
   for (unsigned i = 0; i < 8; ++i)
     if (i * bits % 8 + bits > width) return false;
@@ -199,7 +200,7 @@ class unpack_16 {
   std::size_t bytes_in_;
 };
 
-// The same in lanes of 8 bits; 3, 5, 6 and 7 bits always need the byte behind.
+// The same in lanes of 8 bits; 3, 5, 6 and 7 bits always need the next byte.
 template <bool is_signed>
 class unpack_8 {
  public:

@@ -9,7 +9,7 @@
 //   |........ddddddddddddcccccccccccc|........bbbbbbbbbbbbaaaaaaaaaaaa|       pairs closed: odd lanes moved down by 16 - 12
 //   |................ddddddddddddccccccccccccbbbbbbbbbbbbaaaaaaaaaaaa|        quads closed: upper half moved down by 32 - 24
 //
-// What is left of each word is moved to its bit of the output. Decoding goes the same way back.
+// The result of each word is moved to its bit of the output. Decoding does the same in reverse.
 //
 #include "core/kernels/portable.hpp"
 
@@ -67,7 +67,7 @@ void swap(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   }
 }
 
-// What decode would give back for `v`.
+// The value that decode would return for `v`.
 template <class T>
 T round_trip(T v, unsigned first_bit, unsigned bits, bool is_signed) noexcept {
   constexpr unsigned width = 8 * sizeof(T);
@@ -103,7 +103,7 @@ bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
   return bad == 0;
 }
 
-// Lanes of two words added; no carry goes from one lane to the next.
+// Adds the lanes of two words; no carry goes from one lane to the next.
 template <class T, class Words>
 Words add_lanes(Words a, word b) noexcept {
   if constexpr (sizeof(T) == 8) return a + b;
@@ -112,21 +112,21 @@ Words add_lanes(Words a, word b) noexcept {
 }
 
 // Blocks of 16 words, each of which is `m` bits once its lanes are closed: word i lies at bit i * m of the encoded block, so
-// words i and i + 8 at the same bit of a byte, m bytes apart. These are done side by side, as pair i; m = 12:
+// words i and i + 8 are at the same bit of a byte, m bytes apart. These are processed side by side, as pair i; m = 12:
 //
 //   bytes  |       0       |       1       |       2       |       3       | ...
 //   pair 0 |...............0...............|               |               |     word 0, and word 8 from byte 12 on
 //   pair 1                 |   (0) |...............1.......................|     word 1 turned by 4 bits, word 9 from byte 13 on
 //
-// Words of less than a byte are joined before, neighbour with neighbour. Words of 8 components are whole bytes.
+// Words of less than a byte are first joined with their neighbours. Words of 8 components are whole bytes.
 template <class T>
 struct block {
   static constexpr unsigned words = 16, pairs = words / 2, lanes = 8 / sizeof(T), components = words * lanes;
   static constexpr bool whole_bytes = lanes == 8;
   unsigned m, joined = pairs;  // bits of a word, and pairs, after joining
-  std::uint8_t byte[pairs];    // where the first word of a pair begins: i * m / 8 ...
+  std::uint8_t byte[pairs];    // start of the first word of a pair: i * m / 8 ...
   word turn[pairs];            // ... and i * m % 8
-  bool wide = false;           // a word may be in 9 bytes
+  bool wide = false;           // a word may span 9 bytes
 
   explicit block(unsigned bits) noexcept : m(lanes * bits) {
     for (; m < 8; m *= 2) joined /= 2;
@@ -137,10 +137,10 @@ struct block {
     }
   }
   std::size_t bytes() const noexcept { return std::size_t{m} * joined / 4; }
-  std::size_t apart() const noexcept { return bytes() / 2; }  // the words of a pair
+  std::size_t apart() const noexcept { return bytes() / 2; }  // distance of the words of a pair
   std::size_t reach() const noexcept { return apart() + byte[joined - 1] + 8u + wide; }
 
-  // The words one after the other; up to 7 bytes behind the block are written too.
+  // Stores consecutive words; also writes up to 7 bytes after the block.
   void store(word_pair (&w)[pairs], std::byte* out) const noexcept {
     if (joined == pairs) return store_joined<pairs>(w, out);
     for (unsigned n = pairs, bits = m * joined / pairs; n != joined; n /= 2, bits *= 2)
@@ -150,7 +150,7 @@ struct block {
     store_joined<1>(w, out);
   }
 
-  // Pair i; above the bits of its words is whatever comes there.
+  // Loads pair i; any bits may be above those of its words.
   word_pair load(const std::byte* in, unsigned i) const noexcept {
     const auto both = [&](const std::byte* at) noexcept { return word_pair{load_le(at), load_le(at + m)}; };
     if constexpr (whole_bytes) return both(in + byte[i]);
@@ -161,8 +161,8 @@ struct block {
  private:
   template <unsigned n>
   void store_joined(word_pair (&w)[pairs], std::byte* out) const noexcept {
-    // the bits of a word that lie in the byte where the next one begins are stored once more with that; the last word of a half
-    // of the block ends with a byte
+    // if the next word begins in a word's last byte, these bits are stored again with the next word; the last word of half a
+    // block ends with a byte
     word_pair turned[n] = {w[0]};
     for (unsigned i = 1; i < n; ++i) turned[i] = whole_bytes ? w[i] : w[i] << turn[i] | w[i - 1] >> (m - turn[i]);
     for (unsigned i = 0; i < n; ++i) store_le(out + byte[i], turned[i][0]);
@@ -241,7 +241,7 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   return p.is_signed ? encode<T, true>(p, in, out, n) : encode<T, false>(p, in, out, n);
 }
 
-// `plain`: unsigned and first_bit 0, so that fields at the bottom of their lanes are components.
+// `plain`: unsigned and first_bit 0, so fields at the bottom of their lanes are already components.
 template <class T, bool plain>
 void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   constexpr unsigned width = 8 * sizeof(T), lanes = 8 / sizeof(T);
@@ -252,7 +252,7 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   const word top = p.is_signed ? repeat(word{1} << (width - 1), width) : 0;
   const word keep = repeat(low_bits(width) << first & low_bits(width), width) & type_mask;
 
-  // `count` bits from bit `at` on, without touching a byte behind the last one
+  // `count` bits from bit `at` on, without reading a byte after the last one
   const auto read = [&](std::size_t at, unsigned count) noexcept {
     const std::size_t byte = at / 8;
     const unsigned skip = at % 8;
@@ -261,7 +261,8 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     if (skip + count > 64) w |= std::to_integer<word>(in[byte + 8]) << (64 - skip);
     return w & low_bits(count);
   };
-  // the lower and the upper half of each lane of 64, 32, 16 bits, whose bits are together, and how far the upper half goes
+  // splits each lane of 64, 32, 16 bits, whose bits are together, into a lower and an upper half, and gives the shift of the
+  // upper half
   constexpr unsigned per16 = width <= 16 ? 16 / width : 1, per32 = width <= 32 ? 32 / width : 1;
   const unsigned half64 = per32 * bits % 64, half32 = per16 * bits % 32, half16 = bits % 16;
   const word low64 = low_bits(half64), low32 = repeat(low_bits(half32), 32), low16 = repeat(low_bits(half16), 16);
@@ -283,7 +284,7 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   const unsigned group = lanes * bits;
   if (group < 8) {
     if (n / lanes >= 2u << group) {
-      word of[128];  // what each word, which is less than a byte, becomes
+      word of[128];  // results for each word of less than a byte
       for (word w = 0; w >> group == 0; ++w) of[w] = finish(opened(w));
       for (; i + 8 * lanes <= n && size - at / 8 >= 8; i += 8 * lanes, at += 8 * group) {
         word w = load_le(in + at / 8);

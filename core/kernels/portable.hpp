@@ -35,7 +35,7 @@ inline void store_le(std::byte* out, word w) noexcept {
   std::memcpy(out, &w, 8);
 }
 
-// The first `n` <= 8 bytes only.
+// Only the first `n` <= 8 bytes.
 inline word load_le(const std::byte* in, std::size_t n) noexcept {
   word w = 0;
   for (std::size_t i = 0; i < n; ++i) w |= std::to_integer<word>(in[i]) << (8 * i);
@@ -46,8 +46,8 @@ inline void store_le(std::byte* out, word w, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<std::byte>(w >> (8 * i));
 }
 
-// Two words in a register of 128 bits, which every 64-bit CPU has; compilers make two of one where it has not. What is done with
-// single words can be written so that it is done with these too.
+// Two words in a register of 128 bits, which every 64-bit CPU has; otherwise compilers use two registers. Code for single words
+// can be written to work for these too.
 using word_pair = word __attribute__((vector_size(16)));
 
 }  // namespace zarrbits::detail::portable

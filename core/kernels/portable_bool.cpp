@@ -13,7 +13,7 @@ constexpr word ones = 0x0101010101010101;
 // Eight bytes 0 or 1 -> eight bits: the product moves byte i to bit 56 + i (or 63 - i); no two terms meet, so nothing carries.
 constexpr word gather_lsb = 0x0102040810204080, gather_msb = 0x8040201008040201;
 
-// 1 where a byte is not 0.
+// 1 if a byte is not 0.
 template <class Words>
 Words nonzero(Words w) noexcept {
   return (((w & ~(ones << 7)) + (ones * 0x7f)) | w) >> 7 & ones;
@@ -36,8 +36,8 @@ template <bool msb_first, bool nonzero_is_true>
 bool encode_bools(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   std::size_t i = 0;
   word_pair pair_seen{};
-  // Eight words make one, word i giving bit i of each byte; mirrored, byte i is what word i becomes. No mask for bools that are
-  // checked: where it would change one, the answer is false.
+  // Eight words become one: word i gives bit i of each byte; in the reverse direction, byte i becomes word i. Checked bools need
+  // no mask: if it would change one, the answer is false.
   for (; i + 128 <= n; i += 128, out += 16) {
     word_pair x{};
     for (unsigned j = 0; j < 8; ++j) {
@@ -58,7 +58,7 @@ bool encode_bools(const std::byte* in, std::byte* out, std::size_t n) noexcept {
   return nonzero_is_true || (seen & ~ones) == 0;
 }
 
-// What each byte of 8 bits becomes: faster than computing it, and 2 KiB do not crowd the first-level cache.
+// The 8 bytes of each byte of 8 bits: a table is faster than computing them, and 2 KiB do not crowd the first-level cache.
 struct spread_bits {
   word of[256];
   explicit constexpr spread_bits(bool msb_first) : of{} {

@@ -37,54 +37,54 @@ namespace zarrbits {
 template <class T>
 concept element = std::is_trivially_copyable_v<T> && !std::same_as<std::remove_cv_t<T>, std::byte>;
 
-// Elements that lie in memory one after the other; std::vector<bool> does not.
+// Contiguous elements in memory; std::vector<bool> has none.
 template <class R>
 concept elements_in_memory =
     std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && element<std::ranges::range_value_t<R>>;
 
-// The same, in memory that may be written to.
+// The same, in writable memory.
 template <class R>
 concept writable_elements = elements_in_memory<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-// What became of a chunk.
+// The result of encoding or decoding a chunk.
 struct [[nodiscard]] chunk_result {
   std::size_t size = 0;       // bytes written
-  zarrbits::failure failure;  // what went wrong; then the contents of the output are unspecified
+  zarrbits::failure failure;  // what went wrong; the output is then unspecified
 
-  // True where nothing failed.
+  // True if nothing failed.
   explicit operator bool() const noexcept { return !failure; }
 };
 
-// Encodes all elements of `decoded`, whose size must be a multiple of the element's. `encoded` must hold encoded_size() bytes,
-// and may be larger. Input and output may be the same memory (both begin at the same byte) where the encoded element is as large
-// as the decoded one, that is for `bytes`: the byte order is then reversed in place.
+// Encodes all elements of `decoded`, whose size must be a multiple of the element size. `encoded` must have room for
+// encoded_size() bytes, and may be larger. Input and output may be the same memory (both begin at the same byte) if the encoded
+// element is as large as the decoded one. This is so for `bytes`: the byte order is then reversed in place.
 chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
 
-// Decodes a chunk into `decoded`, whose size says how many elements there are (a size that is no whole number of them is
-// partial_element). `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count
-// byte that disagrees. In place as above.
+// Decodes a chunk into `decoded`, whose size gives the number of elements (partial_element if it is no multiple of the element
+// size). `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count byte that
+// disagrees. Works in place as encode_chunk() does.
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
 
-// Decodes the elements of `range` of a chunk of `elements`, and reads only the bytes of c.encoded_range(elements, range).
+// Decodes the elements of `range` from a chunk of `elements` elements. Reads only the bytes of c.encoded_range(elements, range).
 // `encoded` is the whole chunk (the bytes outside the range need not be readable). `decoded` must hold range.count elements.
 chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
                           std::span<std::byte> decoded) noexcept;
 
-// The same where only the bytes of c.encoded_range(elements, range) are at hand.
+// The same if the caller has only the bytes of c.encoded_range(elements, range).
 chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
                                 std::span<std::byte> decoded) noexcept;
 
 namespace detail {
 
-// element_size_mismatch, unless elements of the codec's data type have `size` bytes.
+// element_size_mismatch unless elements of the codec's data type have `size` bytes.
 failure wrong_size(const codec& c, std::size_t size) noexcept;
 
-// How many elements an encoded chunk of `size` bytes has, whose count byte is `count` (without one: any). Without a count byte
-// every whole element counts. element_count_required where elements take no bits.
+// Derives the number of elements of an encoded chunk of `size` bytes from its count byte `count` (any value if it has none).
+// Without a count byte, every whole element counts. element_count_required if elements take no bits.
 failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
 
-// How many objects of `size` bytes decode() makes: elements, or where `size` is 0, the bytes of all elements. Throws data_error
-// where `encoded` is no chunk of that many elements.
+// The number of objects of `size` bytes that decode() makes: elements, or the bytes of all elements if `size` is 0. Throws
+// data_error if `encoded` is no chunk of that many elements.
 std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements,
                             std::size_t size);
 void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);
@@ -94,26 +94,26 @@ inline constexpr std::size_t size_in = sizeof(std::ranges::range_value_t<R>);
 
 }  // namespace detail
 
-// The same for elements of a type. One whose size is not that of the data type's element is refused (element_size_mismatch).
+// The same for typed elements. Refuses a type whose size is not the element size of the data type (element_size_mismatch).
 template <elements_in_memory R>
 chunk_result encode_chunk(const codec& c, const R& decoded, std::span<std::byte> encoded) noexcept {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return encode_chunk(c, std::as_bytes(std::span(decoded)), encoded);
 }
-// The same for elements of a type.
+// The same for typed elements.
 template <writable_elements R>
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, R&& decoded) noexcept {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return decode_chunk(c, encoded, std::as_writable_bytes(std::span(decoded)));
 }
-// The same for elements of a type.
+// The same for typed elements.
 template <writable_elements R>
 chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
                           R&& decoded) noexcept {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) return {0, f};
   return decode_range(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
 }
-// The same for elements of a type.
+// The same for typed elements.
 template <writable_elements R>
 chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
                                 R&& decoded) noexcept {
@@ -121,21 +121,22 @@ chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::spa
   return decode_range_bytes(c, elements, encoded, range, std::as_writable_bytes(std::span(decoded)));
 }
 
-// A chunk of these elements. Throws data_error where one of them is refused, `error` (size_overflow) where the result is too
+// Encodes these elements as a chunk. Throws data_error if an element is refused, `error` (size_overflow) if the result is too
 // large.
 [[nodiscard]] std::vector<std::byte> encode(const codec& c, std::span<const std::byte> decoded);
 
-// The same for elements of a type.
+// The same for typed elements.
 template <elements_in_memory R>
 [[nodiscard]] std::vector<std::byte> encode(const codec& c, const R& decoded) {
   if (const failure f = detail::wrong_size(c, detail::size_in<R>)) throw data_error(f, c.explain(f));
   return encode(c, std::as_bytes(std::span(decoded)));
 }
 
-// The elements of a chunk, as a vector of T (not bool, whose vector is none of bools in memory: use std::uint8_t; std::byte gives
-// the memory of elements of any type). `elements`: how many the chunk has; any other length is then an error. Without it, the
-// count byte decides; where there is none (packbits with padding_encoding none), every whole element comes out, and up to 7 of
-// them may be padding. Throws data_error, and `error` (size_overflow) where no chunk can have so many elements.
+// The elements of a chunk, as a vector of T. T is not bool, as std::vector<bool> holds no bools in memory: use std::uint8_t.
+// std::byte gives the memory of elements of any type. `elements`: the number of elements of the chunk; any other length is then
+// an error. Without it, the count byte decides. If there is none (packbits with padding_encoding none), every whole element comes
+// out, and up to 7 of them may be padding. Throws data_error, and `error` (size_overflow) if no chunk can have that many
+// elements.
 template <class T>
 requires(element<T> || std::same_as<T, std::byte>) &&
     (!std::same_as<T, bool>) [[nodiscard]] std::vector<T> decode(const codec& c, std::span<const std::byte> encoded,

@@ -31,8 +31,8 @@ struct access;
 struct codec_state;
 }  // namespace detail
 
-// How json() spells the keys of packbits: as published in the Zarr extension registry (first_byte, last_byte), or as in the text
-// that came before it (start_byte, end_byte). zarrbits reads both.
+// How json() spells the keys of packbits: as published in the Zarr extension registry (first_byte, last_byte), or as in the draft
+// before it (start_byte, end_byte). zarrbits reads both.
 enum class spelling { published, older };
 
 // A half-open range of bytes of an encoded chunk.
@@ -41,14 +41,14 @@ struct byte_range {
   std::uint64_t size = 0;    // in bytes
 };
 
-// `count` elements from the element `first` on, counted in C order from the first one of the chunk.
+// `count` elements starting with the element `first`, in C order of the chunk.
 struct element_range {
-  std::uint64_t first = 0;  // the index of the first one
-  std::uint64_t count = 0;  // how many
+  std::uint64_t first = 0;  // index of the first one
+  std::uint64_t count = 0;  // number of elements
 };
 
-// Copies are cheap, share what they hold, and may be used by many threads at once. Moving from a codec copies it: a codec that
-// was moved from is what it was before, so that there is no empty one.
+// Copies are cheap, share their state, and may be used by many threads at once. A move is a copy: the codec that was moved from
+// stays as it was, so no codec is ever empty.
 class codec {
  public:
   // Shares what the other holds.
@@ -58,7 +58,7 @@ class codec {
 
   // The Zarr name: "bytes", "packbits", "numcodecs.packbits".
   const std::string& name() const noexcept;
-  // The data type that it was made for.
+  // The data type that the codec was made for.
   const data_type& type() const noexcept;
 
   // The codec's object for the "codecs" list of a zarr.json, on one line: an object, never a bare string.
@@ -69,18 +69,19 @@ class codec {
   // Bits of one encoded element: k in the packbits text.
   std::uint64_t element_bits() const noexcept;
 
-  // The exact size in bytes of these elements in memory. Throws `error` (size_overflow) where it does not fit in 64 bits.
+  // The exact size in bytes of this number of elements in memory. Throws `error` (size_overflow) if it does not fit in 64 bits.
   std::uint64_t decoded_size(std::uint64_t elements) const;
-  // The exact size in bytes of these elements encoded. Throws `error` (size_overflow) where it does not fit in 64 bits.
+  // The exact size in bytes of this number of elements, encoded. Throws `error` (size_overflow) if it does not fit in 64 bits.
   std::uint64_t encoded_size(std::uint64_t elements) const;
 
-  // Which bytes of an encoded chunk of `elements` hold those of `range`. Throws `error` (invalid_range, size_overflow).
+  // The bytes of an encoded chunk of `elements` elements that hold the elements of `range`. Throws `error` (invalid_range,
+  // size_overflow).
   byte_range encoded_range(std::uint64_t elements, element_range range) const;
 
-  // True where encoding a stream needs the number of elements before the data (packbits with padding_encoding first_byte).
+  // True if a stream cannot be encoded before the number of elements is known (packbits with padding_encoding first_byte).
   bool needs_element_count() const noexcept;
 
-  // A whole sentence: codec, element, value, what to do.
+  // The failure as a whole sentence: codec, element, value, what to do.
   std::string explain(const failure& f) const;
 
  private:
@@ -90,17 +91,17 @@ class codec {
   std::shared_ptr<const detail::codec_state> state_;
 };
 
-// What the JSON of a codec does not say. Every default is the safe choice.
+// Settings that the JSON of a codec does not have. Every default is the safe choice.
 struct codec_policy {
   bool truncate = false;              // encode drops bits that do not fit, instead of failing (never of bool)
   bool nonzero_is_true = false;       // a bool that is neither 0 nor 1 counts as true, instead of failing
   bool strict_padding = false;        // decode refuses padding bits that are not 0
-  bool assume_little_endian = false;  // `bytes` without "endian" means little where the data type needs one
+  bool assume_little_endian = false;  // `bytes` without "endian" means little if the data type needs one
 };
 
-// Makes a codec from a codec's JSON (an object with or without "configuration", or a string), or from its bare name. The names
-// are "bytes" (also "endian", its old name), "packbits" and "numcodecs.packbits". Throws `error` with a sentence that names the
-// key, the value, the data type and what would be right.
+// Makes a codec from its JSON (an object with or without "configuration", or a string) or from its bare name. The names are
+// "bytes" (also "endian", its old name), "packbits" and "numcodecs.packbits". Throws `error` with a sentence that names the key,
+// the value, the data type and what would be right.
 [[nodiscard]] codec parse_codec(std::string_view name_or_json, const data_type& type, const codec_policy& policy = {});
 
 }  // namespace zarrbits

@@ -8,7 +8,7 @@
 //   t.component_bits();  // 32
 //   zarrbits::data_type s = R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}})";
 //
-// A data type is a small value; copies are cheap. Moving from one copies it, so that none is ever empty.
+// A data type is a small value; copies are cheap. A move is a copy, so no data type is ever empty.
 //
 #ifndef ZARRBITS_DATA_TYPE_HPP
 #define ZARRBITS_DATA_TYPE_HPP
@@ -25,7 +25,7 @@ struct access;
 struct data_type_info;
 }  // namespace detail
 
-// A data type of Zarr: its name, its sizes, and how its elements are made.
+// A Zarr data type: its name, its sizes, and the structure of its elements.
 class data_type {
  public:
   // A Zarr name ("uint16", "complex_bfloat16", "r24") or the JSON of a data type, as a string or an object. Throws `error`
@@ -52,17 +52,17 @@ class data_type {
   // Components are what codecs work on: two for complex types (real part first), one for other numbers. For types that are not
   // numbers (r<N>, strings, struct) components() is 0 and the four functions below return 0 or false.
   unsigned components() const noexcept;
-  unsigned component_bits() const noexcept;  // N: bits that belong to the type, counted from the least significant one
-  unsigned component_size() const noexcept;  // bytes that hold them in memory: 1, 2, 4 or 8
+  unsigned component_bits() const noexcept;  // N: the bits of the type, counted from the least significant one
+  unsigned component_size() const noexcept;  // bytes of a component in memory: 1, 2, 4 or 8
   bool is_signed() const noexcept;           // bits above N (or above the kept ones) repeat the sign
   bool is_bool() const noexcept;             // elements are 0 or 1
 
-  // True where the order of the bytes matters, that is where `bytes` needs "endian".
+  // True if the byte order matters, that is if `bytes` needs "endian".
   bool has_byte_order() const noexcept;
 
-  // The same data type, however it is spelled: as a name, a string or an object, with or without an empty configuration, with its
-  // keys in any order. Aliases are the same too: complex_float32 and complex64, complex_float64 and complex128, the units "us"
-  // and "\u03bcs". Two structs are the same where their fields have the same names and data types in the same order.
+  // True for the same data type in any spelling: a name, a string or an object, with or without an empty configuration, keys in
+  // any order. Aliases are equal too: complex_float32 and complex64, complex_float64 and complex128, the units "us" and
+  // "\u03bcs". Two structs are equal if their fields have the same names and data types in the same order.
   friend bool operator==(const data_type& a, const data_type& b) noexcept;
 
  private:

@@ -9,8 +9,8 @@
 //   }
 //
 // A wrong configuration throws `error` when the codec is made. Wrong *data* is a std::error_code that transforms and chunk
-// functions return, with a `failure` that says which element it was and what it held. Only encode() and decode(), which return
-// vectors, throw it, as `data_error`.
+// functions return, with a `failure` that has the element and its value. Only encode() and decode(), which return vectors, throw
+// it, as `data_error`.
 //
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
@@ -23,7 +23,7 @@
 
 namespace zarrbits {
 
-// The numbers stay what they are: they may be stored, or go through interfaces of C.
+// The numbers never change: they may be stored, or pass through C interfaces.
 enum class errc {
   // configuration: thrown as `error`
   invalid_data_type = 1,       // no such data type, or one with a wrong configuration
@@ -36,24 +36,24 @@ enum class errc {
   value_does_not_fit = 7,       // encode would lose bits of this value
   invalid_bool = 8,             // a bool that is neither 0 nor 1
   truncated = 9,                // the data ends too early
-  trailing_data = 10,           // the data goes on after its end
+  trailing_data = 10,           // the data continues after its end
   invalid_padding_count = 11,   // the count byte disagrees with the data
-  nonzero_padding = 12,         // padding bits are set (only where strict_padding asks)
+  nonzero_padding = 12,         // padding bits are set (only with strict_padding)
   element_count_mismatch = 13,  // more or fewer elements than were announced
-  buffer_too_small = 14,        // the caller's output buffer does not hold the result
+  buffer_too_small = 14,        // the caller's output buffer is too small for the result
   invalid_range = 15,           // a range of elements outside the chunk
-  partial_element = 16,         // decode: the size of the output buffer is no whole number of elements
-  element_size_mismatch = 17,   // the elements in memory have another size than those of the data type
+  partial_element = 16,         // decode: the size of the output buffer is no multiple of the element size
+  element_size_mismatch = 17,   // the elements in memory do not have the size of the data type's elements
 };
 
 // The category of `errc`; its name is "zarrbits", its messages are short sentences without the details of `failure`.
 const std::error_category& error_category() noexcept;
 
-// Lets an errc become a std::error_code by itself.
+// Converts an errc to a std::error_code implicitly.
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 
-// `code == errc::truncated`, and != with it. The category is compared by its name: a program and a shared library with zarrbits
-// inside, whose symbols are hidden from each other, have one each.
+// `code == errc::truncated`, and != with it. Compares categories by name: a program and a shared library may each contain
+// zarrbits with hidden symbols, and then have one category each.
 inline bool operator==(const std::error_code& code, errc e) noexcept {
   return code.value() == static_cast<int>(e) &&
          (code.category() == error_category() || std::strcmp(code.category().name(), "zarrbits") == 0);
@@ -63,36 +63,36 @@ inline bool operator==(const std::error_code& code, errc e) noexcept {
 // would be right.
 class error : public std::runtime_error {
  public:
-  // With a sentence of its own.
+  // With its own sentence.
   error(errc code, const std::string& what) : std::runtime_error(what), code_(make_error_code(code)) {}
   // Which kind of mistake it is.
   const std::error_code& code() const noexcept { return code_; }
 
  protected:
-  // The same, for errors of data.
+  // The same, for errors in data.
   error(std::error_code code, const std::string& what) : std::runtime_error(what), code_(code) {}
 
  private:
   std::error_code code_;
 };
 
-// Where and why data was refused. `codec::explain()` makes a sentence of it.
+// Where and why data was refused. `codec::explain()` turns it into a sentence.
 struct failure {
   std::error_code code;       // empty: nothing failed
   std::uint64_t element = 0;  // index of the element, in C order, counted from the first one of the chunk or stream
   std::uint64_t value = 0;    // bits of the refused component, the count byte, or the number found, according to `code`
 
-  // True where something failed.
+  // True if something failed.
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
 };
 
-// Wrong data, from the functions that return what they made: encode() and decode() of <zarrbits/chunk.hpp>. what() is the
-// sentence of codec::explain().
+// Wrong data. Thrown by functions that return their result: encode() and decode() of <zarrbits/chunk.hpp>. what() is the sentence
+// of codec::explain().
 class data_error : public error {
  public:
   // With the sentence of codec::explain().
   data_error(const zarrbits::failure& f, const std::string& what) : error(f.code, what), failure_(f) {}
-  // Which element it was, and what it held.
+  // The refused element, and its value.
   const zarrbits::failure& failure() const noexcept { return failure_; }
 
  private:

@@ -24,8 +24,8 @@
  *
  *   [0] byte order of the encoded chunk: ZARRBITS_HDF5_LITTLE_ENDIAN (also if left out) or ZARRBITS_HDF5_BIG_ENDIAN
  *
- * When a dataset is created, both filters replace these by a longer list that holds what they resolved; copying that list to
- * another dataset means the same as copying the values above.
+ * When a dataset is created, both filters replace these values by a longer list with the resolved parameters. A copy of that list
+ * in another dataset means the same as these values.
  *
  * A chunk that holds a value which does not fit is stored without the filter (HDF5's filter mask), if the filter is optional in
  * the pipeline; that is why the functions below set it so. In a mandatory filter such a value makes the write fail when the chunk
@@ -41,8 +41,8 @@
 #define ZARRBITS_HDF5_H
 
 /*
- * Filter ids, from the range for use without registration. Whoever configures the plugins with other ids
- * (ZARRBITS_PACKBITS_FILTER_ID, ZARRBITS_BYTES_FILTER_ID) defines these two accordingly; the CMake target zarrbits::hdf5 does.
+ * Filter ids, from the range for use without registration. If the plugins are configured with other ids
+ * (ZARRBITS_PACKBITS_FILTER_ID, ZARRBITS_BYTES_FILTER_ID), define these two accordingly; the CMake target zarrbits::hdf5 does.
  */
 #ifndef ZARRBITS_HDF5_PACKBITS_ID
 #define ZARRBITS_HDF5_PACKBITS_ID 45429 /* 0xB175 */
@@ -51,10 +51,10 @@
 #define ZARRBITS_HDF5_BYTES_ID 45438 /* 0xB17E */
 #endif
 
-/* packbits, options bits 0-1: whether, and where, a byte says how many bits of padding a chunk has (Zarr: padding_encoding) */
+/* packbits, options bits 0-1: whether a byte gives the number of padding bits of a chunk, and where (Zarr: padding_encoding) */
 #define ZARRBITS_HDF5_PADDING_NONE 0u
-#define ZARRBITS_HDF5_PADDING_FIRST_BYTE 1u /* the first byte of the chunk does */
-#define ZARRBITS_HDF5_PADDING_LAST_BYTE 2u  /* the last byte of the chunk does */
+#define ZARRBITS_HDF5_PADDING_FIRST_BYTE 1u /* the first byte of the chunk */
+#define ZARRBITS_HDF5_PADDING_LAST_BYTE 2u  /* the last byte of the chunk */
 /* packbits, options bits 2-3: what happens to a chunk with a value that does not fit */
 #define ZARRBITS_HDF5_RANGE_RAW 0u      /* stored as it is, if the filter is optional */
 #define ZARRBITS_HDF5_RANGE_TRUNCATE 4u /* the bits that do not fit are dropped: data is lost */
@@ -75,8 +75,8 @@ extern "C" {
 #endif
 
 /*
- * HDF5 would take an optional filter that it cannot find, and store everything without it. This refuses, with a sentence on the
- * error stack.
+ * HDF5 would accept an optional filter that it cannot find, and store everything without it. This function refuses it, with a
+ * sentence on the error stack.
  */
 static inline herr_t zarrbits_hdf5_set_filter(hid_t dcpl, int id, const char* plugin, size_t n, const unsigned cd_values[]) {
   if (H5Zfilter_avail(id) <= 0) {

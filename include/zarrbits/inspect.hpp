@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is in an HDF5 file or a Zarr v3 store, what our filters did in a file, and which bits of its values they need not store.
+// The content of an HDF5 file or a Zarr v3 store, the effect of our filters in a file, and the bits of its values that need not
+// be stored.
 //
 //   for (const auto& n : zarrbits::inspect({.name = "in.h5"}).nodes) std::cout << n.path << ' ' << n.type << '\n';
 //   for (const auto& d : zarrbits::report_filters({.file = "in.h5"}).ours) std::cout << d.path << ' ' << d.parameters << '\n';
 //   for (const auto& s : zarrbits::suggest_bits({.file = "in.h5"}).datasets) std::cout << s.path << ' ' << s.last_bit << '\n';
 //
-// Links as zarrbits/convert.hpp does, and is called from one thread at a time for the same reason.
+// Needs libhdf5 at link time as zarrbits/convert.hpp does; call it from one thread at a time for the same reason.
 //
 #ifndef ZARRBITS_INSPECT_HPP
 #define ZARRBITS_INSPECT_HPP
@@ -20,52 +21,52 @@
 
 namespace zarrbits {
 
-// The file or the store cannot be opened, or is neither. what() is a sentence.
+// The file or store cannot be opened, or it is neither. what() is a sentence.
 struct inspect_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A group, an array, or what else is in a tree.
+// A group, an array, or another object of a tree.
 struct inspected_node {
   std::string path;                                 // "/a/b"; bytes that are not UTF-8 as %XX
   std::string kind;                                 // "group", "array", "datatype", "link", "unreadable"
   std::string type;                                 // of arrays: "float32", "int16 big-endian"; of links: "soft link"
   std::optional<std::vector<std::uint64_t>> shape;  // of arrays; not set: null dataspace
   std::string layout;                               // HDF5: "contiguous", "compact", "virtual", "external"; empty: chunked
-  std::vector<std::uint64_t> chunk;                 // its shape
-  std::vector<std::uint64_t> shard;                 // its shape, where chunks are inside of shards
+  std::vector<std::uint64_t> chunk;                 // shape of a chunk
+  std::vector<std::uint64_t> shard;                 // shape of a shard, if chunks are inside of shards
   std::string codecs;                               // filters or codecs, in words
-  std::uint64_t stored_bytes = 0;                   // of its chunks
-  std::uint64_t objects = 0;                        // chunks of the file, files of the store
-  std::uint64_t attributes = 0;                     // how many
-  std::string note;                                 // target of a link; why it is unreadable
-  std::string details;  // a JSON object: data type and filters or codecs as they stand there; empty where there is nothing
+  std::uint64_t stored_bytes = 0;                   // stored bytes of its chunks
+  std::uint64_t objects = 0;                        // number of chunks (file) or files (store)
+  std::uint64_t attributes = 0;                     // number of attributes
+  std::string note;                                 // target of a link; reason why it is unreadable
+  std::string details;  // a JSON object: data type and filters or codecs as stored; empty if there are none
 };
 
 // A file, a store, or a part of one.
 struct inspected_tree {
-  std::string name;                   // as it was asked for
+  std::string name;                   // as given
   std::string format;                 // "HDF5", "Zarr v3"
-  std::string top = "/";              // where in the file the first node is
-  std::vector<inspected_node> nodes;  // parents first, in the order of names
-  std::uint64_t bytes = 0;            // of the file, of all files of the store
-  std::uint64_t files = 0;            // how many
-  std::string incomplete;             // why not everything is told
+  std::string top = "/";              // path of the first node in the file
+  std::vector<inspected_node> nodes;  // parents first, in order of their names
+  std::uint64_t bytes = 0;            // size of the file, or of all files of the store
+  std::uint64_t files = 0;            // number of files
+  std::string incomplete;             // why the tree is incomplete, or ""
 };
 
 // What to inspect.
 struct inspect_options {
   std::string name = {};      // an HDF5 file, one of its objects ("in.h5:/a/b"), or a store: a directory, "x.zip", "s3://..."
-  std::string endpoint = {};  // URL of an S3 server; "" asks the environment (AWS_ENDPOINT_URL), and is Amazon's otherwise
+  std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool lock = true;           // of an HDF5 file, as convert_options has it
-  std::function<void(const std::string& path)> progress = {};     // the object at hand
-  std::function<void(const std::string& sentence)> warning = {};  // a promise that this run cannot keep
+  std::function<void(const std::string& path)> progress = {};     // called with the current object
+  std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 
-// Values are not read. Throws inspect_error; what cannot be read in it is in the tree.
+// Does not read values. Throws inspect_error; the tree names the objects that cannot be read.
 [[nodiscard]] inspected_tree inspect(const inspect_options& options);
 
-// An HDF5 file whose chunks are looked into.
+// An HDF5 file whose chunks are examined.
 struct file_options {
   std::string file = {};                   // its name
   std::vector<std::string> external = {};  // folders in which its other files may be read, as convert_options has them
@@ -74,7 +75,7 @@ struct file_options {
 
 // A chunk that is stored without our filter.
 struct raw_chunk {
-  std::vector<std::uint64_t> origin;  // its first element
+  std::vector<std::uint64_t> origin;  // index of its first element
   std::string why;                    // in words
 };
 
@@ -84,11 +85,11 @@ struct filtered_dataset {
   std::string filter;                // "packbits" or "bytes"
   std::string parameters;            // in words
   std::vector<std::string> after;    // names of the filters after ours
-  bool mandatory = false;            // a write fails where the filter does; else the chunk is stored raw
-  std::vector<std::uint64_t> chunk;  // its shape
-  std::uint64_t chunks = 0;          // stored
-  std::uint64_t raw = 0;             // of them, without the filter
-  std::vector<raw_chunk> shown;      // the first of the raw ones
+  bool mandatory = false;            // a write fails if the filter fails; otherwise the chunk is stored raw
+  std::vector<std::uint64_t> chunk;  // shape of a chunk
+  std::uint64_t chunks = 0;          // number of stored chunks
+  std::uint64_t raw = 0;             // number of them without the filter
+  std::vector<raw_chunk> shown;      // the first raw chunks
   std::uint64_t decoded = 0;         // bytes of the stored chunks without filters
   std::uint64_t stored = 0;          // bytes of the stored chunks
   std::string problem;               // what is wrong with it, or ""
@@ -96,49 +97,50 @@ struct filtered_dataset {
 
 // What our filters did in a file.
 struct filter_report {
-  std::uint64_t datasets = 0;           // in the file, of all kinds
+  std::uint64_t datasets = 0;           // number of datasets of all kinds in the file
   std::vector<filtered_dataset> ours;   // those with our filters
-  std::vector<std::string> unreadable;  // objects, with the reason
+  std::vector<std::string> unreadable;  // objects that cannot be read, with the reason
 };
 
-// `progress` hears of each object: the one at hand, and how many there are. Throws inspect_error.
+// `progress` is called with each object and the number of objects. Throws inspect_error.
 [[nodiscard]] filter_report report_filters(
     const file_options& options, const std::function<void(const std::string& path, std::uint64_t objects)>& progress = {});
 
-// The bits that a dataset's values need, and what packbits would make of it.
+// The bits that a dataset's values need, and the effect of packbits on it.
 struct suggestion {
   std::string path;                   // in the file
   std::string type;                   // "uint16", "bool", "float32"
   unsigned width = 0;                 // bits of a value in memory
-  unsigned first_bit = 0;             // the smallest range from which every value comes back,
+  unsigned first_bit = 0;             // the smallest range that keeps every value,
   unsigned last_bit = 0;              // inclusive
-  std::uint64_t elements = 0;         // how many
-  std::vector<std::uint64_t> chunk;   // of the packed dataset
+  std::uint64_t elements = 0;         // number of elements
+  std::vector<std::uint64_t> chunk;   // chunk shape of the packed dataset
   bool chunk_is_new = false;          // the dataset has none
-  std::uint64_t before = 0;           // stored bytes
+  std::uint64_t before = 0;           // stored bytes now
   std::uint64_t after = 0;            // ... with packbits
-  std::string parameters;             // of the HDF5 filter: "1,12"; "0" where the datatype says it all
-  std::string obstacle;               // why packbits is of no use here, or of little, or ""
-  std::vector<std::string> h5repack;  // its arguments that pack this dataset, where that is of use or of little
+  std::string parameters;             // parameters of the HDF5 filter: "1,12"; "0" if the datatype says it all
+  std::string obstacle;               // why packbits is of no or little use here, or ""
+  std::vector<std::string> h5repack;  // arguments that pack this dataset, if packbits is of any use
 };
 
-// What packbits would make of a file.
+// The effect of packbits on a file.
 struct suggested_bits {
-  // A dataset, and why it is here.
+  // A dataset, and the reason why it is listed.
   struct omission {
     std::string path;    // in the file
     std::string reason;  // in words
   };
-  std::vector<suggestion> datasets;  // of integers, booleans, enumerations and floats
-  std::vector<omission> left_out;    // all others
-  std::vector<omission> unfound;  // with a filter that HDF5 does not find, the reason: h5repack stops there, or leaves them out
+  std::vector<suggestion> datasets;  // datasets of integers, booleans, enumerations and floats
+  std::vector<omission> left_out;    // all other datasets
+  std::vector<omission> unfound;     // datasets with a filter that HDF5 does not find, and the reason: h5repack stops there, or
+                                     // leaves them out
 };
 
 // How far suggest_bits() is.
 struct suggest_progress {
-  std::string path;         // the dataset at hand
+  std::string path;         // the current dataset
   std::uint64_t bytes = 0;  // read since the last call
-  std::uint64_t of = 0;     // to be read in all
+  std::uint64_t of = 0;     // bytes to read in total
 };
 
 // Reads every value, a few MiB at a time. Throws inspect_error.

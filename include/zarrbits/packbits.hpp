@@ -16,12 +16,12 @@
 
 namespace zarrbits {
 
-// Whether, and where, one byte says how many bits of padding there are.
+// Whether a byte gives the number of padding bits, and where it is.
 enum class padding { none, first_byte, last_byte };
 
 // The configuration of packbits. Every default is the safe choice.
 struct packbits_parameters {
-  padding padding_encoding = padding::none;  // where the count byte is
+  padding padding_encoding = padding::none;  // position of the count byte
   unsigned first_bit = 0;                    // lowest kept bit of each component, 0 = least significant
   std::optional<unsigned> last_bit = {};     // highest kept bit, inclusive; not set: the highest bit of the component
   bool truncate = false;                     // encode drops bits that do not fit, instead of failing (never of bool)
@@ -29,18 +29,18 @@ struct packbits_parameters {
   bool strict_padding = false;               // decode refuses padding bits that are not 0
 };
 
-// Encode is checked: an element whose dropped bits would not come back from decode is an error that names its index and value.
-// Decode puts the kept bits back at first_bit, zeros below, the sign (signed types) or zeros above. Throws `error`.
+// Encode is checked: it fails on an element whose dropped bits decode would not restore, and names its index and value. Decode
+// puts the kept bits back at first_bit, with zeros below, and the sign (signed types) or zeros above. Throws `error`.
 [[nodiscard]] codec packbits(const data_type& type, const packbits_parameters& parameters = {});
 
-// What numcodecs' configuration does not say. Every default is the safe choice.
+// Settings that numcodecs' configuration does not have. Every default is the safe choice.
 struct numcodecs_packbits_parameters {
   bool nonzero_is_true = false;  // a bool that is neither 0 nor 1 counts as true
   bool strict_padding = false;   // decode refuses padding bits that are not 0
 };
 
-// numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): bool only, most significant bit first, count byte in front.
-// The same as packbits with first_byte but for the order of the bits in each byte.
+// numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): only bool, most significant bit first, count byte in front.
+// It differs from packbits with first_byte only in the order of the bits in each byte.
 [[nodiscard]] codec numcodecs_packbits(const data_type& type = "bool", const numcodecs_packbits_parameters& parameters = {});
 
 }  // namespace zarrbits

@@ -10,7 +10,7 @@
 //
 // The contract, which any class that models `transform` keeps:
 //  - greedy: when step() returns without an error, all of `in` is consumed or all of `out` is filled;
-//  - how input and output are cut never changes the bytes that come out;
+//  - the cuts of input and output never change the output bytes;
 //  - finish() says that the input has ended; call it until `done` (or an error), then further calls produce nothing;
 //  - step() after finish() with more input is an error (trailing_data);
 //  - an error is sticky: every later call returns it and does nothing, until reset();
@@ -31,12 +31,12 @@
 
 namespace zarrbits {
 
-// What one call did.
+// The result of one call.
 struct [[nodiscard]] progress {
   std::size_t consumed = 0;  // bytes taken from the front of the input
   std::size_t produced = 0;  // bytes written to the front of the output
   bool done = false;         // finish() only: all output has been delivered
-  std::error_code error;     // sticky
+  std::error_code error;     // sticky: every further call returns it
 };
 
 template <class T>
@@ -51,42 +51,42 @@ concept transform = requires(T t, std::span<const std::byte> in, std::span<std::
 
 namespace detail {
 
-// What is carried from one call to the next.
+// The state between calls.
 struct carry {
   std::uint64_t bits_low = 0;  // bits that wait for output (encoder) or for a whole component (decoder), first bit lowest
   std::uint64_t bits_high = 0;
   std::uint64_t elements = 0;   // whole elements so far
   std::uint64_t value = 0;      // failure().value
-  std::byte component[8] = {};  // encoder: bytes of a component that came so far; decoder: bytes that did not go out yet
-  std::byte held[2] = {};       // decoder: bytes that may turn out to be the last ones
+  std::byte component[8] = {};  // encoder: received bytes of a component; decoder: bytes still to deliver
+  std::byte held[2] = {};       // decoder: bytes that may be the last ones
   std::uint8_t component_bytes = 0;
   std::uint8_t held_bytes = 0;
   std::uint8_t bit_count = 0;
   std::uint8_t padding_count = 0;  // as read by the decoder
   std::uint8_t phase = 0;
   std::uint8_t error = 0;    // errc
-  std::uint32_t run = 0;     // which run of components of the element comes next,
-  std::uint32_t in_run = 0;  // and which of its components
+  std::uint32_t run = 0;     // the next run of components of the element,
+  std::uint32_t in_run = 0;  // and the next of its components
 };
 static_assert(sizeof(carry) <= 64, "transforms promise to carry at most 64 bytes");
 
 }  // namespace detail
 
-// Elements in C order and native byte order in, encoded bytes out.
+// Takes elements in C order and native byte order, gives encoded bytes.
 class encoder {
  public:
-  // `elements`: how many elements will come; then any other number is an error (element_count_mismatch). Needed where
-  // codec.needs_element_count(): throws `error` (element_count_required) without.
+  // `elements`: the number of elements that will come; any other number is then an error (element_count_mismatch). Required if
+  // codec.needs_element_count(): throws `error` (element_count_required) without it.
   explicit encoder(zarrbits::codec c, std::optional<std::uint64_t> elements = {});
 
-  // Takes elements from `in`, cut anywhere, and writes encoded bytes to `out`; both may be of any size.
+  // Takes elements from `in`, cut at any byte, and writes encoded bytes to `out`; both may have any size.
   progress step(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
-  // All elements came: delivers what is left. To be called again, with more room, until the result is `done`.
+  // Call this after the last element: delivers the rest. Call it again with more room until the result is `done`.
   progress finish(std::span<std::byte> out) noexcept;
-  void reset() noexcept;  // ready for another chunk with the same codec and number of elements
+  void reset() noexcept;  // prepare for another chunk with the same codec and number of elements
 
-  const zarrbits::codec& codec() const noexcept { return codec_; }     // that it was made with
-  zarrbits::failure failure() const noexcept;                          // what went wrong; empty where nothing did
+  const zarrbits::codec& codec() const noexcept { return codec_; }     // the codec that it was made with
+  zarrbits::failure failure() const noexcept;                          // what went wrong; empty if nothing did
   std::uint64_t elements() const noexcept { return carry_.elements; }  // whole elements taken so far
 
  private:
@@ -95,23 +95,23 @@ class encoder {
   detail::carry carry_;
 };
 
-// Encoded bytes in, elements in C order and native byte order out.
+// Takes encoded bytes, gives elements in C order and native byte order.
 class decoder {
  public:
-  // `elements`: how many elements the chunk has; then a length or count byte that says otherwise is an error. Without it, the
-  // count byte decides; where there is none (padding_encoding none), every whole element comes out, and up to 7 of them may be
+  // `elements`: the number of elements of the chunk; a length or count byte that says otherwise is then an error. Without it, the
+  // count byte decides. If there is none (padding_encoding none), every whole element comes out, and up to 7 of them may be
   // padding.
   explicit decoder(zarrbits::codec c, std::optional<std::uint64_t> elements = {});
 
-  // Takes encoded bytes from `in`, cut anywhere, and writes elements to `out`; both may be of any size.
+  // Takes encoded bytes from `in`, cut at any byte, and writes elements to `out`; both may have any size.
   progress step(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
-  // The chunk is at its end: delivers what is left, and says whether it was whole. To be called again, with more room, until
-  // `done`.
+  // Call this at the end of the chunk: delivers the rest, and says whether the chunk was complete. Call it again with more room
+  // until the result is `done`.
   progress finish(std::span<std::byte> out) noexcept;
-  void reset() noexcept;  // ready for another chunk with the same codec and number of elements
+  void reset() noexcept;  // prepare for another chunk with the same codec and number of elements
 
-  const zarrbits::codec& codec() const noexcept { return codec_; }     // that it was made with
-  zarrbits::failure failure() const noexcept;                          // what went wrong; empty where nothing did
+  const zarrbits::codec& codec() const noexcept { return codec_; }     // the codec that it was made with
+  zarrbits::failure failure() const noexcept;                          // what went wrong; empty if nothing did
   std::uint64_t elements() const noexcept { return carry_.elements; }  // whole elements made so far
 
  private:

@@ -8,7 +8,7 @@
 #ifndef ZARRBITS_VERSION_HPP
 #define ZARRBITS_VERSION_HPP
 
-// The first number of the version of these headers.
+// The first number of the headers' version.
 #define ZARRBITS_VERSION_MAJOR 0
 // The second.
 #define ZARRBITS_VERSION_MINOR 1

@@ -161,7 +161,7 @@ def test_what_is_refused_changes_nothing():
         assert all(w in text for w in words), text
         assert state() == before
     again = shutil.copy(files[0], "again.h5")
-    refused(again, words=["does not go on", "out.zarr"])
+    refused(again, words=["does not continue", "out.zarr"])
     changed = write("p1.h5", 10, 13, change=lambda f: f.attrs.__setitem__("more", 1))
     refused(files[2], changed, words=["p1.h5", "already", "another"])
     refused(write("mask.h5", 23, 5, change=lambda f: f["mask"].__setitem__((0, 0), 9)), words=["/mask", "values differ", "--different"])
@@ -211,7 +211,7 @@ def test_stores_that_lie():
     broken("g/rows/zarr.json", edited(shape=[1 << 63, 6, 10]), "length")
     broken("g/rows/zarr.json", edited(codecs=[]), "codec")
     broken("g/rows/zarr.json", lambda text: text[:-20], "zarr.json")
-    broken("zarr.json", edited(attributes={"zarrbits": {"sources": [{"file": 3}]}}), "of which files")
+    broken("zarr.json", edited(attributes={"zarrbits": {"sources": [{"file": 3}]}}), "list of the files")
     broken("g/rows/c/0/0/0", lambda text: text[:-5] + b"\0" + text[-4:], "checksum")
     broken("g/rows/c/0/0/0", lambda text: text[:50], "shorter")
 

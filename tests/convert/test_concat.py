@@ -120,8 +120,8 @@ def test_verify_names_what_is_not_of_the_store(even):
 
 def test_order_and_names(even):
     shuffled = [even[2], even[0], even[1], even[4], even[3]]
-    refused(shuffled, words=["does not go on", "change direction", "--order", "--allow-overlap"])
-    refused([even[0], even[0]], words=["does not go on"])
+    refused(shuffled, words=["does not continue", "change direction", "--order", "--allow-overlap"])
+    refused([even[0], even[0]], words=["does not continue"])
     check(shuffled, ROWS, "--order", "name")
     joined(shuffled, "--order", "value")
     assert (opened("out.zarr").read("g/rows") == ROWS).all()

@@ -179,7 +179,7 @@ class TestS3(S3):
                                 assert re.search("another conversion|exists", d.stderr)
                         assert s.content("out.zarr") in [self.good[g] for g in good]
                         if conditions != "kept":
-                            assert "knows no conditional writes" in "".join(d.stderr for _, d in done)
+                            assert "does not support conditional writes" in "".join(d.stderr for _, d in done)
 
     def test_a_conversion_that_still_runs_is_not_replaced(self):
         """It writes one chunk and waits for the answer; only its heartbeat shows that it is alive."""

@@ -12,9 +12,9 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t most_at_once = 32u << 20;  // one request holds its answer in memory
+constexpr std::uint64_t most_at_once = 32u << 20;  // one request has its whole answer in memory
 
-// The client's errors are sentences of the converter; here they are what cannot be read.
+// Turns the client's errors, which are the converter's, into errors of the store.
 template <class F>
 auto asked(F&& f) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Folders of a store whose keys are all in one sorted map: a .zip file's members, references.
+// Lists folders of a store whose keys are in one sorted map: a .zip file's members, references.
 //
 #ifndef ZARRBITS_VERIFY_ZARR_SORTED_KEYS_HPP
 #define ZARRBITS_VERIFY_ZARR_SORTED_KEYS_HPP
@@ -13,7 +13,7 @@
 
 namespace zarrbits::verification {
 
-// As store_reader::list(); what the map holds has a `size`.
+// The same as store_reader::list(); the map's values have a `size`.
 template <class Map>
 void list_sorted(const Map& keys, const std::string& folder, const std::function<bool(const store_entry&)>& each) {
   const std::string prefix = folder.empty() ? "" : folder + "/";
@@ -24,7 +24,7 @@ void list_sorted(const Map& keys, const std::string& folder, const std::function
     e.is_folder = slash != std::string::npos;
     if (!e.is_folder) e.size = i->second.size;
     if (!each(e)) return;
-    // past the folder and what is in it: '0' follows '/'
+    // skip the folder and its content: '0' follows '/'
     i = e.is_folder ? keys.lower_bound(prefix + e.name + '0') : std::next(i);
   }
 }

@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A file that is read in pieces.
+// A file, read in pieces.
 class regular_file {
  public:
-  // Null where there is no such file; store_error where it is of another kind.
+  // Null if there is no such file; store_error if it is not a regular file.
   static std::unique_ptr<regular_file> open(const std::string& path);
   std::uint64_t size() const noexcept { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
@@ -35,7 +35,7 @@ std::unique_ptr<regular_file> regular_file::open(const std::string& path) {
   auto file = std::make_unique<regular_file>();
   file->path_ = path;
   file->fd_ =
-      conversion::file_descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not stop us
+      conversion::file_descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not block
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) return nullptr;
     throw store_error("cannot read " + path + ": " + std::generic_category().message(errno));

@@ -19,42 +19,42 @@
 
 namespace zarrbits::verification {
 
-// The store is not what the Zarr specification allows, or something in it cannot be read.
+// The store violates the Zarr specification, or a part of it cannot be read.
 struct store_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The store may be right, but this reader cannot tell.
+// The store may be right, but this reader cannot decide.
 struct not_supported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// All functions of these throw store_error or not_supported, with a sentence.
+// All functions of these classes throw store_error or not_supported, with a sentence.
 
 class stored_object {
  public:
   virtual ~stored_object() = default;
   virtual std::uint64_t size() const = 0;
-  // Bytes from `offset` on, which the caller knows to lie within size().
+  // Bytes from `offset` on; the caller knows that they lie within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
 };
 
-// All of it. not_supported where that is more than `most`.
+// All of its bytes. not_supported if they are more than `most`.
 std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most);
 
 struct store_entry {
   std::string name;
   bool is_folder = false;
-  bool is_link = false;    // to another place of the file system
+  bool is_link = false;    // a symbolic link
   std::uint64_t size = 0;  // of an object
 };
 
 class store_reader {
  public:
   virtual ~store_reader() = default;
-  // Null where there is no such object.
+  // Null if there is no such object.
   virtual std::unique_ptr<stored_object> open(const std::string& key) const = 0;
-  // What is directly in a folder ("" is the root), in any order, until `each` returns false.
+  // Lists a folder's direct content ("" is the root), in any order, until `each` returns false.
   virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
 };
 
@@ -82,8 +82,8 @@ class store_folder {
   std::string path_;
 };
 
-// A directory, a .zip file, a .json file of references or "s3://bucket/prefix" that has a zarr.json. `endpoint` is an S3 server
-// that is not Amazon's; references may lead to what lies in the folders of `sources`. Throws store_error.
+// A directory, a .zip file, a .json file of references or "s3://bucket/prefix", with a zarr.json. `endpoint` is an S3 server
+// other than Amazon's; references may lead to files in the folders of `sources`. Throws store_error.
 store_folder open_store(const std::string& name, const std::string& endpoint = "", const std::vector<std::string>& sources = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp

@@ -35,7 +35,7 @@ std::uint32_t crc32c(const std::byte* data, std::size_t size) {
   return ~crc;
 }
 
-// Makes room for more output: doubles, up to one byte more than allowed, so that too much is noticed.
+// Makes room for more output: doubles, up to one byte more than allowed, so that an excess is noticed.
 void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t most) {
   if (used > most) throw store_error("a chunk decompresses to more than it can hold");
   if (used < out.size()) return;
@@ -43,7 +43,7 @@ void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t most) {
   out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(wanted, most + 1)));
 }
 
-// `window`: 15 for zlib, 15 + 16 for gzip, of which there may be several members.
+// `window`: 15 for zlib, 15 + 16 for gzip, which may have several members.
 std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t most, int window) {
   z_stream z = {};
   if (inflateInit2(&z, window) != Z_OK) throw std::bad_alloc();
@@ -87,7 +87,7 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t mo
 
 std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most) { return inflated(in, most, 15); }
 
-// One stream after the other, as Python's bz2 reads them.
+// Consecutive streams, as Python's bz2 reads them.
 std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most) {
   std::vector<std::byte> out;
   std::size_t read = 0, used = 0;
@@ -116,7 +116,7 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
   return out;
 }
 
-// As numcodecs frames LZ4: the length, and one block.
+// LZ4 in numcodecs' frame: the length, and one block.
 std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most) {
   if (in.size() < 4) throw store_error("a chunk is shorter than the length that LZ4 begins with");
   const std::uint32_t size = little_endian(in.data());
@@ -147,14 +147,14 @@ std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t e
   return out;
 }
 
-// As numcodecs computes it: 16-bit words of big-endian bytes, an odd last byte as the upper half.
+// numcodecs' checksum: 16-bit words of big-endian bytes, an odd last byte as the upper half.
 void drop_fletcher32(std::vector<std::byte>& bytes) {
   if (bytes.size() < 4) throw store_error("a chunk is shorter than its checksum");
   const std::size_t size = bytes.size() - 4;
   std::uint32_t low = 0, high = 0;
   for (std::size_t i = 0; i < size; i += 2) {
     low += std::to_integer<std::uint32_t>(bytes[i]) << 8 | (i + 1 < size ? std::to_integer<std::uint32_t>(bytes[i + 1]) : 0u);
-    low = (low & 0xffff) + (low >> 16);  // the words' sum is never 0 once it was not: 65535 stands for 0
+    low = (low & 0xffff) + (low >> 16);  // a sum that is not 0 never becomes 0 again: 65535 represents 0
     high += low;
     high = (high & 0xffff) + (high >> 16);
   }

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t most_chunk = 1u << 30;  // what is held in memory at once
+constexpr std::uint64_t most_chunk = 1u << 30;  // limit for one chunk in memory
 constexpr std::size_t most_codecs = 32;
 
 }  // namespace
@@ -112,7 +112,7 @@ void codec_chain::read_shards(const json& configuration, const json& data_type) 
     index_shape.push_back(chunk_shape_[i] / s.chunk_shape[i]);
   }
   index_shape.push_back(2);
-  // looked for before its codecs are read, which would go as deep as the store says
+  // checked before its codecs are read, because that recurses as deep as the store says
   const json& codecs = required(configuration, "codecs");
   const json& index_codecs = required(configuration, "index_codecs");
   for (const json* list : {&codecs, &index_codecs}) {
@@ -151,7 +151,7 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
   return size;
 }
 
-// How many bytes may come out of each step, so that a few bytes cannot fill the memory.
+// Upper limit of the bytes after each step, so that a few bytes cannot fill the memory.
 std::uint64_t codec_chain::largest_step() const {
   if (!codec_) return most_chunk;
   std::uint64_t size = 0;
@@ -187,7 +187,7 @@ void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
   out.data.clear();
   out.strings.clear();
   if (codec_) {
-    // before there is room for it: a few bytes may claim to be a gigabyte
+    // check before allocating: a few bytes may claim to be a gigabyte
     const std::uint64_t size = codec_->encoded_size(elements());
     if (bytes.size() != size)
       throw store_error("a chunk has " + std::to_string(bytes.size()) + " bytes instead of " + std::to_string(size));
@@ -221,7 +221,7 @@ void codec_chain::decode_strings(const std::vector<std::byte>& in, zarr_values& 
     out.strings.emplace_back(reinterpret_cast<const char*>(in.data()) + at, size);
     at += size;
   }
-  if (at != in.size()) throw store_error("a chunk of strings goes on after its last element");
+  if (at != in.size()) throw store_error("a chunk of strings continues after its last element");
 }
 
 void codec_chain::untranspose(zarr_values& values) const {

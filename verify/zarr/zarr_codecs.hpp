@@ -18,11 +18,11 @@ namespace zarrbits::verification {
 
 class codec_chain {
  public:
-  // sharding_indexed: a chunk of the array is a shard, which holds chunks of its own and an index of them.
+  // sharding_indexed: a chunk of the array is a shard, with its own inner chunks and an index.
   struct sharding {
     std::vector<std::uint64_t> chunk_shape;
     std::shared_ptr<const codec_chain> chunks;
-    std::shared_ptr<const codec_chain> index;  // of pairs of offset and length, an array of uint64
+    std::shared_ptr<const codec_chain> index;  // codecs of pairs of offset and length, an array of uint64
     bool index_at_end = true;
   };
 
@@ -33,14 +33,14 @@ class codec_chain {
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::optional<sharding>& shards() const noexcept { return shards_; }
 
-  // All elements of a chunk that is no shard.
+  // All elements of a chunk that is not a shard.
   void decode(std::vector<std::byte> bytes, zarr_values& out) const;
-  // A shard as it was before the bytes to bytes codecs that follow.
+  // True if codecs from bytes to bytes follow the shard.
   bool has_bytes_codecs() const noexcept { return !after_.empty(); }
   std::vector<std::byte> decode_bytes(std::vector<std::byte> bytes) const;
 
   std::uint64_t elements() const;
-  // Bytes of a chunk in the store, where that is the same for each chunk.
+  // Size of a chunk in the store, if it is the same for each chunk.
   std::optional<std::uint64_t> encoded_size() const;
 
  private:

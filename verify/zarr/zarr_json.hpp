@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is read from a zarr.json again and again.
+// Common helpers to read a zarr.json.
 //
 #ifndef ZARRBITS_VERIFY_ZARR_ZARR_JSON_HPP
 #define ZARRBITS_VERIFY_ZARR_ZARR_JSON_HPP
@@ -13,7 +13,7 @@
 
 namespace zarrbits::verification {
 
-// For messages, and for the core, which reads JSON as text. A function, so that json's writer, a template, is compiled once.
+// For messages, and for the core, which reads JSON as text. A function, so that the JSON writer, a template, is compiled once.
 std::string json_text(const nlohmann::json& j);
 
 // All below throw store_error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Nodes of a store, and what their zarr.json says at the outermost level.
+// Nodes of a store, and the outermost level of their zarr.json.
 //
 #include "convert/text/names.hpp"
 #include "core/json.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t most_metadata = 64u << 20;
 
-// The converter's notes stand where a convention's readers do not show them; here always among the attributes.
+// The converter puts notes where a convention's readers do not show them; this moves them to the attributes.
 void gather_notes(json& node) {
   if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(conversion::own_key)) return;
   json& attributes = node["attributes"];
@@ -31,7 +31,7 @@ void gather_notes(json& node) {
     attributes[conversion::own_key] = std::move(*field);
     node.erase(field);
   }
-  // which xarray does not open as an attribute of an array of bytes
+  // xarray refuses to open an array of bytes with this as an attribute
   const auto notes = attributes.find(conversion::own_key);
   if (notes != attributes.end() && notes->is_object() && notes->contains("_FillValue") && !attributes.contains("_FillValue")) {
     attributes["_FillValue_source"] = std::move((*notes)["_FillValue"]);
@@ -46,7 +46,7 @@ json read_metadata(const store_folder& folder, bool& exists) {
   const std::vector<std::byte> text = read_object(*object, most_metadata);
   json j;
   try {
-    // not deeply nested, for what is done with it later recurses; and no key twice, for readers take the first or the last
+    // without deep nesting, because later code recurses; without repeated keys, because readers may take the first or the last
     j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
                            (folder / "zarr.json").name());
   } catch (const zarrbits::error& e) {
@@ -118,7 +118,7 @@ store_selection selection_of(const store_folder& store) {
     s.include = texts(note.value("include", json::array()));
     s.exclude = texts(note.value("exclude", json::array()));
   } catch (const json::exception&) {
-    throw store_error("the attribute \"zarrbits\" of the store's root does not say as it should what was selected");
+    throw store_error("the attribute \"zarrbits\" of the store's root does not say in a valid form what was selected");
   }
   return s;
 }
@@ -141,13 +141,12 @@ std::string unescape(const std::string& name) {
 
 namespace {
 
-// Names that are too long for a file system end with a hash, which tells nothing of the name. That spelling is the converter's
-// own.
+// A name too long for a file system ends with a hash, which does not give the name back. The converter invented this spelling.
 constexpr const char* hash_mark = "%~";
 
 bool is_hashed(const std::string& stored) { return stored.find(hash_mark) != std::string::npos; }
 
-// What a stored name is found by: no HDF5 name holds a 0.
+// The key of a stored name: no HDF5 name contains a 0.
 std::string key_of_hashed(const std::string& stored) { return std::string(1, '\0') + stored; }
 
 }  // namespace
@@ -195,7 +194,7 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
       const json is = read_node(group / path);
       for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
                               "codecs", "storage_transformers", "dimension_names", "attributes"}) {
-        // an empty list of transformers is as good as none
+        // an empty list of transformers counts as none
         const auto value = [&](const json& j) {
           return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
         };
@@ -206,7 +205,7 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     }
     if (!same) out.push_back(path);
   }
-  // readers of it do not see what it does not tell
+  // readers of consolidated metadata do not see nodes that are missing in it
   std::vector<std::pair<store_folder, std::string>> todo{{group, ""}};
   while (!todo.empty() && out.empty()) {
     const auto [folder, prefix] = todo.back();

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t most_object = 2u << 30;  // what is held in memory at once
+constexpr std::uint64_t most_object = 2u << 30;  // limit for one object in memory
 
 }  // namespace
 
@@ -101,7 +101,7 @@ std::optional<std::vector<std::uint64_t>> zarr_array::index_of(const std::string
   return index;
 }
 
-// The shard that holds a chunk, and which of its chunks it is.
+// The shard that holds a chunk, and the chunk's index in it.
 zarr_array::chunk_place zarr_array::place_of(const chunk_index& chunk) const {
   chunk_place p{chunk_index(chunk.size()), 0};
   for (std::size_t i = 0; i < chunk.size(); ++i) {
@@ -111,7 +111,7 @@ zarr_array::chunk_place zarr_array::place_of(const chunk_index& chunk) const {
   return p;
 }
 
-// Null where there is none. The last one stays open: chunks are asked for shard by shard.
+// Null if there is none. The last one stays open, because chunks are read shard by shard.
 std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shard) const {
   if (!last_ || last_->first != shard) {
     last_.reset();
@@ -147,7 +147,7 @@ bool zarr_array::holds_shard(const chunk_index& shard) const {
   return true;
 }
 
-// The chunks of a shard that are there, as chunks of the array. False where there are more than `most`.
+// The existing chunks of a shard, as chunks of the array. False if there are more than `most`.
 bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vector<chunk_index>& out) const {
   const auto open = open_shard(shard);
   for (std::uint64_t k = 0; open && k < open->chunks(); ++k) {
@@ -159,7 +159,7 @@ bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vec
       at[i] = shard[i] * per_shard_[i] + left % per_shard_[i];
       left /= per_shard_[i];
     }
-    // those past the edge of the array are in the last shards
+    // the last shards also have chunks beyond the edge of the array
     if (std::equal(at.begin(), at.end(), chunks_.begin(), std::less<>())) out.push_back(std::move(at));
   }
   return true;
@@ -168,7 +168,7 @@ bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vec
 std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t most) const {
   std::vector<chunk_index> out;
   bool all = true;
-  // keys have a part for each dimension at most, and "c"
+  // keys have at most one part for each dimension, and "c"
   const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
       [&](const store_folder& folder, const std::string& prefix, std::size_t depth) {
     folder.list([&](const store_entry& e) {

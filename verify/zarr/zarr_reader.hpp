@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A small reader of Zarr v3 stores, for `zarrbits verify`: it shares nothing with the converter, so that a mistake there is not
-// made twice. (What an append completes is read by it, too, and compared with the sources by verify as all else.) Codecs come
-// from the core, on its portable kernels.
+// A small reader of Zarr v3 stores, for `zarrbits verify`: it shares no code with the converter, so that a bug there is not
+// repeated here. (An append also reads the existing store with it; verify compares the result with the sources.) Codecs come from
+// the core, on its portable kernels.
 //
 //   zarr_array a(open_store("out.zarr") / "a");
 //   zarr_values chunk;
@@ -49,9 +49,9 @@ struct zarr_field;
 struct zarr_type {
   zarr_kind kind = zarr_kind::raw;
   std::string name;      // as in zarr.json
-  std::size_t size = 0;  // bytes of an element in memory; 0: variable length
+  std::size_t size = 0;  // size of an element in memory; 0: variable length
   unsigned bits = 0;     // of a component
-  std::string unit;      // of numpy's times: "us", "10ms"
+  std::string unit;      // numpy's times: "us", "10ms"
   std::vector<zarr_field> fields;
 
   bool variable() const noexcept { return kind == zarr_kind::text || kind == zarr_kind::binary; }
@@ -63,7 +63,7 @@ struct zarr_field {
   zarr_type type;
 };
 
-// Elements in C order: `data` in this machine's byte order, or one string for each element of a type of variable length.
+// Elements in C order: `data` in this machine's byte order, or one string per element if the type has variable length.
 struct zarr_values {
   std::vector<std::byte> data;
   std::vector<std::string> strings;
@@ -71,30 +71,31 @@ struct zarr_values {
 
 enum class node_kind { none, group, array };
 
-// What the zarr.json in `folder` says it is; none where there is no zarr.json. Throws store_error where it says nothing sensible.
+// The kind that the zarr.json in `folder` declares; none if there is no zarr.json. Throws store_error if it declares nothing
+// valid.
 node_kind kind_of(const store_folder& folder);
 
-// A zarr.json, whatever it says. Throws store_error where there is none, or it is no JSON object or absurdly nested.
+// A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
 nlohmann::json read_node(const store_folder& folder);
 
-// What the store's root says that it holds of the source: patterns of its paths, and the object that is its root ("" for all).
+// The selection that the store's root declares: patterns of the source's paths, and the object that is its root ("" for all).
 struct store_selection {
   std::string object;
   std::vector<std::string> include, exclude;
 };
 store_selection selection_of(const store_folder& store);
 
-// Names of the store's directories escape what Zarr does not allow: %2F is "/".
+// Folder names in the store escape what Zarr does not allow: %2F is "/".
 std::string unescape(const std::string& name);
 
-// The nodes directly in a group, by the HDF5 name that they stand for.
+// The nodes directly in a group, by their HDF5 names.
 class child_nodes {
  public:
   child_nodes() = default;
   explicit child_nodes(const store_folder& group);
 
-  // Takes out those of that name. More than one where it is spelled in several ways, as "a" and "%61": a reader may open any of
-  // them.
+  // Removes and returns the nodes of that name. There is more than one if it is spelled in several ways, as "a" and "%61": a
+  // reader may open any of them.
   std::vector<store_folder> take(const std::string& name);
   std::vector<store_folder> rest() const;
 
@@ -102,11 +103,11 @@ class child_nodes {
   std::multimap<std::string, store_folder> nodes_;
 };
 
-// The name of metadata of Zarr v2 that stand beside the zarr.json of a node, or "": some readers take them first.
+// The name of Zarr v2 metadata beside the zarr.json of a node, or "": some readers prefer it.
 std::string older_metadata(const store_folder& node);
 
-// Nodes ("" is the group itself) of which the group's consolidated metadata, if it has any, say other than their zarr.json does,
-// or nothing.
+// Nodes ("" is the group itself) that the group's consolidated metadata, if it has any, describes differently than their
+// zarr.json, or not at all.
 std::vector<std::string> differing_consolidated(const store_folder& group);
 
 class zarr_array {
@@ -116,20 +117,23 @@ class zarr_array {
   explicit zarr_array(store_folder folder);
 
   const std::vector<std::uint64_t>& shape() const noexcept { return shape_; }
-  // The smallest pieces that can be read alone: where there are shards, the chunks inside of them.
+  // The shape of the smallest pieces that can be read alone: inner chunks if there are shards.
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
-  const std::vector<std::uint64_t>& chunks_per_shard() const noexcept { return per_shard_; }  // all 1 where there are no shards
-  const std::vector<std::uint64_t>& chunks() const noexcept { return chunks_; }               // how many, in each dimension
+  const std::vector<std::uint64_t>& chunks_per_shard() const noexcept { return per_shard_; }  // all 1 if there are no shards
+  const std::vector<std::uint64_t>& chunks() const noexcept {
+    return chunks_;
+  }  // number of chunks in each
+     // dimension
   const zarr_type& type() const noexcept { return type_; }
   const zarr_values& fill() const noexcept { return fill_; }  // one element
 
-  // All elements of a chunk, also those past the edge of the array. False where the chunk does not exist. Costs least in storage
+  // All elements of a chunk, even those beyond the edge of the array. False if the chunk does not exist. Fastest in storage
   // order.
   bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
-  // Chunks of a shard follow each other.
+  // Keeps the chunks of a shard together.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 
-  // The chunks that exist, up to `most` of them; nothing where there are more.
+  // The existing chunks, up to `most` of them; empty if there are more.
   std::optional<std::vector<chunk_index>> list_chunks(std::size_t most) const;
 
  private:
@@ -161,12 +165,12 @@ class zarr_array {
 // zarr_type.cpp
 zarr_type parse_type(const nlohmann::json& data_type, unsigned depth = 0);
 zarr_values parse_fill(const zarr_type& type, const nlohmann::json& fill);
-// Nothing where the text is no base64.
+// Empty if the text is no base64.
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 // The data type as the core spells it.
 nlohmann::json core_spelling(const nlohmann::json& data_type);
 
-// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` bounds what comes out of a few hostile bytes.
+// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` limits the output of a few hostile bytes.
 std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most);

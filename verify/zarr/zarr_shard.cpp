@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t most_index = 1u << 30;
 constexpr std::uint64_t most_stored = 2u << 30;
 
-// A shard that codecs of bytes follow cannot be read in pieces.
+// A shard inside of bytes-to-bytes codecs, which cannot be read in pieces.
 class decoded_shard final : public stored_object {
  public:
   explicit decoded_shard(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}

@@ -15,13 +15,13 @@ namespace zarrbits::verification {
 
 class zarr_shard {
  public:
-  // Reads the index. Throws store_error where it is damaged or does not fit.
+  // Reads the index. Throws store_error if it is damaged or does not fit.
   zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs);
 
   std::uint64_t chunks() const noexcept { return index_.size() / 2; }
-  // `chunk` counts in C order.
+  // `chunk`: index in C order.
   bool has(std::uint64_t chunk) const;
-  // As it is stored; has() it.
+  // The stored bytes of a chunk for which has() is true.
   std::vector<std::byte> read(std::uint64_t chunk) const;
 
  private:

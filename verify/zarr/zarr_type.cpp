@@ -39,7 +39,7 @@ struct float_layout {
   unsigned mantissa_bits;
 };
 
-// The layout of IEEE-like floats; the small ones have rules of their own, and their fill values are hexadecimal.
+// The layout of IEEE-like floats; the small ones have their own rules, and hexadecimal fill values.
 std::optional<float_layout> layout_of(const std::string& name) {
   const std::string_view n = std::string_view(name).substr(name.starts_with("complex_") ? 8 : 0);
   if (n == "float64" || n == "complex128") return float_layout{11, 52};
@@ -61,7 +61,7 @@ std::uint64_t float_bits(double value, float_layout l) {
   int exponent = std::isinf(value) ? 1 << 20 : std::ilogb(magnitude);
   if (exponent > bias) return sign | infinity;
   exponent = std::max(exponent, 1 - bias);
-  // a whole number of units in the last place; a carry out of it moves into the exponent by itself
+  // an integer in units of the last place; a carry moves into the exponent by itself
   const double units = std::nearbyint(std::ldexp(magnitude, static_cast<int>(l.mantissa_bits) - exponent));
   const auto whole = static_cast<std::uint64_t>(units);
   return sign | (whole + (static_cast<std::uint64_t>(exponent + bias - 1) << l.mantissa_bits));
@@ -100,7 +100,7 @@ std::uint64_t parse_float(const zarr_type& type, const json& fill) {
   if (!fill.is_number()) wrong_fill(type, fill);
   const double value = fill.get<double>();
   if (layout) return float_bits(value, *layout);
-  if (value == 0 && !std::signbit(value)) return 0;  // of every small float
+  if (value == 0 && !std::signbit(value)) return 0;  // same for every small float
   throw not_supported("the fill value " + json_text(fill) + " of " + type.name + " is not hexadecimal");
 }
 
@@ -188,7 +188,7 @@ void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
         }
         return;
       }
-      bytes = byte_string(type, fill);  // numpy's memory, little endian as far as anybody writes it
+      bytes = byte_string(type, fill);  // numpy's memory, always little endian in practice
       if (bytes.size() != type.size) wrong_fill(type, fill);
       if constexpr (std::endian::native == std::endian::big) throw not_supported("a struct's fill value in base64");
       break;

@@ -14,7 +14,7 @@ namespace {
 
 using conversion::zip_archive;
 
-// What is wrong with the file is what cannot be read of the store.
+// Turns errors of the file into errors of the store.
 template <class F>
 auto told_of_store(F&& f) {
   try {

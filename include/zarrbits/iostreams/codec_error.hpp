@@ -20,16 +20,16 @@
 
 namespace zarrbits::iostreams {
 
-// Everything of ours that goes wrong in a stream or when a filter is made. what() is a whole sentence, code() an error_code that
-// compares with zarrbits::errc, failure() has the element and the value.
+// Every error of zarrbits in a stream, or when a filter is made. what() is a whole sentence, code() an error_code that compares
+// with zarrbits::errc, failure() has the element and the value.
 class codec_error : public std::ios_base::failure {
  public:
-  // With what codec::explain() says of the failure.
+  // With the sentence of codec::explain().
   codec_error(const zarrbits::failure& f, const std::string& sentence);
 
   // The sentence.
   const char* what() const noexcept override;
-  // Which element it was, and what it held.
+  // The refused element, and its value.
   const zarrbits::failure& failure() const noexcept { return failure_; }
 
  private:

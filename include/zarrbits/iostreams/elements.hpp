@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Elements of a C++ type into a stream and out of one, as they lie in memory: what encoder takes and decoder gives.
+// Writes elements of a C++ type to a stream, and reads them, as they are in memory: the input of encoder, the output of decoder.
 //
 //   std::vector<std::uint16_t> frame(1 << 20);
 //   zarrbits::iostreams::write_elements(out, frame);
@@ -24,15 +24,15 @@ std::istream& read_bytes(std::istream& in, std::span<std::byte> bytes);
 
 }  // namespace detail
 
-// As out.write() of the memory of all elements (see <zarrbits/chunk.hpp> for what an element is). The state of the stream says
-// whether that went well; what does not fit in the codec of a filter may show only when the stream is reset().
+// As out.write() of the memory of all elements (<zarrbits/chunk.hpp> defines elements). The state of the stream tells whether it
+// succeeded; a value that does not fit in the codec of a filter may show only when the stream is reset().
 template <elements_in_memory R>
 std::ostream& write_elements(std::ostream& out, const R& elements) {
   return detail::write_bytes(out, std::as_bytes(std::span(elements)));
 }
 
-// As in.read() of as many elements as there is room for: where fewer come, the stream fails, and in.gcount() has the bytes that
-// came.
+// As in.read() of as many elements as there is room for: if fewer come, the stream fails, and in.gcount() is the number of bytes
+// that came.
 template <writable_elements R>
 std::istream& read_elements(std::istream& in, R&& elements) {
   return detail::read_bytes(in, std::as_writable_bytes(std::span(elements)));

@@ -32,30 +32,30 @@
 
 namespace zarrbits::iostreams {
 
-// The size in bytes of a filter's own buffer and of the stream buffer in front of it.
+// The size in bytes of a filter's own buffer, and of the stream buffer in front of it.
 inline constexpr std::streamsize default_buffer_size = 8192;
 
-// Elements in C order and native byte order in, encoded bytes out; for output and for input.
+// Takes elements in C order and native byte order, gives encoded bytes; for output and for input.
 //
-// `elements`: how many will come; any other number is then an error at the end of the stream. Needed where
-// codec.needs_element_count(). Throws codec_error where it is missing, and for a buffer size that is not positive.
+// `elements`: the number of elements that will come; any other number is an error at the end of the stream. Required if
+// codec.needs_element_count(). Throws codec_error if it is missing, and if the buffer size is not positive.
 class encoder : public detail::transform_filter<zarrbits::encoder> {
  public:
-  // `buffer_size`: bytes of its own buffer.
+  // `buffer_size`: size of the filter's own buffer in bytes.
   explicit encoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
                    std::streamsize buffer_size = default_buffer_size)
       : transform_filter(c, elements, buffer_size) {}
 };
 BOOST_IOSTREAMS_PIPABLE(encoder, 0)
 
-// Encoded bytes in, elements in C order and native byte order out; for input and for output.
+// Takes encoded bytes, gives elements in C order and native byte order; for input and for output.
 //
-// `elements`: how many the chunk has; a length or a count byte that says otherwise is then an error. Without it, the count byte
-// decides; where there is none (packbits with padding_encoding "none"), every whole element comes out, and up to 7 of them may be
-// padding. What is wrong at the end of a chunk is found when the end is read: read up to the end of the stream.
+// `elements`: the number of elements of the chunk; a length or a count byte that says otherwise is then an error. Without it, the
+// count byte decides. If there is none (packbits with padding_encoding "none"), every whole element comes out, and up to 7 of
+// them may be padding. Errors at the end of a chunk are found when the end is read: read up to the end of the stream.
 class decoder : public detail::transform_filter<zarrbits::decoder> {
  public:
-  // `buffer_size`: bytes of its own buffer.
+  // `buffer_size`: size of the filter's own buffer in bytes.
   explicit decoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
                    std::streamsize buffer_size = default_buffer_size)
       : transform_filter(c, elements, buffer_size) {}

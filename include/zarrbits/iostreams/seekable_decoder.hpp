@@ -33,53 +33,54 @@ class range_reader;  // streams/range_reader.hpp
 }
 
 // Random access to the elements of a chunk, for boost::iostreams::filtering_stream<input_seekable> over a device that seeks. The
-// chunk is the whole device; a chunk inside a larger file is boost::iostreams::restrict(device, offset, size).
+// chunk is the whole device; use boost::iostreams::restrict(device, offset, size) for a chunk inside a larger file.
 //
-// Positions are decoded bytes: element i is at i * codec.element_size(). Any byte may be the target of a seek, the end too;
-// further is an error (invalid_range). Only the bytes that hold the wanted elements are read. `buffer_size` bounds how much is
-// decoded at once, and with it how much a single short read costs.
+// Positions are decoded bytes: element i is at i * codec.element_size(). A seek may go to any byte, and to the end; beyond it is
+// an error (invalid_range). Only the bytes that hold the wanted elements are read. `buffer_size` limits how much is decoded at
+// once, and with it the cost of a single short read.
 //
-// `elements`: how many the chunk has. Without it they follow from the size of the device and the count byte as in `decoder`.
-// Either way a device whose size is no such chunk's is refused at the first read or seek. Copies share their state.
+// `elements`: the number of elements of the chunk. Without it, the number follows from the size of the device and the count byte
+// as in `decoder`. In both cases the first read or seek refuses a device whose size is not that of such a chunk. Copies share
+// their state.
 class seekable_decoder {
  public:
-  using char_type = char;  // what Boost.Iostreams asks of a filter
-  // What Boost.Iostreams asks of a filter.
+  using char_type = char;  // Required by Boost.Iostreams.
+  // Required by Boost.Iostreams.
   struct category : boost::iostreams::input_seekable,
                     boost::iostreams::filter_tag,
                     boost::iostreams::multichar_tag,
                     boost::iostreams::closable_tag,
                     boost::iostreams::optimally_buffered_tag {};
 
-  static constexpr std::streamsize default_buffer_size = 1024;  // bytes
+  static constexpr std::streamsize default_buffer_size = 1024;  // in bytes
 
   // Throws codec_error for a buffer size that is not positive.
   explicit seekable_decoder(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements = {},
                             std::streamsize buffer_size = default_buffer_size);
 
-  // Called by Boost.Iostreams: elements from the present position on, or -1 at the end.
+  // Called by Boost.Iostreams: reads elements from the current position, or -1 at the end.
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
     detail::encoded_source_of<Source> below(source);
     return read_from(below, out, n);
   }
-  // Called by Boost.Iostreams: a new position, in decoded bytes.
+  // Called by Boost.Iostreams: moves to a new position, in decoded bytes.
   template <class Source>
   std::streampos seek(Source& source, boost::iostreams::stream_offset to, std::ios_base::seekdir way,
                       std::ios_base::openmode = std::ios_base::in) {
     detail::encoded_source_of<Source> below(source);
     return boost::iostreams::offset_to_position(seek_in(below, to, way));
   }
-  // Called by Boost.Iostreams: forgets the device, and throws what went wrong.
+  // Called by Boost.Iostreams: forgets the device, and throws the error, if any.
   template <class Source>
   void close(Source&) {
     close_reader();
   }
-  std::streamsize optimal_buffer_size() const;  // in bytes, of the stream buffer before the filter
+  std::streamsize optimal_buffer_size() const;  // size in bytes of the stream buffer in front of the filter
 
-  std::uint64_t total_in() const;                 // bytes read from the device so far, and
+  std::uint64_t total_in() const;                 // bytes read from the device since the filter was made
   std::uint64_t total_out() const;                // bytes delivered, since the filter was made
-  std::optional<std::uint64_t> elements() const;  // of the chunk; empty while they are not known yet
+  std::optional<std::uint64_t> elements() const;  // number of elements of the chunk; empty while it is unknown
 
  private:
   std::streamsize read_from(detail::encoded_source& below, char* out, std::streamsize n);

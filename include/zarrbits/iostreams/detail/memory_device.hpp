@@ -15,18 +15,18 @@
 
 namespace zarrbits::iostreams::detail {
 
-// compose() wraps devices that are memory (Boost's "direct" devices) in one that has a position, and gives the device itself by
-// operator*.
+// compose() wraps devices that are memory (Boost's "direct" devices) in one that has a position, and operator* returns the device
+// itself.
 template <class Device>
 concept memory_device = requires(Device& device) {
   { device.seek(0, std::ios_base::cur, std::ios_base::out) } -> std::convertible_to<std::streampos>;
   requires boost::iostreams::is_direct<std::remove_cvref_t<decltype(*device)>>::value;
-  // where reading and writing have a position each, seek() does not tell one alone
+  // if reading and writing have separate positions, seek() does not return one of them
   requires !std::is_convertible_v<typename Device::category, boost::iostreams::bidirectional> &&
       !std::is_convertible_v<typename Device::category, boost::iostreams::dual_seekable>;
 };
 
-// What a class template of one parameter wraps.
+// The parameter of a class template with one parameter.
 template <class T>
 struct wrapped {
   using type = void;
@@ -36,8 +36,8 @@ struct wrapped<Wrapper<Inner>> {
   using type = Inner;
 };
 
-// Or such a device in what Boost wraps around every device when it closes a filter: an adapter that is made of a reference to the
-// device, and seeks as that does.
+// The same inside the adapter that Boost puts around every device when it closes a filter: it holds a reference to the device,
+// and seeks as the device does.
 template <class Device, class Inner = typename wrapped<Device>::type>
 concept around_memory_device = memory_device<Inner> && std::constructible_from<Device, Inner&> && requires(Device& device) {
   { device.seek(0, std::ios_base::cur, std::ios_base::out) } -> std::convertible_to<std::streampos>;

@@ -15,11 +15,11 @@
 
 namespace zarrbits::iostreams::detail {
 
-// Boost copies into memory (array_sink) by reading as many bytes as there is room for, until it is told the end: none once it is
-// full. Where more is to come then, it would ask for ever.
+// Boost copies into memory (array_sink) by reading as many bytes as there is room for, until it sees the end: none once it is
+// full. If more bytes follow then, it would ask forever.
 [[noreturn]] void no_room_for_more(const zarrbits::codec& c);
 
-// What boost::iostreams::symmetric_filter drives: a transform of the core behind Boost's calling convention.
+// The part that boost::iostreams::symmetric_filter drives: a transform of the core behind Boost's calling convention.
 template <class Transform>
 class transform_adapter {
  public:
@@ -27,15 +27,15 @@ class transform_adapter {
 
   transform_adapter(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size);
 
-  // Throws codec_error; once it has thrown, every call throws the same until close(). That is what makes errors in the last
-  // buffered bytes visible: Boost ignores the first of them and asks again when the stream is closed.
+  // Throws codec_error; after that, every call throws the same error until close(). This makes errors in the last buffered bytes
+  // visible: Boost ignores the first one and asks again when the stream is closed.
   bool filter(const char*& in, const char* in_end, char*& out, char* out_end, bool flush);
-  // Ready for another chunk. Throws the error of this one, if there was any, so that reset() of an input stream tells it too.
+  // Prepares for another chunk. Throws the error of this one, if any, so that reset() of an input stream reports it too.
   void close();
 
-  // Where the next byte is read or written, of a device that is memory and is now at `position`: Boost copies such devices where
-  // filters are composed with each other, and forgets how far the copy came. So what counts is where the chunk began, and what
-  // went through here since.
+  // The place of the next byte to read or write, for a device that is memory and is now at `position`. Boost copies such devices
+  // when filters are composed, and loses the position of the copy. So the place is the start of the chunk plus the bytes that
+  // passed through here since.
   std::ptrdiff_t place(std::ptrdiff_t position, std::ios_base::openmode which) noexcept {
     if (closed_ || total_in_ + total_out_ == 0) return origin_ = position;
     return origin_ + static_cast<std::ptrdiff_t>(which == std::ios_base::in ? total_in_ : total_out_);

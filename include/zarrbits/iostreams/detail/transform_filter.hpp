@@ -33,8 +33,8 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
 
   std::streamsize optimal_buffer_size() const { return adapter().buffer_size(); }
 
-  // As symmetric_filter has them. Where compose() puts the filter on a device that is memory (array_sink, array_source, mapped
-  // files), bytes are made there and read from there, without a way through the filter's own buffer.
+  // As in symmetric_filter. If compose() puts the filter on a device that is memory (array_sink, array_source, mapped files),
+  // bytes are written and read there directly, not through the filter's own buffer.
   template <class Sink>
   std::streamsize write(Sink& sink, const char* in, std::streamsize n) {
     if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
@@ -42,7 +42,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   }
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
-    if (n <= 0) {  // whether this is the end shows when a byte is asked for
+    if (n <= 0) {  // only a request for a byte shows whether this is the end
       char more = 0;
       const std::streamsize got = read(source, &more, 1);
       if (got > 0) no_room_for_more(this->filter().codec());
@@ -59,8 +59,8 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
     base_type::close(device, which);
   }
 
-  // Bytes that went in and came out, and whole elements, of the chunk at hand; of the last one after close() or reset(), until
-  // the next chunk begins. Copies of a filter share their state, so a copy kept outside the stream may be asked.
+  // Bytes in, bytes out and whole elements of the current chunk; after close() or reset() those of the last chunk, until the next
+  // one begins. Copies of a filter share their state, so a copy outside of the stream can be asked.
   std::uint64_t total_in() const { return adapter().total_in(); }
   std::uint64_t total_out() const { return adapter().total_out(); }
   std::uint64_t elements() const { return adapter().elements(); }
@@ -73,7 +73,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   // symmetric_filter has no const access to what it shares with its copies; a copy is a pointer
   transform_adapter<Transform>& adapter() const { return base_type(*this).filter(); }
 
-  // Brings a device to where it goes on; tells that place.
+  // Moves a device to the place where it continues; returns that place.
   template <class Device>
   std::ptrdiff_t move(Device& device, std::ios_base::openmode which) {
     const auto seek = [&](std::ptrdiff_t to, std::ios_base::seekdir way) {
@@ -92,7 +92,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
       while (from != in_end && to != end) this->filter().filter(from, in_end, to, end, false);
       sink.seek(to - begin, std::ios_base::beg, std::ios_base::out);
     }
-    copy_to(sink, from, in_end, false);  // where there was no room, Boost says so
+    copy_to(sink, from, in_end, false);  // Boost reports a lack of room
     return n;
   }
   template <class Sink>
