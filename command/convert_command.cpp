@@ -146,7 +146,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->required()
       ->type_name("IN.h5[:/PATH]");
   app.add_option("store", options.store,
-                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json with --virtual")
+                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual")
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;
@@ -171,14 +171,15 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   }
   if (!planning) {
     app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done");
-    if (kind == convert_kind::convert) {
-      app.add_flag("--virtual", references, "Write references to a file OUT.json: chunks stay in the source, and are not copied");
-      app.add_option(
-             "--inline", inline_bytes,
-             "With --virtual: objects of at most this size that are not chunks of the source go into OUT.json (default: 1024)")
-          ->type_name("BYTES");
-    }
     app.add_flag("--consolidate", options.consolidate, "Also put the metadata of all nodes into the root group's zarr.json");
+  }
+  if (kind == convert_kind::convert || planning) {
+    app.add_flag("--virtual", references,
+                 "Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied");
+    app.add_option("--inline", inline_bytes,
+                   "With --virtual: objects of at most this size that are not chunks of the source go among the references "
+                   "(default: 1024)")
+        ->type_name("BYTES");
   }
   app.add_option("--endpoint", options.endpoint,
                  "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
@@ -251,7 +252,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.chunk = parse_shape("--chunk", chunk);
   options.shard = parse_shard("--shard", shard);
   options.checksum = parse_checksum(sum);
-  if (references) options.references = inline_bytes.empty() ? 1024 : parse_bytes("--inline", inline_bytes);
+  if (references) options.references = inline_bytes.empty() ? usual_inline_bytes : parse_bytes("--inline", inline_bytes);
   else if (!inline_bytes.empty()) throw usage_error("--inline goes with --virtual");
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (!bits.empty() && options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");

@@ -103,8 +103,10 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   names.insert(names.end(), a.more.begin(), a.more.end());
   const std::string& last = names.back();
   std::error_code e;
-  const bool no_store = store_may_be_missing && (last.starts_with('@') || last.find_first_of("*?[") != std::string::npos ||
-                                                 std::filesystem::is_regular_file(split_source(last).file, e));
+  const bool in_one_file = last.ends_with(".json") || last.ends_with(".zip");
+  const bool no_store = store_may_be_missing && !in_one_file &&
+                        (last.starts_with('@') || last.find_first_of("*?[") != std::string::npos ||
+                         std::filesystem::is_regular_file(split_source(last).file, e));
   store = no_store ? "" : last;
   if (!no_store) names.pop_back();
   names = expand_sources(names);

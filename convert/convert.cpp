@@ -46,7 +46,7 @@ void check_append(const convert_options& options) {
   if (options.resume) throw convert_error("the same command completes an append that was cut off; leave `resume` out");
   if (options.share) throw convert_error("one process alone appends to a store; leave `share` out");
   if (is_s3(options.store) || options.store.ends_with(".zip"))
-    throw convert_error("only a store in a directory can grow, not \"" + options.store +
+    throw convert_error("only a store in a directory, or of references, can grow, not \"" + options.store +
                         "\"; make it anew of all files with `concat`");
 }
 
@@ -59,8 +59,7 @@ void check_references(const convert_options& options) {
   if (options.shard.bytes > 0 || !options.shard.shape.empty() || options.checksum != checksum::none)
     throw convert_error(
         "references name chunks that lie in the source, which have no shards and no checksum; leave `shard` and `checksum` out");
-  if (options.resume || options.share || (options.concat && options.concat->append))
-    throw convert_error("references are made in one run; leave `resume`, `share` and `append` out");
+  if (options.share) throw convert_error("references are made in one run; leave `share` out");
 }
 
 void check_options(const convert_options& options) {

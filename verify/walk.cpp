@@ -13,8 +13,19 @@
 
 namespace zarrbits::verification {
 
+namespace {
+
+// Beside and in these, references may lead to files.
+std::vector<std::string> may_be_read(const verify_options& options, const std::string& source) {
+  std::vector<std::string> all{source};
+  for (const std::string& folder : options.external) all.push_back(folder == "all" ? "/" : folder);
+  return all;
+}
+
+}  // namespace
+
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
-    : store_(open_store(options.store, options.endpoint, {name.file})),
+    : store_(open_store(options.store, options.endpoint, may_be_read(options, name.file))),
       joined_(joined),
       first_(first),
       gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),

@@ -58,10 +58,10 @@ json source_notes(const std::vector<joined_source>& sources, const joined_files&
   return list;
 }
 
-grown_store::grown_store(const std::string& path) : name_(path) {
+grown_store::grown_store(const std::string& path, const std::vector<std::string>& sources) : name_(path) {
   sha256 sum;
   try {
-    read();
+    read(sources);
     for (const auto& [node, metadata] : nodes_) {
       sum.add_field(node);
       sum.add_field(json_text(metadata));
@@ -73,8 +73,9 @@ grown_store::grown_store(const std::string& path) : name_(path) {
   read_sources();
 }
 
-void grown_store::read() {
-  std::vector<verification::store_folder> todo{verification::open_store(name_)};
+void grown_store::read(const std::vector<std::string>& sources) {
+  root_.emplace(verification::open_store(name_, "", sources));
+  std::vector<verification::store_folder> todo{*root_};
   while (!todo.empty()) {
     const verification::store_folder folder = std::move(todo.back());
     todo.pop_back();
@@ -145,32 +146,28 @@ void grown_store::read_sources() {
   }
 }
 
-namespace {
-
-verification::zarr_array open_array(const std::string& store, const std::string& path) {
+verification::zarr_array grown_store::open_array(const std::string& path) const {
   try {
-    return verification::zarr_array(verification::open_store(path == "/" ? store : store + path));
+    return verification::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1));
   } catch (const verification::not_supported& e) {
-    throw convert_error("array \"" + path + "\" of \"" + store + "\" cannot grow: zarrbits does not know " + e.what());
+    throw convert_error("array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not know " + e.what());
   } catch (const verification::store_error& e) {
-    throw convert_error("array \"" + path + "\" of \"" + store + "\" cannot be read: " + e.what());
+    throw convert_error("array \"" + path + "\" of \"" + name_ + "\" cannot be read: " + e.what());
   }
 }
-
-}  // namespace
 
 std::shared_ptr<const stored_values> grown_store::array(const std::string& path, std::size_t axis) const {
   const json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return nullptr;
-  return stored_array::make(name_, path, *n, open_array(name_, path), axis);
+  return stored_array::make(name_, path, *n, open_array(path), axis);
 }
 
 std::string grown_store::difference(const std::string& path, const source_dataset& data) const {
   const json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return "is not in the store";
-  return difference_from(open_array(name_, path), data);
+  return difference_from(open_array(path), data);
 }
 
-std::vector<double> grown_store::last_values(const std::string& path) const { return last_numbers(open_array(name_, path)); }
+std::vector<double> grown_store::last_values(const std::string& path) const { return last_numbers(open_array(path)); }
 
 }  // namespace zarrbits::conversion

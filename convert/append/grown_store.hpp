@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory that will grow: its metadata, its arrays, and its list of joined files.
+// A store in a directory, or of references, that will grow: its metadata, its arrays, and its list of joined files.
 //
 //   const grown_store there("out.zarr");
 //   if (const json* node = there.node("/t2m")) ...
@@ -11,6 +11,8 @@
 
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/text/json_text.hpp"
+#include "verify/zarr/store_reader.hpp"
+#include "verify/zarr/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -40,8 +42,8 @@ json source_notes(const std::vector<joined_source>& sources, const joined_files&
 
 class grown_store {
  public:
-  // Reads all metadata. Throws convert_error.
-  explicit grown_store(const std::string& path);
+  // Reads all metadata. `sources`: files, and folders, beside which or in which references may lead. Throws convert_error.
+  explicit grown_store(const std::string& path, const std::vector<std::string>& sources = {});
 
   const std::string& name() const { return name_; }
   // Every zarr.json, by the node's path: "/" and "/a/b".
@@ -65,10 +67,12 @@ class grown_store {
   const std::string& checksum() const { return checksum_; }
 
  private:
-  void read();
+  void read(const std::vector<std::string>& sources);
+  verification::zarr_array open_array(const std::string& path) const;
   void read_sources();
 
   std::string name_;
+  std::optional<verification::store_folder> root_;
   std::map<std::string, json> nodes_;
   std::vector<known_source> sources_;
   std::string checksum_;

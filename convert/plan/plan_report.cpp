@@ -77,11 +77,12 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
     const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
-    p.store_bytes += w.expected == outcome::recoded ? plain : data.stored_bytes;
+    const bool referred = options.references && w.expected == outcome::raw;
+    p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
     if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {
       p.outcome = w.expected;
-      p.how = w.words;
+      p.how = referred ? "referred to" + std::string(w.words).substr(std::string_view("copied").size()) : w.words;
       if (w.expected == outcome::recoded && a.after.kind != compressor::none) p.how += " as " + text_of(a.after);
       p.codecs = json_text(a.stored_metadata().codecs);
     }

@@ -7,11 +7,14 @@
 #include "convert/io/files.hpp"
 #include "convert/run/grown_metadata.hpp"
 #include "convert/run/job.hpp"
+#include "convert/store/reference_writer.hpp"
+#include "convert/store/sink.hpp"
 #include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -70,10 +73,13 @@ const known_source* find_known(const grown_store& store, const std::string& name
 }
 
 new_files choose(const convert_options& given) {
-  new_files all{std::make_shared<const grown_store>(given.store), given, {}, false};
-  take_choices(*all.store, all.options);
-  std::vector<std::string> names{given.source}, fresh;
+  std::vector<std::string> names{given.source}, fresh, may_be_read;
   names.insert(names.end(), given.concat->sources.begin(), given.concat->sources.end());
+  for (const std::string& name : names) may_be_read.push_back(split_source(name).file);
+  for (const std::string& folder : given.external) may_be_read.push_back(folder == "all" ? "/" : folder);
+  new_files all{std::make_shared<const grown_store>(given.store, may_be_read), given, {}, false};
+  if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
+  take_choices(*all.store, all.options);
   for (const std::string& name : names) {
     if (const known_source* s = find_known(*all.store, name)) {
       joined_source known;
@@ -95,20 +101,38 @@ new_files choose(const convert_options& given) {
 
 }  // namespace
 
-convert_result append_files(const convert_options& given) {
-  waiting_append waiting(given.store, given.sync);
-  if (waiting.is_whole()) waiting.move();  // of a run that was killed
-  new_files all = choose(given);
-  convert_result result;
-  result.source = given.source;
-  result.store = given.store;
-  result.sources = all.known;
-  if (all.none) {
-    if (given.before_done) given.before_done(result);
-    return result;
-  }
+namespace {
+
+// Makes the new chunks, and the metadata that tells of them.
+grown_metadata make_new(job& made, const new_files& all, bool consolidate, convert_result& result) {
+  made.run();
+  grown_metadata metadata = write_grown_metadata(made, *all.store, consolidate);
+  result.convention = made.convention();
+  result.objects = metadata.objects;
+  result.store_objects = made.out().objects();
+  result.store_bytes = made.out().bytes();
+  result.sources.insert(result.sources.end(), made.joined_sources().begin(), made.joined_sources().end());
+  list_other_files(made.source().others(), result.other_files, result.refused_files);
+  for (auto& refused : result.refused_files) refused.reason = made.worded(refused.reason);
+  for (converted_object& e : result.objects) e.reason = made.worded(e.reason);
+  if (all.options.before_done) all.options.before_done(result);
+  made.require_unchanged();
+  return metadata;
+}
+
+// New references come to those that are there, and take their place in one step.
+void append_references(new_files& all, convert_result& result) {
+  const bool consolidate = std::exchange(all.options.consolidate, false);
+  job made(all.options, job::mode::all, all.store);
+  const grown_metadata metadata = make_new(made, all, consolidate, result);
+  made.out().remove_old(metadata.absent);
+  made.out().finish();
+}
+
+// New chunks are made in a folder of the store, and moved to their places when all are there.
+void append_chunks(new_files& all, waiting_append& waiting, convert_result& result) {
   all.options.store = waiting.folder();
-  all.options.consolidate = false;  // of the whole store, by write_grown_metadata()
+  const bool consolidate = std::exchange(all.options.consolidate, false);  // of the whole store, by write_grown_metadata()
   std::unique_ptr<job> made;
   const auto begin = [&] { made = std::make_unique<job>(all.options, job::mode::resume, all.store); };
   try {
@@ -117,18 +141,7 @@ convert_result append_files(const convert_options& given) {
     waiting.discard();
     begin();
   }
-  made->run();
-  const grown_metadata metadata = write_grown_metadata(*made, *all.store, given.consolidate);
-  result.convention = made->convention();
-  result.objects = metadata.objects;
-  result.store_objects = made->out().objects();
-  result.store_bytes = made->out().bytes();
-  result.sources.insert(result.sources.end(), made->joined_sources().begin(), made->joined_sources().end());
-  list_other_files(made->source().others(), result.other_files, result.refused_files);
-  for (auto& refused : result.refused_files) refused.reason = made->worded(refused.reason);
-  for (converted_object& e : result.objects) e.reason = made->worded(e.reason);
-  if (given.before_done) given.before_done(result);
-  made->require_unchanged();
+  const grown_metadata metadata = make_new(*made, all, consolidate, result);
   made->out().finish();
   made.reset();
   for (const std::string& key : metadata.absent) {
@@ -136,6 +149,28 @@ convert_result append_files(const convert_options& given) {
   }
   waiting.declare(metadata.keys);
   waiting.move();
+}
+
+}  // namespace
+
+convert_result append_files(const convert_options& given) {
+  std::optional<waiting_append> waiting;
+  if (!is_one_file(given.store)) {
+    waiting.emplace(given.store, given.sync);
+    if (waiting->is_whole()) waiting->move();  // of a run that was killed
+  }
+  new_files all = choose(given);
+  convert_result result;
+  result.source = given.source;
+  result.store = given.store;
+  result.sources = all.known;
+  if (all.none) {
+    if (given.before_done) given.before_done(result);
+  } else if (waiting) {
+    append_chunks(all, *waiting, result);
+  } else {
+    append_references(all, result);
+  }
   return result;
 }
 

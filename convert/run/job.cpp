@@ -9,6 +9,7 @@
 #include "convert/run/chunk_maker.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/store/consolidate.hpp"
+#include "convert/store/reference_writer.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
@@ -78,8 +79,10 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   if (options.warning && !options.share) warn_of_links(*source_, options);
   if (how == mode::look) return;
   using existing = sink_options::existing;
-  const bool join = how != mode::all;
+  // of a store in one file nothing is left of a run that was cut off: it is begun anew
+  const bool join = how == mode::join || (how == mode::resume && !is_one_file(options.store));
   out_ = make_sink(options.store, {.target = join                ? existing::join
+                                             : grown_            ? existing::grow
                                              : options.overwrite ? existing::replace
                                                                  : existing::refuse,
                                    .shared = how == mode::join,
@@ -90,7 +93,8 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
                                    .references = options.references,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
   const bool taken = join && out_->keeps_unfinished() && take_plan(*out_, options);
-  if (options.consolidate) out_ = consolidating(std::move(out_));
+  // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
+  if (options.consolidate || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
   if (taken || !out_->tells_case_apart()) source_ = listed(out_->tells_case_apart());
   if (!out_->keeps_unfinished()) {
     if (join)

@@ -53,6 +53,7 @@ class consolidating_sink final : public sink {
     }
     out_->remove(folder);
   }
+  void remove_old(const std::vector<std::string>& keys) override { out_->remove_old(keys); }
   void finish() override { out_->finish(); }
   bool tells_case_apart() const override { return out_->tells_case_apart(); }
   bool keeps_unfinished() const override { return out_->keeps_unfinished(); }

@@ -44,7 +44,7 @@ file_target::file_target(std::string path, std::string temporary, const sink_opt
     throw convert_error("a store in one file cannot be written in partitions, nor resumed; choose a directory for \"" + path_ +
                         "\"");
   }
-  replaces_ = options.target == sink_options::existing::replace;
+  replaces_ = options.target == sink_options::existing::replace || options.target == sink_options::existing::grow;
   check_target(options);
   open_temporary();
   try {

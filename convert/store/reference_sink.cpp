@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/store/reference_sink.hpp"
 
-#include "convert/text/json_text.hpp"
 #include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <climits>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,15 +19,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view beginning = R"({"version":1,"zarrbits":{)";  // of every file of ours
+constexpr std::string_view local = "file://";
 
 bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder); }
-bool is_metadata(std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
 
-bool are_references(const std::string& path) {
-  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::string head(beginning.size(), '\0');
-  return fd && ::pread(fd.get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) && head == beginning;
+std::pair<std::uint64_t, std::int64_t> state_in(const struct stat& s) {
+  return {static_cast<std::uint64_t>(s.st_size), s.st_mtim.tv_sec * std::int64_t{1'000'000'000} + s.st_mtim.tv_nsec};
 }
 
 // Of a file that a source has open: libhdf5 and the tables of joined files know them by numbers alone.
@@ -50,31 +44,71 @@ std::string name_of(int fd) {
   return name;
 }
 
+std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
+
+bool exists(const std::string& path) {
+  std::error_code e;
+  return fs::exists(fs::symlink_status(path, e));
+}
+
 }  // namespace
 
-std::string data_beside(const std::string& references) { return references + ".data"; }
-
 reference_sink::reference_sink(const std::string& path, std::uint64_t inline_bytes, const sink_options& options)
-    : inline_bytes_(inline_bytes),
-      options_(options),
-      file_(path, unfinished_zip(path), options, {"a file of references that zarrbits made", are_references}) {
-  std::error_code e;
-  const std::string other = data_beside(path);
-  if (fs::exists(fs::symlink_status(other, e)) && !(options.target == sink_options::existing::replace && fs::exists(path, e)))
+    : path_(path), inline_bytes_(inline_bytes), options_(options), writer_(make_reference_writer(path, options)) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  if (options.target == sink_options::existing::grow) take_what_is_there();
+  else if (const std::string other = data_beside(path_); exists(other) && !exists(path_))
     throw convert_error("\"" + other + "\" exists, which would be a part of the store; choose another name or remove it");
 }
 
-bool reference_sink::remove_unfinished(const std::string& target) {
-  const std::string other = data_beside(target);
-  const bool data = file_target::remove_unfinished(other, unfinished_zip(other));
-  return file_target::remove_unfinished(target, unfinished_zip(target)) || data;
+// The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
+void reference_sink::take_what_is_there() {
+  try {
+    reference_table table = read_references(path_);
+    files_ = std::move(table.files);
+    for (auto& [key, r] : table.keys) {
+      if (r.file) all_.add(key, {*r.file, r.offset, r.size});
+      else add_text(key, std::move(r.content));
+    }
+    old_ = all_.size();
+  } catch (const reference_error& e) {
+    throw convert_error(e.what());
+  }
+  for (const referred_file& f : files_) {
+    struct stat s {};
+    if (!f.state || !f.url.starts_with(local)) continue;
+    const std::string name = f.url.substr(local.size());
+    if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
+      throw convert_error("\"" + name + "\" is not as it was when the references in \"" + path_ +
+                          "\" were made: it was changed, moved or removed; make them anew with `concat`");
+    }
+  }
 }
 
-void reference_sink::add(std::string_view key, reference made) {
+bool reference_sink::remove_unfinished(const std::string& target) {
+  bool some = false;
+  for (std::size_t n = 0; n == 0 || exists(data_beside(target, n - 1)); ++n) {
+    const std::string other = data_beside(target, n);
+    some = file_target::remove_unfinished(other, unfinished_zip(other)) || some;
+  }
+  return remove_unfinished_references(target) || some;
+}
+
+void reference_sink::add(std::string_view key, const member& made) {
   check_key(key);
   count(key, made.size);
-  const std::lock_guard lock(mutex_);
-  all_.emplace_back(key, std::move(made));
+  all_.add(key, made);
+}
+
+void reference_sink::add_text(std::string_view key, std::string text) {
+  const std::uint64_t size = text.size();
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = texts_.size();
+    texts_.push_back(std::move(text));
+  }
+  add(key, {in_text, number, size});
 }
 
 std::size_t reference_sink::number_of(int fd) {
@@ -82,39 +116,35 @@ std::size_t reference_sink::number_of(int fd) {
   if (::fstat(fd, &info) != 0) throw convert_error("a source cannot be looked at");
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
-  if (is_new)
-    files_.push_back(
-        {name_of(fd), static_cast<std::uint64_t>(info.st_size), info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec});
+  if (is_new) files_.push_back({std::string(local) + name_of(fd), state_in(info)});
   return at->second;
 }
 
-file_target& reference_sink::data() {
-  if (!data_) {
-    const std::string other = data_beside(file_.path());
-    data_ = std::make_unique<file_target>(
-        other, unfinished_zip(other), options_,
-        file_target::kind{"the data of such a store", [this](const std::string&) { return are_references(file_.path()); }});
-  }
-  return *data_;
+// Under a name that no other store has used: what is there reads as before until the new references have taken its place.
+void reference_sink::open_data() {
+  if (data_) return;
+  std::size_t number = 0;
+  while (exists(data_beside(path_, number))) ++number;
+  const std::string name = data_beside(path_, number);
+  sink_options options = options_;
+  options.target = sink_options::existing::refuse;
+  data_ = std::make_unique<file_target>(name, unfinished_zip(name), options, file_target::kind{});
+  data_file_ = files_.size();
+  files_.push_back({std::string(local) + absolute(name)});
 }
 
 void reference_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (is_journal(key)) {
-    const std::lock_guard lock(mutex_);
-    kept_.insert_or_assign(std::string(key), std::string(text));
-    return;
-  }
-  if (is_metadata(key) || bytes.size() <= inline_bytes_) return add(key, {in_text, 0, bytes.size(), std::string(text)});
+  if (is_journal(key)) return all_.keep(key, bytes);
+  if (is_node_key(key) || bytes.size() <= inline_bytes_)
+    return add_text(key, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::uint64_t at = 0;
-  file_target* file = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    file = &data();
+    open_data();
     at = std::exchange(data_end_, data_end_ + bytes.size());
   }
-  file->write_at(at, bytes);
-  add(key, {beside, at, bytes.size()});
+  data_->write_at(at, bytes);
+  add(key, {data_file_, at, bytes.size()});
 }
 
 void reference_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
@@ -143,110 +173,57 @@ bool reference_sink::put_new(std::string_view key, std::span<const std::byte> by
 }
 
 std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) {
-  const auto bytes_of = [](const std::string& text) {
-    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-    return std::vector<std::byte>(bytes.begin(), bytes.end());
-  };
-  reference found;
-  std::string name;  // taken under the lock, for other threads add files
+  if (auto kept = all_.kept(key)) return kept;
+  const auto found = all_.find(key);
+  if (!found) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(found->size));
+  std::string url;  // taken under the lock, for other threads add files
   {
     const std::lock_guard lock(mutex_);
-    if (const auto kept = kept_.find(key); kept != kept_.end()) return bytes_of(kept->second);
-    const auto at = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& e) { return e.first == key; });
-    if (at == all_.rend()) return std::nullopt;
-    if (at->second.file == in_text) return bytes_of(at->second.text);
-    found = at->second;
-    if (found.file != beside) name = files_[found.file].name;
+    if (found->file == in_text) {
+      const auto text = std::as_bytes(std::span(texts_[static_cast<std::size_t>(found->offset)]));
+      return std::vector<std::byte>(text.begin(), text.end());
+    }
+    url = files_[found->file].url;
   }
-  const file_descriptor from(found.file == beside ? -1 : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(found.size));
+  const bool own = data_ && found->file == data_file_;
+  const file_descriptor from(own ? -1 : ::open(url.substr(local.size()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   try {
-    read_range(found.file == beside ? data_->descriptor() : from.get(), found.offset, bytes);
+    read_range(own ? data_->descriptor() : from.get(), found->offset, bytes);
   } catch (const unreadable_range& e) {
-    throw convert_error("cannot read \"" + std::string(key) + "\" of \"" + file_.path() + "\": " + e.what());
+    throw convert_error("cannot read \"" + std::string(key) + "\" of \"" + path_ + "\": " + e.what());
   }
   return bytes;
 }
 
-std::vector<std::string> reference_sink::list(std::string_view folder) {
-  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
-  std::vector<std::string> keys;
-  const auto add_all = [&](const auto& all) {
-    for (const auto& [whole, content] : all) {
-      if (whole.starts_with(prefix)) keys.push_back(whole.substr(0, whole.find('/', prefix.size())));
-    }
-  };
-  const std::lock_guard lock(mutex_);
-  add_all(all_);
-  add_all(kept_);
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
-}
-
-void reference_sink::each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) {
-  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
-  const std::lock_guard lock(mutex_);
-  for (const auto& [key, r] : all_) {
-    if (key.starts_with(prefix)) found(key, r.size);
-  }
-}
-
-void reference_sink::append(std::string_view key, std::string_view text) {
-  const std::lock_guard lock(mutex_);
-  kept_[std::string(key)] += text;
-}
-
-void reference_sink::remove(std::string_view folder) {
-  if (folder.empty()) return;
-  const std::string prefix = std::string(folder) + "/";
-  const std::lock_guard lock(mutex_);
-  std::erase_if(all_, [&](const auto& r) { return r.first.starts_with(prefix) || r.first == folder; });
-}
-
-std::string reference_sink::url_of(std::size_t file) const {
-  return "file://" + (file == beside ? fs::absolute(data_beside(file_.path())).lexically_normal().string() : files_[file].name);
-}
-
 void reference_sink::finish() {
-  std::stable_sort(all_.begin(), all_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::uint64_t at = 0;
-  std::string text(beginning);
-  const auto flush = [&] {
-    file_.write_at(at, std::as_bytes(std::span(text.data(), text.size())));
-    at += text.size();
-    text.clear();
-  };
-  text += R"("sources":[)";
-  std::vector<std::string> urls;
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    urls.push_back(json_text(json(url_of(i))));
-    const source& s = files_[i];
-    text += (i ? ",{\"url\":" : "{\"url\":") + urls[i] + ",\"size\":" + std::to_string(s.size) +
-            ",\"modified\":" + std::to_string(s.modified) + "}";
+  writer_->begin(files_);
+  for (const bool nodes : {true, false}) {
+    all_.each_sorted([&](const std::string& key, const member& m) {
+      if (is_node_key(key) != nodes) return;
+      if (m.file == in_text) writer_->content(key, texts_[static_cast<std::size_t>(m.offset)]);
+      else writer_->range(key, m.file, m.offset, m.size);
+    });
   }
-  text += "]},\"refs\":{";
-  const std::string data_url = data_ ? json_text(json(url_of(beside))) : "";
-  bool first = true;
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    const auto& [key, r] = all_[i];
-    if (i + 1 < all_.size() && all_[i + 1].first == key) continue;
-    text += (first ? "\n" : ",\n") + json_text(json(key)) + ":";
-    first = false;
-    if (r.file != in_text) {
-      text += "[" + (r.file == beside ? data_url : urls[r.file]) + "," + std::to_string(r.offset) + "," + std::to_string(r.size) +
-              "]";
-    } else {
-      text += is_metadata(key) ? json_text(json(r.text)) : "\"base64:" + base64(r.text) + "\"";
-    }
-    if (text.size() > (1U << 20)) flush();
-  }
-  text += "\n}}\n";
-  flush();
-  if (file_.replaces()) ::unlink(file_.path().c_str());  // it would tell of other data
   if (data_) data_->finish();
-  else if (file_.replaces()) ::unlink(data_beside(file_.path()).c_str());
-  file_.finish();
+  writer_->finish();
+  remove_other_data();
+}
+
+// Of what was replaced, or of a run that was killed.
+void reference_sink::remove_other_data() const {
+  std::set<std::string> ours;
+  for (const referred_file& f : files_) {
+    if (!f.state) ours.insert(f.url);
+  }
+  const std::string path = absolute(path_);
+  std::vector<std::string> others;
+  std::error_code e;
+  for (fs::directory_iterator i(fs::path(path).parent_path(), e), end; !e && i != end; i.increment(e)) {
+    const std::string name = i->path().string();
+    if (is_data_beside(path, name) && !ours.contains(std::string(local) + name)) others.push_back(name);
+  }
+  for (const std::string& name : others) ::unlink(name.c_str());
 }
 
 }  // namespace zarrbits::conversion

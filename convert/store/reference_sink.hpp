@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store of references, in kerchunk's JSON format (version 1): bytes that lie in a source as the store has them are named by
-// file, offset and size, and not copied. Small objects are in the JSON itself, larger ones in one file beside it.
+// A store of references, in kerchunk's formats: bytes that lie in a source as the store has them are named by file, offset and
+// size, and not copied. Small objects are among the references, larger ones in a file beside them.
 //
 #ifndef ZARRBITS_CONVERT_STORE_REFERENCE_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_REFERENCE_SINK_HPP
 
+#include "convert/io/reference_table.hpp"
 #include "convert/store/file_target.hpp"
+#include "convert/store/member_list.hpp"
+#include "convert/store/reference_writer.hpp"
 #include "convert/store/sink.hpp"
 
 #include <cstdint>
@@ -22,10 +25,11 @@
 
 namespace zarrbits::conversion {
 
-// The list is sorted, and no time of the run is in it; but the order of put() shows in the file beside it.
+// The same calls in the same order make the same files.
 class reference_sink final : public sink {
  public:
-  // Objects of at most `inline_bytes` are in the JSON, and all metadata.
+  // Objects of at most `inline_bytes` are among the references, and all metadata. With existing::grow it begins with what is
+  // there, which stays until finish().
   reference_sink(const std::string& path, std::uint64_t inline_bytes, const sink_options& options);
 
   using sink::put;
@@ -34,10 +38,13 @@ class reference_sink final : public sink {
   std::unique_ptr<object_writer> begin(std::string_view key) override;
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> get(std::string_view key) override;
-  std::vector<std::string> list(std::string_view folder) override;
-  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override;
-  void append(std::string_view key, std::string_view text) override;
-  void remove(std::string_view folder) override;
+  std::vector<std::string> list(std::string_view folder) override { return all_.list(folder); }
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override {
+    all_.each(folder, found);
+  }
+  void append(std::string_view key, std::string_view text) override { all_.append(key, text); }
+  void remove(std::string_view folder) override { all_.remove(folder); }
+  void remove_old(const std::vector<std::string>& keys) override { all_.remove_among_first(old_, {keys.begin(), keys.end()}); }
   void finish() override;
   bool keeps_unfinished() const override { return false; }
   bool any_order() const override { return false; }
@@ -46,36 +53,33 @@ class reference_sink final : public sink {
 
  private:
   class writer;
-  static constexpr std::size_t in_text = static_cast<std::size_t>(-1), beside = static_cast<std::size_t>(-2);
-  struct reference {
+  static constexpr std::size_t in_text = static_cast<std::size_t>(-1);
+  struct member {
     std::size_t file = in_text;  // of files_
-    std::uint64_t offset = 0, size = 0;
-    std::string text = {};  // the content itself
-  };
-  struct source {
-    std::string name;
+    std::uint64_t offset = 0;    // in the file; of a text: which one of texts_
     std::uint64_t size = 0;
-    std::int64_t modified = 0;  // nanoseconds since 1970
   };
-  void add(std::string_view key, reference made);
+  void take_what_is_there();
+  void add(std::string_view key, const member& made);
+  void add_text(std::string_view key, std::string text);
   std::size_t number_of(int fd);
-  file_target& data();
-  std::string url_of(std::size_t file) const;
+  void open_data();
+  void remove_other_data() const;
 
+  std::string path_;
   std::uint64_t inline_bytes_;
   sink_options options_;
-  file_target file_;
+  std::unique_ptr<reference_writer> writer_;
   std::mutex mutex_;
   std::unique_ptr<file_target> data_;
+  std::size_t data_file_ = in_text;  // of files_
   std::uint64_t data_end_ = 0;
-  std::vector<source> files_;
+  std::vector<referred_file> files_;
   std::map<std::pair<dev_t, ino_t>, std::size_t> known_;
-  std::deque<std::pair<std::string, reference>> all_;     // as they were put; of two with the same key the later one counts
-  std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
+  std::deque<std::string> texts_;
+  member_list<member> all_;
+  std::size_t old_ = 0;  // members that were there
 };
-
-// The file beside it that has what is neither in a source nor in the JSON.
-std::string data_beside(const std::string& references);
 
 }  // namespace zarrbits::conversion
 

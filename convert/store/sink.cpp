@@ -59,9 +59,10 @@ void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::ui
 namespace {
 
 bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
-bool is_references(const std::string& target) { return target.size() > 5 && target.ends_with(".json"); }
 
 }  // namespace
+
+bool is_one_file(const std::string& target) { return !is_s3(target) && (is_reference_target(target) || is_zip(target)); }
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   if (is_s3(target)) {
@@ -75,10 +76,9 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
   }
   if (!options.endpoint.empty())
     throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
-  if (is_references(target) != options.references.has_value())
-    throw convert_error(options.references
-                            ? "references are made in a file \"OUT.json\", not in \"" + target + "\""
-                            : "\"" + target + "\" would be a file of references; give `references`, or another name");
+  if (is_reference_target(target) != options.references.has_value())
+    throw convert_error(options.references ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
+                                           : "\"" + target + "\" would have references; give `references`, or another name");
   if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);
@@ -91,7 +91,7 @@ bool remove_unfinished(const std::string& target, const sink_options& options) n
 #else
     if (is_s3(target)) return false;
 #endif
-    if (is_references(target)) return reference_sink::remove_unfinished(target);
+    if (is_reference_target(target)) return reference_sink::remove_unfinished(target);
     if (is_zip(target)) return zip_sink::remove_unfinished(target);
     return directory_sink::remove_unfinished(target, options);
   } catch (...) {

@@ -81,6 +81,8 @@ class sink {
   virtual void append(std::string_view key, std::string_view text) = 0;
   // Removes everything below a key's folder ("a/b"): a node that cannot be completed.
   virtual void remove(std::string_view folder) = 0;
+  // For a store that grows: removes objects that it had before, unless they were put since.
+  virtual void remove_old(const std::vector<std::string>&) {}
   // Everything is written: completes the store. Removes the folder of the unfinished.
   virtual void finish() = 0;
 
@@ -113,18 +115,22 @@ struct sink_options {
     refuse,   // an empty directory counts as missing
     replace,  // remove it if it is a Zarr store or an unfinished one, its metadata first
     join,     // resume an unfinished store, or begin one; without finish() it stays, except the root's zarr.json
+    grow,     // references only: add to those that are there
   } target = existing::refuse;
   bool shared = false;      // with join: other processes write to it too; otherwise nobody may
   std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
   std::string source = {};  // the input file: a store that contains it is never removed
   bool sync = false;        // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
-  std::optional<std::uint64_t> references = {};          // "x.json": refers to bytes of sources; larger objects are beside it
+  std::optional<std::uint64_t> references = {};          // refer to bytes of sources; objects larger than this go beside them
   std::string endpoint = {};                             // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
 };
 
-// "s3://bucket/prefix", "x.zip" for one file, "x.json" for references, or a directory.
+// "s3://bucket/prefix", "x.zip" for one file, "x.json" and "x.parquet" for references, or a directory.
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
+
+// Whether a store appears whole, in one step, so that an interrupted run leaves nothing to resume.
+bool is_one_file(const std::string& target);
 
 // Removes what a killed conversion left: that of options.run or, if this is empty, any that nobody writes to. True if there was
 // something.

@@ -66,17 +66,12 @@ std::uint64_t zip_sink::reserve(std::string_view key, std::uint64_t size) {
 void zip_sink::complete(std::string_view key, const zip_member& m) {
   const zip_record header = zip_header(key, m);
   file_.write_at(m.offset - header.bytes().size(), header.bytes());
-  const std::lock_guard lock(mutex_);
-  members_.emplace_back(key, m);
+  members_.add(key, m);
   count(key, m.size);
 }
 
 void zip_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  if (is_journal(key)) {
-    const std::lock_guard lock(mutex_);
-    kept_.insert_or_assign(std::string(key), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    return;
-  }
+  if (is_journal(key)) return members_.keep(key, bytes);
   const zip_member m{.offset = reserve(key, bytes.size()), .size = bytes.size(), .crc = crc_of(bytes)};
   file_.write_at(m.offset, bytes);
   complete(key, m);
@@ -157,64 +152,19 @@ bool zip_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
 }
 
 std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
-  zip_member m;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto kept = kept_.find(key); kept != kept_.end()) {
-      const auto bytes = std::as_bytes(std::span(kept->second.data(), kept->second.size()));
-      return std::vector<std::byte>(bytes.begin(), bytes.end());
-    }
-    const auto found = std::find_if(members_.rbegin(), members_.rend(), [&](const auto& e) { return e.first == key; });
-    if (found == members_.rend()) return std::nullopt;
-    m = found->second;
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(m.size));
+  if (auto kept = members_.kept(key)) return kept;
+  const auto m = members_.find(key);
+  if (!m) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(m->size));
   try {
-    read_range(file_.descriptor(), m.offset, bytes);
+    read_range(file_.descriptor(), m->offset, bytes);
   } catch (const unreadable_range& e) {
     throw convert_error("cannot read \"" + std::string(key) + "\" in \"" + file_.temporary() + "\": " + e.what());
   }
   return bytes;
 }
 
-std::vector<std::string> zip_sink::list(std::string_view folder) {
-  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
-  std::vector<std::string> keys;
-  const auto add = [&](const auto& all) {
-    for (const auto& [whole, content] : all) {
-      if (whole.starts_with(prefix)) keys.push_back(whole.substr(0, whole.find('/', prefix.size())));
-    }
-  };
-  const std::lock_guard lock(mutex_);
-  add(members_);
-  add(kept_);
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
-}
-
-void zip_sink::each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) {
-  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
-  const std::lock_guard lock(mutex_);
-  for (const auto& [key, m] : members_) {
-    if (key.starts_with(prefix)) found(key, m.size);
-  }
-}
-
-void zip_sink::append(std::string_view key, std::string_view text) {
-  const std::lock_guard lock(mutex_);
-  kept_[std::string(key)] += text;
-}
-
-void zip_sink::remove(std::string_view folder) {
-  if (folder.empty()) return;
-  const std::string prefix = std::string(folder) + "/";
-  const std::lock_guard lock(mutex_);
-  std::erase_if(members_, [&](const auto& m) { return m.first.starts_with(prefix) || m.first == folder; });
-}
-
 void zip_sink::finish() {
-  std::stable_sort(members_.begin(), members_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const std::uint64_t directory = end_;
   std::uint64_t at = end_;
   zip_record list;
@@ -224,13 +174,11 @@ void zip_sink::finish() {
     list = {};
   };
   std::uint64_t n = 0;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto& [key, m] = members_[i];
-    if (i + 1 < members_.size() && members_[i + 1].first == key) continue;
+  members_.each_sorted([&](const std::string& key, const zip_member& m) {
     ++n;
     add_to_directory(list, key, m);
     if (list.bytes().size() > (1U << 20)) flush();
-  }
+  });
   flush();
   add_end(list, n, directory, at);
   flush();

@@ -6,14 +6,15 @@
 #define ZARRBITS_CONVERT_STORE_ZIP_SINK_HPP
 
 #include "convert/store/file_target.hpp"
+#include "convert/store/member_list.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/store/zip_records.hpp"
 
-#include <deque>
-#include <map>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -29,10 +30,12 @@ class zip_sink final : public sink {
   std::unique_ptr<object_writer> begin(std::string_view key) override;
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> get(std::string_view key) override;
-  std::vector<std::string> list(std::string_view folder) override;
-  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override;
-  void append(std::string_view key, std::string_view text) override;
-  void remove(std::string_view folder) override;
+  std::vector<std::string> list(std::string_view folder) override { return members_.list(folder); }
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override {
+    members_.each(folder, found);
+  }
+  void append(std::string_view key, std::string_view text) override { members_.append(key, text); }
+  void remove(std::string_view folder) override { members_.remove(folder); }
   void finish() override;
   bool keeps_unfinished() const override { return false; }
   bool any_order() const override { return false; }
@@ -50,10 +53,7 @@ class zip_sink final : public sink {
   file_target file_;
   std::mutex mutex_;
   std::uint64_t end_ = 0;
-  // In the order of their calls; of two with the same key the later one counts. Sorted only at the end: a tree of a million keys
-  // takes longer.
-  std::deque<std::pair<std::string, zip_member>> members_;
-  std::map<std::string, std::string, std::less<>> kept_;  // the journal, which nobody reads after this run
+  member_list<zip_member> members_;
 };
 
 }  // namespace zarrbits::conversion

@@ -192,15 +192,19 @@ struct concatenation {
   bool allow_overlap = false;  // coordinate values of the dimension need not stay monotonic across files
 };
 
+// The usual value of convert_options::references.
+constexpr std::uint64_t usual_inline_bytes = 1024;
+
 // What to convert, where to, and how.
 struct convert_options {
   std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
   std::optional<concatenation> concat = {};  // not set: only `source`
-  std::string store = {};     // a new directory, a file "x.zip" or, with `references`, "x.json", or "s3://bucket/prefix"
+  std::string store = {};     // a new directory, "x.zip", "s3://bucket/prefix" or, with `references`, "x.json" or "x.parquet"
   std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool overwrite = false;     // replace an existing Zarr store
-  // The store is a file "x.json" of references in kerchunk's format: chunks that need no change stay in the source. Metadata and
-  // other objects of at most this many bytes are in "x.json", larger ones in "x.json.data". Not set: a copy.
+  // The store has references in kerchunk's format, in a file "x.json" or a folder "x.parquet": chunks that need no change stay in
+  // the source. Metadata and other objects of at most this many bytes are in it, larger ones beside it, in "x.json.data". Not
+  // set: a copy.
   std::optional<std::uint64_t> references = {};
   bool consolidate = false;  // repeat the metadata of all nodes in the root's, for readers of remote stores
   // Patterns of paths in the source. Objects that are included (none given: all) and not excluded are converted, with the groups

@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
+from followed import files, followed
 from store import COMMAND, Store
 
 CORPUS = os.environ.get("ZARRBITS_CORPUS")
@@ -76,3 +77,35 @@ def test_verify_says_of_each_what_convert_says(folder):
         equal += 1
     print(equal, "files verified")
     assert equal >= len(TRAPS), equal
+
+
+def test_references_lead_to_what_a_native_copy_has(tmp_path):
+    """For every sixth file, or as ZARRBITS_CORPUS_EVERY says: each key and each byte. `verify` reads every eighth of these also from Parquet."""
+    every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "6"))
+    all_files = sorted(os.path.join(root, name) for root, _, names in os.walk(CORPUS) for name in names)
+    same = referred = 0
+    for i, path in enumerate(sorted({os.path.join(CORPUS, name) for name in TRAPS} | set(all_files[::every]))):
+        copy, refs, parquet = (tmp_path / f"{i}{end}" for end in (".zarr", ".json", ".parquet"))
+        how = ["convert", "-q", path]
+        copied = subprocess.run([COMMAND, *how, copy, "--profile", "native"], capture_output=True, text=True, timeout=120)
+        made = subprocess.run([COMMAND, *how, refs, "--virtual"], capture_output=True, text=True, timeout=120)
+        assert copied.returncode == made.returncode, (path, copied, made)
+        if made.returncode not in (0, 3):
+            continue
+        content, there = files(copy), set()
+        for key, found, where in followed(refs):
+            with open(content[key], "rb") as f:
+                assert f.read() == found, (path, key)
+            there.add(key)
+            referred += where == os.path.basename(path)
+        assert there == content.keys(), path
+        same += 1
+        if i % 8 == 0 and made.returncode == 0 and "zarr.json" in content:
+            run = subprocess.run([COMMAND, *how, parquet, "--virtual"], capture_output=True, text=True, timeout=120)
+            if run.returncode == 1 and "would be one array" in run.stderr:
+                continue
+            assert run.returncode == 0, (path, run.stderr)
+            run = subprocess.run([COMMAND, "verify", path, parquet], capture_output=True, text=True, timeout=120)
+            assert run.returncode == 0, (path, run.stdout, run.stderr)
+    print(same, "stores,", referred, "references")
+    assert same >= 50 and referred > 100, (same, referred)

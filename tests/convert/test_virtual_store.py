@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
 """--virtual: a store of references. The test follows each one itself; it must lead to the bytes that a native copy has."""
-import base64
 import json
 import os
 import subprocess
@@ -9,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+from followed import files, followed
 from store import COMMAND
 
 RNG = np.random.default_rng(8)
@@ -33,25 +33,6 @@ def source(name):
         masked.id.write_direct_chunk((8, 0), values[8:16].tobytes(), 3)  # without its filters
         f.create_dataset("small", data=np.arange(4))
     return name
-
-
-def followed(name):
-    with open(name, encoding="utf-8") as f:
-        document = json.load(f)
-    assert document["version"] == 1
-    for key, value in document["refs"].items():
-        if isinstance(value, str):
-            yield key, base64.b64decode(value[7:]) if value.startswith("base64:") else value.encode(), None
-        else:
-            url, offset, size = value
-            assert url.startswith("file:///")
-            with open(url[7:], "rb") as f:
-                f.seek(offset)
-                yield key, f.read(size), os.path.basename(url)
-
-
-def files(store):
-    return {os.path.relpath(os.path.join(at, n), store): os.path.join(at, n) for at, _, names in os.walk(store) for n in names}
 
 
 @pytest.mark.parametrize("inline", [None, 0, "1M"])
@@ -90,7 +71,7 @@ def test_overwritten_whole_or_not_at_all(tmp_path):
 def test_options_that_mean_nothing(tmp_path):
     path = source(tmp_path / "in.h5")
     for arguments, words in ((["--virtual", path, "out.zarr"], "OUT.json"), ([path, "out.json"], "--virtual"), (["--inline", "5", path, "out.zarr"], "--inline"),
-                             (["--virtual", "--shard", "64M", path, "out.json"], "--shard"), (["--virtual", "--resume", path, "out.json"], "--resume")):
+                             (["--virtual", "--shard", "64M", path, "out.json"], "--shard"), (["--virtual", "--partition", "0/2", path, "out.json"], "--partition")):
         done = subprocess.run([COMMAND, "convert", *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode in (1, 2) and words in done.stderr, (arguments, done)
     assert os.listdir(tmp_path) == ["in.h5"]
@@ -141,3 +122,154 @@ def test_joined_files(tmp_path):
     run("verify", "--concat", "t", *names, tmp_path / "refs.json")
     at = {key: where for key, _, where in followed(tmp_path / "refs.json")}
     assert [at[f"x/c/{i}/0"] for i in range(3)] == ["f0.h5", "f0.h5", "f1.h5"] and at["x/c/3/0"] not in ("f1.h5", "f2.h5")
+
+
+def joined(folder, parts, chunk=4):
+    """Files along t, and all values."""
+    values = RNG.integers(0, 1000, (sum(parts), 6)).astype("i4")
+    names, first = [], 0
+    for i, count in enumerate(parts):
+        names.append(folder / f"f{i}.h5")
+        with h5py.File(names[-1], "w") as f:
+            f["t"] = np.arange(first, first + count)
+            f["t"].make_scale("t")
+            f.create_dataset("x", data=values[first:first + count], chunks=(chunk, 6), compression="gzip", maxshape=(None, 6))
+            f["x"].dims[0].attach_scale(f["t"])
+            f.create_dataset("g/text", data=[f"row {k}" for k in range(first, first + count)], dtype=h5py.string_dtype(), chunks=(chunk,), maxshape=(None,))
+            f["g/text"].dims[0].attach_scale(f["t"])
+            f["fixed"] = np.arange(5)
+        first += count
+    return names, values
+
+
+FORMS = ("refs.json", "refs.parquet")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("inline", [1024, 0])
+def test_files_that_are_appended(tmp_path, form, inline):
+    names, _ = joined(tmp_path, (8, 5, 7, 4))
+    store, whole = tmp_path / form, tmp_path / ("whole-" + form)
+    run("convert", "-q", "--virtual", "--inline", inline, "--concat", "t", *names[:2], store)
+    before = snapshot(tmp_path, form)
+    for name in names[2:]:
+        assert "referred to" in run("plan", "--append", "t", name, store).stdout
+        run("convert", "-q", "--append", "t", "--inline", inline, "--virtual", name, store)
+    run("verify", "--concat", "t", *names, store)
+    run("convert", "-q", "--virtual", "--concat", "t", *names, whole)
+    assert dump(store) == dump(whole)
+    after = snapshot(tmp_path, form)
+    assert before != after
+    run("convert", "-q", "--append", "t", names[0], names[3], store)  # both are in it
+    assert snapshot(tmp_path, form) == after
+    os.utime(names[1], ns=(1, 1))
+    with h5py.File(tmp_path / "f4.h5", "w") as f:
+        f["t"] = np.arange(24, 26)
+        f["t"].make_scale("t")
+        f["x"] = np.zeros((2, 6), "i4")
+        f["x"].dims[0].attach_scale(f["t"])
+        f.create_dataset("g/text", data=["a", "b"], dtype=h5py.string_dtype())
+        f["g/text"].dims[0].attach_scale(f["t"])
+        f["fixed"] = np.arange(5)
+    done = run("convert", "-q", "--append", "t", tmp_path / "f4.h5", store, status=1)
+    assert "f1.h5" in done.stderr and "not as it was" in done.stderr
+    assert snapshot(tmp_path, form) == after
+
+
+def snapshot(folder, form):
+    """All files of a store of references, as they are."""
+    return {os.path.relpath(n, folder): open(n, "rb").read() for n in
+            (os.path.join(at, n) for at, _, files in os.walk(folder) for n in files) if os.path.relpath(n, folder).startswith(form)}
+
+
+def dump(store):
+    """What a store says, by the command's own reader: arrays, codecs, number and bytes of chunks."""
+    tree = json.loads(run("inspect", "--json", store).stdout)
+    text = json.dumps(tree, sort_keys=True)
+    return text.replace(os.path.basename(store), "STORE").replace(str(store), "STORE")
+
+
+def test_parquet_has_what_json_has(tmp_path):
+    path = source(tmp_path / "in.h5")
+    run("convert", "-q", "--virtual", path, tmp_path / "refs.json")
+    run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
+    run("verify", path, tmp_path / "refs.parquet")
+    assert dump(tmp_path / "refs.json") == dump(tmp_path / "refs.parquet")
+    with open(tmp_path / "refs.parquet/.zmetadata", encoding="utf-8") as f:
+        document = json.load(f)
+    assert document["record_size"] == 10000 and document["metadata"]["native/.zarray"] == {"shape": [40, 30], "chunks": [8, 30]}
+    assert document["metadata"]["native/zarr.json"]["chunk_key_encoding"] == {"name": "v2", "configuration": {"separator": "."}}
+    run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet", status=1)
+    run("convert", "-q", "--virtual", "--overwrite", "--inline", "1M", path, tmp_path / "refs.parquet/")
+    run("verify", path, tmp_path / "refs.parquet")
+    assert sorted(os.listdir(tmp_path)) == ["in.h5", "refs.json", "refs.json.data", "refs.parquet"]
+    (tmp_path / "other.parquet").mkdir()
+    assert "made" in run("convert", "-q", "--virtual", "--overwrite", path, tmp_path / "other.parquet", status=1).stderr
+    run("convert", "-q", "--virtual", f"{path}:/native", tmp_path / "one.json")
+    assert "one array" in run("convert", "-q", "--virtual", f"{path}:/native", tmp_path / "one.parquet", status=1).stderr
+    assert "one.parquet" not in " ".join(os.listdir(tmp_path))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_resumed_and_planned(tmp_path, form):
+    path, store = source(tmp_path / "in.h5"), tmp_path / form
+    plan = json.loads(run("plan", "--virtual", "--json", path, store).stdout)["datasets"]
+    ways = {d["path"]: (d["how"], d["store_bytes"]) for d in plan}
+    assert ways["/native"] == ("referred to, with numcodecs' names for the filters", 0) and ways["/text"][1] > 0
+    run("convert", "-q", "--virtual", "--resume", path, store)
+    made = snapshot(tmp_path, form)
+    assert "nothing to resume" in run("convert", "--virtual", "--resume", path, store).stderr
+    assert snapshot(tmp_path, form) == made
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_overwriting_leaves_the_old_store_until_the_new_one_is_whole(tmp_path, form):
+    path, store = source(tmp_path / "in.h5"), tmp_path / form
+    run("convert", "-q", "--virtual", path, store)
+    before = snapshot(tmp_path, form)
+    with h5py.File(tmp_path / "damaged.h5", "w") as f:
+        f.create_dataset("text", data=["one", "two", "three"] * 300, dtype=h5py.string_dtype(), chunks=(300,), compression="gzip")
+        f["text"].id.write_direct_chunk((0,), b"damaged", 0)
+    run("convert", "-q", "--virtual", "--overwrite", tmp_path / "damaged.h5", store, status=1)
+    assert snapshot(tmp_path, form) == before
+    run("verify", path, store)
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda d: (d / ".zmetadata").write_text("{"), "Parquet"),
+    (lambda d: (d / ".zmetadata").write_text('{"metadata":{},"record_size":0}'), "Parquet"),
+    (lambda d: edit(d, lambda m: m["metadata"].update({"../native/zarr.json": m["metadata"]["native/zarr.json"]})), "leads out of it"),
+    (lambda d: edit(d, lambda m: m["metadata"]["native/zarr.json"].update(shape=[4, 30])), "no chunk of the array"),
+    (lambda d: (d / "native/refs.0.parq").write_bytes(b"PAR1"), "no Parquet file"),
+    (lambda d: (d / "native/refs.0.parq").write_bytes((d / "native/refs.0.parq").read_bytes()[:-9] + b"\xff" * 9), "no Parquet file"),
+    (lambda d: (d / "native/refs.18446744073709551615.parq").write_bytes((d / "native/refs.0.parq").read_bytes()), "no chunk of the array"),
+])
+def test_hostile_parquet(tmp_path, change, words):
+    path = source(tmp_path / "in.h5")
+    run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
+    change(tmp_path / "refs.parquet")
+    done = run("verify", path, tmp_path / "refs.parquet", status=1)
+    assert words in done.stdout + done.stderr, done
+
+
+def edit(folder, change):
+    with open(folder / ".zmetadata", encoding="utf-8") as f:
+        document = json.load(f)
+    change(document)
+    (folder / ".zmetadata").write_text(json.dumps(document))
+
+
+def test_parquet_mutations(tmp_path):
+    """Any byte of a Parquet file may be another: the reader says so, or reads something, and does nothing else."""
+    path = source(tmp_path / "in.h5")
+    run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
+    part = tmp_path / "refs.parquet/native/refs.0.parq"
+    good = part.read_bytes()
+    random = np.random.default_rng(int(os.environ.get("ZARRBITS_SEED", 1)))
+    for _ in range(int(os.environ.get("ZARRBITS_MUTATIONS", 40))):
+        bad = bytearray(good)
+        for at in random.integers(0, len(bad), random.integers(1, 4)):
+            bad[at] = random.integers(0, 256)
+        part.write_bytes(bad)
+        done = subprocess.run([COMMAND, "verify", str(path), str(tmp_path / "refs.parquet")], capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 1, 3), (bytes(bad), done)

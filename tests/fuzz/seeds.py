@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Writes the seeds of the fuzzers: seeds.py FOLDER. Each has a folder in it; the form of its inputs is at the top of its source. Those of the codecs
 and of stores are made of the golden vectors."""
+import base64
 import io
 import json
 import os
@@ -104,6 +105,11 @@ for name, objects in stores.items():
                 z.writestr(zipfile.ZipInfo(key), data)
             z.comment = b"comment" if name == "tree" else b""
         write("store", name + "_zip", packed.getvalue())
+        refs = {key: data.decode() if key.endswith("zarr.json") else "base64:" + base64.b64encode(data).decode() for key, data in objects.items()}
+        write("store", name + "_references", json.dumps({"version": 1, "zarrbits": {"sources": [{"url": "file:///a", "size": 9, "modified": 1}]},
+                                                         "refs": {**refs, "x/c/0": ["file:///a", 0, 9]}}).encode())
+with open(os.path.join(GOLDEN, "references.parquet"), "rb") as f:
+    write("store", "parquet", f.read())
 
 # command lines, an argument in each line
 lines = ["in.h5 out.zarr", "in.h5:/a/b out.zip --overwrite --consolidate --fsync -q", "in.h5 s3://bucket/prefix --endpoint http://127.0.0.1:9000", "in.h5 out.zarr --compress blosc:lz4:5:bitshuffle",

@@ -3,10 +3,11 @@
 // libFuzzer over the reader of Zarr stores: every zarr.json is read and every chunk of every array, as far as a few hundred of
 // them go. Whatever a store says, the reader ends with values, or with one of its two exceptions.
 //
-// An input is a .zip file, or objects one after the other: [0] length of the key [1..2] length of the object, then both; the last
-// object may be cut off.
+// An input is a .zip file, references in JSON, one Parquet file of references, or objects one after the other: [0] length of the
+// key [1..2] length of the object, then both; the last object may be cut off.
 #include "fuzz.hpp"
 
+#include "convert/io/parquet_file.hpp"
 #include "verify/zarr/store_reader.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <sys/mman.h>
@@ -117,17 +119,49 @@ void read_node_and_below(const store_folder& folder, int depth) {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size >= 2 && data[0] == 'P' && data[1] == 'K') {
-    const int file = ::memfd_create("zip", MFD_CLOEXEC);
-    if (file < 0 || ::write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
-    const std::string path = "/proc/self/fd/" + std::to_string(file);
-    try {
-      read_node_and_below(store_folder(open_zip(path), "fuzz.zip"), deepest);
-    } catch (const store_error&) {
-    } catch (const not_supported&) {
+namespace {
+
+// A store in one file.
+void read_file(const std::uint8_t* data, std::size_t size,
+               const std::function<std::shared_ptr<const store_reader>(const std::string& path)>& open) {
+  const int file = ::memfd_create("store", MFD_CLOEXEC);
+  if (file < 0 || ::write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
+  try {
+    read_node_and_below(store_folder(open("/proc/self/fd/" + std::to_string(file)), "fuzz"), deepest);
+  } catch (const store_error&) {
+  } catch (const not_supported&) {
+  }
+  ::close(file);
+}
+
+void read_parquet(const std::uint8_t* data, std::size_t size) {
+  try {
+    const auto bytes = std::as_bytes(std::span(data, size));
+    zarrbits::conversion::parquet_file file({bytes.begin(), bytes.end()}, 100'000);
+    for (const char* column : {"path", "raw"}) {
+      if (file.has(column)) fuzz::require(file.texts(column).size() == file.rows(), "a column has a text for each row");
     }
-    ::close(file);
+    for (const char* column : {"offset", "size"}) {
+      if (file.has(column)) fuzz::require(file.numbers(column).size() == file.rows(), "a column has a number for each row");
+    }
+  } catch (const zarrbits::conversion::parquet_error&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view begin(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 4));
+  if (begin.starts_with("PK")) {
+    read_file(data, size, open_zip);
+    return 0;
+  }
+  if (begin.starts_with('{')) {
+    read_file(data, size, [](const std::string& path) { return open_references(path, {}); });
+    return 0;
+  }
+  if (begin == "PAR1") {
+    read_parquet(data, size);
     return 0;
   }
   read_node_and_below(store_folder(std::make_shared<memory_reader>(data, size), "fuzz"), deepest);

@@ -106,11 +106,15 @@ def test_what_cannot_be_decoded_is_refused():
             wrong()
 
 
-def test_virtual_stores_of_the_command(tmp_path):
-    """`zarrbits convert --virtual`, opened by zarr-python and xarray through fsspec: what h5py reads."""
+@pytest.mark.parametrize("form", ["refs.json", "fastparquet", "pyarrow"])
+def test_virtual_stores_of_the_command(tmp_path, form):
+    """`zarrbits convert --virtual`, opened by zarr-python and xarray through fsspec: what h5py reads. Of Parquet by each of its two readers."""
     import os
     import subprocess
     import xarray as xr
+    if form != "refs.json":
+        pytest.importorskip(form)
+    out = tmp_path / (form if form == "refs.json" else "refs.parquet")
     values = RNG.integers(0, 1000, (40, 30)).astype("i4")
     paths = []
     for i in range(3):
@@ -123,9 +127,11 @@ def test_virtual_stores_of_the_command(tmp_path):
             f.create_dataset("text", data=[f"row {k}" for k in range(10)], dtype=h5py.string_dtype())
             for name in ("packed", "plain", "text"):
                 f[name].dims[0].attach_scale(f["t"])
-    subprocess.run([os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--virtual", "--concat", "t", *map(str, paths), str(tmp_path / "refs.json")], check=True)
+    subprocess.run([os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--virtual", "--concat", "t", *map(str, paths), str(out)], check=True)
     import fsspec
-    files = fsspec.filesystem("reference", fo=str(tmp_path / "refs.json"), remote_protocol="file", asynchronous=True, skip_instance_cache=True)
+    from fsspec.implementations.reference import LazyReferenceMapper
+    fo = str(out) if form == "refs.json" else LazyReferenceMapper(str(out), engine=form)
+    files = fsspec.filesystem("reference", fo=fo, remote_protocol="file", asynchronous=True, skip_instance_cache=True)
     store = zarr.storage.FsspecStore(files, read_only=True)
     group = zarr.open_group(store, mode="r")
     assert np.array_equal(group["packed"][:], values[:30]) and np.array_equal(group["plain"][:], values[:30])

@@ -2,6 +2,7 @@
 #include "verify/zarr/store_reader.hpp"
 
 #include "convert/io/files.hpp"
+#include "convert/io/reference_table.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/io/zip_archive.hpp"
 
@@ -126,6 +127,9 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
+  if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
+      !fs::exists(fs::path(name) / "zarr.json", e))
+    return open_references(name, sources);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))

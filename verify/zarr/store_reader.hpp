@@ -82,8 +82,9 @@ class store_folder {
   std::string path_;
 };
 
-// A directory, a .zip file, a .json file of references or "s3://bucket/prefix", with a zarr.json. `endpoint` is an S3 server
-// other than Amazon's; references may lead to files in the folders of `sources`. Throws store_error.
+// A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
+// `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, and in the folders
+// of those that are files. Throws store_error.
 store_folder open_store(const std::string& name, const std::string& endpoint = "", const std::vector<std::string>& sources = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp

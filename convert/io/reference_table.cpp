@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/io/reference_table.hpp"
+
+#include "convert/io/files.hpp"
+#include "convert/io/parquet_file.hpp"
+#include "convert/text/json_text.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t most_in_part = 1'000'000;  // references in one Parquet file
+
+std::string from_base64(std::string_view text) {
+  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  while (text.ends_with('=')) text.remove_suffix(1);
+  std::string out;
+  std::uint32_t bits = 0;
+  unsigned n = 0;
+  for (const char c : text) {
+    const std::size_t digit = digits.find(c);
+    if (digit == digits.npos) throw reference_error("a reference's base64 is none");
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    if ((n += 6) < 8) continue;
+    n -= 8;
+    out += static_cast<char>(bits >> n & 0xFF);
+  }
+  return out;
+}
+
+// Gathers a table: each file once.
+class table_builder {
+ public:
+  std::size_t file(const std::string& url) {
+    const auto [at, is_new] = known_.emplace(url, table_.files.size());
+    if (is_new) table_.files.push_back({url});
+    return at->second;
+  }
+  void add_source(const std::string& url, std::uint64_t size, std::int64_t modified) {
+    table_.files[file(url)].state = {size, modified};
+  }
+  void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
+    table_.keys.insert_or_assign(std::move(key), reference{file(url), offset, size});
+  }
+  void add_content(std::string key, std::string content) {
+    const std::uint64_t size = content.size();
+    table_.keys.insert_or_assign(std::move(key), reference{{}, 0, size, std::move(content)});
+  }
+  reference_table take() { return std::move(table_); }
+
+ private:
+  reference_table table_;
+  std::map<std::string, std::size_t> known_;
+};
+
+// 10^6 references as a tree of JSON would take a gigabyte.
+class json_reader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit json_reader(table_builder& out) : out_(out) {}
+
+  bool start_object(std::size_t) override {
+    path_.emplace_back();
+    return path_.size() <= 8;
+  }
+  bool end_object() override {
+    if (path_.size() == 3 && in("zarrbits", "sources")) out_.add_source(url_, size_, static_cast<std::int64_t>(time_));
+    path_.pop_back();
+    return true;
+  }
+  bool key(std::string& name) override {
+    path_.back() = name;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    ++arrays_;
+    list_ = {};
+    return arrays_ <= 8;
+  }
+  bool end_array() override {
+    --arrays_;
+    if (!is_reference()) return true;
+    if (list_.numbers != 2 || list_.texts != 1) return false;
+    out_.add_range(path_.back(), list_.place, list_.offset, list_.size);
+    return true;
+  }
+  bool string(std::string& value) override {
+    if (is_reference() && arrays_ == 1) {
+      ++list_.texts;
+      list_.place = value;
+    } else if (is_reference()) {
+      const bool encoded = value.starts_with("base64:");
+      out_.add_content(path_.back(), encoded ? from_base64(std::string_view(value).substr(7)) : std::move(value));
+    } else if (in("zarrbits", "sources") && path_.back() == "url") {
+      url_ = value;
+    }
+    return true;
+  }
+  bool number_unsigned(std::uint64_t value) override {
+    if (is_reference()) (++list_.numbers == 1 ? list_.offset : list_.size) = value;
+    else if (in("zarrbits", "sources")) (path_.back() == "size" ? size_ : time_) = value;
+    return true;
+  }
+  bool number_integer(std::int64_t value) override {
+    return !is_reference() && (time_ = static_cast<std::uint64_t>(value), true);
+  }
+  bool number_float(double, const std::string&) override { return !is_reference(); }
+  bool null() override { return !is_reference(); }
+  bool boolean(bool) override { return !is_reference(); }
+  bool binary(nlohmann::json::binary_t&) override { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  struct list {
+    unsigned texts = 0, numbers = 0;
+    std::uint64_t offset = 0, size = 0;
+    std::string place = {};
+  };
+  bool is_reference() const { return path_.size() == 2 && path_[0] == "refs"; }
+  bool in(const char* a, const char* b) const { return path_.size() == 3 && path_[0] == a && path_[1] == b; }
+
+  table_builder& out_;
+  std::vector<std::string> path_;
+  unsigned arrays_ = 0;
+  list list_;
+  std::string url_;
+  std::uint64_t size_ = 0, time_ = 0;
+};
+
+reference_table read_json(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  table_builder builder;
+  json_reader reader(builder);
+  if (!in || !nlohmann::json::sax_parse(in, &reader))
+    throw reference_error("\"" + path + "\" does not hold references in kerchunk's JSON format; give a Zarr v3 store");
+  return builder.take();
+}
+
+// A folder of Parquet files.
+class parquet_folder {
+ public:
+  explicit parquet_folder(const std::string& path) : path_(path) {}
+
+  reference_table read() {
+    const std::vector<std::byte> bytes = read_part(references_metadata);
+    const json document = parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const json* const record_size = find(document, "record_size");
+    const json* const metadata = find(document, "metadata");
+    if (!record_size || !record_size->is_number_unsigned() || !metadata || !metadata->is_object()) damaged();
+    record_size_ = record_size->get<std::uint64_t>();
+    if (record_size_ == 0 || record_size_ > most_in_part) damaged();
+    if (const json* const own = find(document, "zarrbits")) read_sources(*own);
+    for (const auto& [key, value] : metadata->items()) {
+      if (key == "zarr.json" || key.ends_with("/zarr.json")) read_node(key, value);
+    }
+    return builder_.take();
+  }
+
+ private:
+  [[noreturn]] void damaged(const std::string& why = "") const {
+    throw reference_error("\"" + path_ + "\" does not hold references in kerchunk's Parquet format" +
+                          (why.empty() ? "" : ": " + why) + "; give a Zarr v3 store");
+  }
+
+  static const json* find(const json& j, const char* key) {
+    const auto found = j.is_object() ? j.find(key) : j.end();
+    return found == j.end() ? nullptr : &*found;
+  }
+
+  std::vector<std::byte> read_part(const std::string& name) const {
+    const std::string file = path_ + "/" + name;
+    try {
+      if (auto bytes = read_regular_file(AT_FDCWD, file, file)) return std::move(*bytes);
+    } catch (const convert_error& e) {
+      throw reference_error(e.what());
+    }
+    throw reference_error("\"" + path_ + "\" has no \"" + name + "\"");
+  }
+
+  void read_sources(const json& own) {
+    const json* const sources = find(own, "sources");
+    if (!sources || !sources->is_array()) damaged();
+    for (const json& s : *sources) {
+      const json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified");
+      if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !modified || !modified->is_number_integer())
+        damaged();
+      builder_.add_source(url->get<std::string>(), size->get<std::uint64_t>(), modified->get<std::int64_t>());
+    }
+  }
+
+  static std::vector<std::uint64_t> numbers(const json* list) {
+    std::vector<std::uint64_t> all;
+    if (!list || !list->is_array()) return all;
+    for (const json& n : *list) all.push_back(n.is_number_unsigned() ? n.get<std::uint64_t>() : 0);
+    return all;
+  }
+
+  // Chunks are where their keys lead to, whatever the keys in the metadata look like: they become those of Zarr v3.
+  void read_node(const std::string& key, json node) {
+    const std::string array =
+        key.substr(0, key.size() - std::min<std::size_t>(key.size(), std::string_view("/zarr.json").size()));
+    if (const json* const type = find(node, "node_type"); type && *type == "array") {
+      const json *const grid = find(node, "chunk_grid"), *const configuration = grid ? find(*grid, "configuration") : nullptr;
+      const auto shape = numbers(find(node, "shape")),
+                 chunk = numbers(configuration ? find(*configuration, "chunk_shape") : nullptr);
+      if (shape.size() != chunk.size() || std::count(chunk.begin(), chunk.end(), 0U) > 0) damaged();
+      std::vector<std::uint64_t> counts;
+      for (std::size_t d = 0; d < shape.size(); ++d) counts.push_back(shape[d] / chunk[d] + (shape[d] % chunk[d] ? 1 : 0));
+      node["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
+      read_parts(array, counts);
+    }
+    builder_.add_content(key, json_text(node, 2) + "\n");
+  }
+
+  void read_parts(const std::string& array, const std::vector<std::uint64_t>& counts) {
+    const fs::path folder = fs::path(array).lexically_normal();
+    if (array.empty() || folder.is_absolute() || folder.native() != array || *folder.begin() == "..")
+      damaged("\"" + array + "\" leads out of it");
+    std::error_code e;
+    for (fs::directory_iterator i(path_ + "/" + array, e), end; !e && i != end; i.increment(e)) {
+      const std::string name = i->path().filename().string();
+      std::uint64_t number = 0;
+      std::string_view digits = name;
+      if (!digits.starts_with("refs.") || !digits.ends_with(".parq")) continue;
+      digits.remove_prefix(5);
+      digits.remove_suffix(5);
+      const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      if (error != std::errc() || stop != digits.data() + digits.size()) continue;
+      try {
+        read_rows(array, counts, number);
+      } catch (const parquet_error& wrong) {
+        damaged("\"" + array + "/" + name + "\": " + wrong.what());
+      }
+    }
+  }
+
+  void read_rows(const std::string& array, const std::vector<std::uint64_t>& counts, std::uint64_t number) {
+    parquet_file part(read_part(references_part(array, number)), record_size_);
+    const std::size_t n = static_cast<std::size_t>(part.rows());
+    const auto texts = [&](const char* name) {
+      return part.has(name) ? part.texts(name) : std::vector<std::optional<std::string_view>>(n);
+    };
+    const auto paths = texts("path"), contents = texts("raw");
+    const bool ranges = part.has("offset") && part.has("size");
+    const auto offsets = ranges ? part.numbers("offset") : std::vector<std::int64_t>(n);
+    const auto sizes = ranges ? part.numbers("size") : std::vector<std::int64_t>(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!paths[i] && !contents[i]) continue;
+      const auto key = key_of(array, counts, number, i);
+      if (!key || offsets[i] < 0 || sizes[i] < 0) throw parquet_error("row " + std::to_string(i) + " is no chunk of the array");
+      if (contents[i]) builder_.add_content(*key, std::string(*contents[i]));
+      else
+        builder_.add_range(*key, std::string(*paths[i]), static_cast<std::uint64_t>(offsets[i]),
+                           static_cast<std::uint64_t>(sizes[i]));
+    }
+  }
+
+  // Nothing where the array has no such chunk.
+  std::optional<std::string> key_of(const std::string& array, const std::vector<std::uint64_t>& counts, std::uint64_t number,
+                                    std::uint64_t row) const {
+    if (number > (UINT64_MAX - row) / record_size_) return {};
+    std::uint64_t index = number * record_size_ + row;
+    std::vector<std::uint64_t> at(counts.size());
+    for (std::size_t d = counts.size(); d-- > 0;) {
+      if (counts[d] == 0) return {};
+      at[d] = index % counts[d];
+      index /= counts[d];
+    }
+    if (index > 0) return {};
+    std::string key = array + "/c";
+    for (const std::uint64_t n : at) key += "/" + std::to_string(n);
+    return key;
+  }
+
+  const std::string& path_;
+  std::uint64_t record_size_ = 1;
+  table_builder builder_;
+};
+
+}  // namespace
+
+reference_table read_references(const std::string& path) {
+  std::error_code e;
+  return fs::is_directory(path, e) ? parquet_folder(path).read() : read_json(path);
+}
+
+bool are_own_references(const std::string& path) noexcept {
+  try {
+    std::error_code e;
+    const std::string file = fs::is_directory(path, e) ? path + "/" + references_metadata : path;
+    const file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const std::string_view begin = own_references_begin;
+    std::string head(begin.size(), '\0');
+    return fd && ::pread(fd.get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) && head == begin;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string data_beside(const std::string& references, std::size_t number) {
+  return references + ".data" + (number == 0 ? "" : "." + std::to_string(number));
+}
+
+bool is_data_beside(const std::string& references, const std::string& file) {
+  const std::string first = data_beside(references);
+  if (!file.starts_with(first)) return false;
+  const std::string_view rest = std::string_view(file).substr(first.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of("0123456789", 1) == rest.npos);
+}
+
+std::string references_part(const std::string& array, std::uint64_t number) {
+  return array + "/refs." + std::to_string(number) + ".parq";
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// References in kerchunk's format, as they are stored: a JSON file (version 1), or a folder of Parquet files. A key is an object
+// itself, or a range of a file.
+//
+//   const reference_table table = read_references("refs.json");
+//   const reference& chunk = table.keys.at("a/c/0/0");
+//
+#ifndef ZARRBITS_CONVERT_IO_REFERENCE_TABLE_HPP
+#define ZARRBITS_CONVERT_IO_REFERENCE_TABLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// These are no references, or damaged ones. what() is a sentence.
+struct reference_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct reference {
+  std::optional<std::size_t> file = {};  // the index in reference_table::files; not set: `content` is the object
+  std::uint64_t offset = 0, size = 0;    // bytes; `size` is that of `content`, too
+  std::string content = {};
+};
+
+struct referred_file {
+  std::string url;  // as it is written: "file:///a/b.h5"
+  // Size, and modification time in nanoseconds since 1970, when the references were made.
+  std::optional<std::pair<std::uint64_t, std::int64_t>> state = {};
+};
+
+// Nothing in it is checked but its form: offsets, sizes and files may be anything.
+struct reference_table {
+  std::map<std::string, reference> keys;  // as a store in a folder has them: "a/zarr.json", "a/c/0/0"
+  std::vector<referred_file> files;
+};
+
+// Of a file or a folder. Throws reference_error.
+reference_table read_references(const std::string& path);
+
+// Whether a file or a folder has references that zarrbits made, as far as its beginning tells.
+bool are_own_references(const std::string& path) noexcept;
+
+// The name of the file beside references that has what is in none of the sources and too large for the references themselves;
+// each append adds one, with the next number.
+std::string data_beside(const std::string& references, std::size_t number = 0);
+// Whether it is one, of whatever number.
+bool is_data_beside(const std::string& references, const std::string& file);
+
+// What both forms begin with.
+constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";
+// In a folder: the metadata, and the references of an array, some thousand in each file.
+constexpr const char* references_metadata = ".zmetadata";
+std::string references_part(const std::string& array, std::uint64_t number);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Parquet, as references are stored in: a file of another writer (tests/golden/references.parquet, made by pyarrow 26.0.1), and
+// what is written here. That other readers take the latter, tests/interop/test_references.py shows.
+//
+#define BOOST_TEST_MODULE convert_parquet
+#include <boost/test/unit_test.hpp>
+
+#include "convert/io/parquet_file.hpp"
+#include "convert/store/parquet_writer.hpp"
+
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace zarrbits::conversion;
+
+namespace {
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string golden() {
+  std::ifstream in(ZARRBITS_GOLDEN_FOLDER "/references.parquet", std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+// Row i: every seventh has a content of three bytes (one has nothing), the others a range.
+BOOST_AUTO_TEST_CASE(a_file_of_another_writer_reads_as_it_was_written) {
+  parquet_file file(bytes_of(golden()), 100);
+  BOOST_REQUIRE(file.rows() == 40);
+  const auto paths = file.texts("path"), contents = file.texts("raw");
+  const auto offsets = file.numbers("offset"), sizes = file.numbers("size");
+  for (int i = 0; i < 40; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool range = i % 7 != 3;
+    BOOST_TEST(paths[at].has_value() == range);
+    if (range) BOOST_TEST(*paths[at] == (i < 15 ? "s3://bucket/a.nc" : "file:///data/b.nc"));
+    BOOST_TEST(offsets[at] == (range ? (std::int64_t{1} << 33) + i * i : 0));
+    BOOST_TEST(sizes[at] == (range ? 100 + i : 0));
+    BOOST_TEST(contents[at].has_value() == (!range && i != 17));
+    if (contents[at]) BOOST_TEST(*contents[at] == std::string({static_cast<char>(i), '\0', '\xFF'}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
+  const std::size_t n = 3000;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < 300; ++i) names.push_back("file:///" + std::to_string(i));
+  std::vector<std::optional<std::string_view>> few(n), any(n);
+  std::vector<std::int64_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % 5 != 0) few[i] = names[i * i % 300];
+    if (i % 3 != 0) any[i] = std::string_view(names[i % 300]).substr(i % 8);
+    numbers[i] = static_cast<std::int64_t>(i) * -1'000'000'007;
+  }
+  parquet_writer writer(n);
+  writer.add("few", few, parquet_writer::text_kind::few_utf8);
+  writer.add("numbers", numbers);
+  writer.add("any", any, parquet_writer::text_kind::bytes);
+  parquet_file file(bytes_of(writer.finish()), n);
+  BOOST_TEST(file.rows() == n);
+  BOOST_TEST((file.texts("few") == few));
+  BOOST_TEST((file.texts("any") == any));
+  BOOST_TEST((file.numbers("numbers") == numbers));
+  BOOST_CHECK_THROW(file.numbers("few"), parquet_error);
+  BOOST_CHECK_THROW(file.texts("none"), parquet_error);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_damaged_is_refused) {
+  const std::string good = golden();
+  for (std::size_t size = 0; size < good.size(); ++size)
+    BOOST_CHECK_THROW(parquet_file(bytes_of(good.substr(0, size)), 100), parquet_error);
+  BOOST_CHECK_THROW(parquet_file(bytes_of(good), 39), parquet_error);  // more rows than there may be
+  // any byte may be another one: all that is asked for comes, or an error does
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const char other : {'\0', '\x7F', '\xFF', static_cast<char>(good[at] ^ 1)}) {
+      std::string bad = good;
+      bad[at] = other;
+      try {
+        parquet_file file(bytes_of(bad), 100);
+        for (const char* name : {"path", "raw"}) BOOST_TEST(file.texts(name).size() == file.rows());
+        for (const char* name : {"offset", "size"}) BOOST_TEST(file.numbers(name).size() == file.rows());
+      } catch (const parquet_error&) {
+      }
+    }
+  }
+}
