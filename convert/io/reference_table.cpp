@@ -3,8 +3,6 @@
 
 #include "convert/io/files.hpp"
 #include "convert/io/parquet_file.hpp"
-#include "convert/text/json_text.hpp"
-
 #include <zarrbits/convert.hpp>
 
 #include <nlohmann/json.hpp>
@@ -221,9 +219,9 @@ class parquet_folder {
       if (shape.size() != chunk.size() || std::count(chunk.begin(), chunk.end(), 0U) > 0) damaged();
       std::vector<std::uint64_t> counts;
       for (std::size_t d = 0; d < shape.size(); ++d) counts.push_back(shape[d] / chunk[d] + (shape[d] % chunk[d] ? 1 : 0));
-      node["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
       read_parts(array, counts);
     }
+    set_key_form(node, key_form::slashes);
     builder_.add_content(key, json_text(node, 2) + "\n");
   }
 
@@ -293,6 +291,18 @@ class parquet_folder {
 };
 
 }  // namespace
+
+void set_key_form(json& node, key_form form) {
+  if (!node.is_object()) return;
+  if (node.contains("node_type") && node["node_type"] == "array") {
+    const bool dots = form == key_form::dots;
+    node["chunk_key_encoding"] = {{"name", dots ? "v2" : "default"}, {"configuration", {{"separator", dots ? "." : "/"}}}};
+  }
+  if (!node.contains("consolidated_metadata") || !node["consolidated_metadata"].is_object()) return;
+  json& all = node["consolidated_metadata"];
+  if (!all.contains("metadata") || !all["metadata"].is_object()) return;
+  for (json& each : all["metadata"]) set_key_form(each, form);
+}
 
 reference_table read_references(const std::string& path) {
   std::error_code e;

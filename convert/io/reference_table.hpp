@@ -9,6 +9,8 @@
 #ifndef ZARRBITS_CONVERT_IO_REFERENCE_TABLE_HPP
 #define ZARRBITS_CONVERT_IO_REFERENCE_TABLE_HPP
 
+#include "convert/text/json_text.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -54,6 +56,12 @@ bool are_own_references(const std::string& path) noexcept;
 std::string data_beside(const std::string& references, std::size_t number = 0);
 // Whether it is one, of whatever number.
 bool is_data_beside(const std::string& references, const std::string& file);
+
+// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1" in a folder of Parquet files, whose readers know no
+// other.
+enum class key_form { slashes, dots };
+// Sets it in a node's metadata, also in the copies of all nodes that a root may have.
+void set_key_form(json& node, key_form form);
 
 // What both forms begin with.
 constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";

@@ -92,15 +92,11 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
                                    .warning = options.warning,
                                    .references = options.references,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
-  const bool taken = join && out_->keeps_unfinished() && take_plan(*out_, options);
+  const bool taken = join && take_plan(*out_, options);
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
   if (options.consolidate || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
   if (taken || !out_->tells_case_apart()) source_ = listed(out_->tells_case_apart());
-  if (!out_->keeps_unfinished()) {
-    if (join)
-      throw convert_error("nothing is left in \"" + options.store + "\" of a run that was cut off; convert it in one run");
-    return;
-  }
+  if (!out_->keeps_unfinished()) return;
   journal_ = std::make_unique<journal>(*out_, options, *source_, joined_.checksum, join);
   if (!join) return;
   results_ = journal_->read();

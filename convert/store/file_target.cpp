@@ -40,10 +40,6 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
 
 file_target::file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable)
     : path_(std::move(path)), temporary_(std::move(temporary)), replaceable_(std::move(replaceable)), sync_(options.sync) {
-  if (options.target == sink_options::existing::join) {
-    throw convert_error("a store in one file cannot be written in partitions, nor resumed; choose a directory for \"" + path_ +
-                        "\"");
-  }
   replaces_ = options.target == sink_options::existing::replace || options.target == sink_options::existing::grow;
   check_target(options);
   open_temporary();

@@ -82,9 +82,9 @@ class parquet_references final : public reference_writer {
       const auto shape = node["shape"].get<counts>(), chunk = node["chunk_grid"]["configuration"]["chunk_shape"].get<counts>();
       counts& n = arrays_[path];
       for (std::size_t d = 0; d < shape.size(); ++d) n.push_back(shape[d] / chunk[d] + (shape[d] % chunk[d] ? 1 : 0));
-      node["chunk_key_encoding"] = {{"name", "v2"}, {"configuration", {{"separator", "."}}}};
       add_entry(path + "/.zarray", {{"shape", shape}, {"chunks", chunk}});
     }
+    set_key_form(node, key_form::dots);
     add_entry(key, node);
   }
 

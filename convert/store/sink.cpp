@@ -65,6 +65,8 @@ bool is_zip(const std::string& target) { return target.size() > 4 && target.ends
 bool is_one_file(const std::string& target) { return !is_s3(target) && (is_reference_target(target) || is_zip(target)); }
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
+  if (options.target == sink_options::existing::join && is_one_file(target))
+    throw convert_error("a store in one file is made in one run, not in partitions; choose a directory for \"" + target + "\"");
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_sink>(target, options);

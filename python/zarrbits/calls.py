@@ -69,7 +69,7 @@ def plan(source: Paths, store: Optional[Path] = None, *,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
         compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Union[int, str, Sequence[Union[int, str]], None] = None) -> Plan:
+        bits: Union[int, str, Sequence[Union[int, str]], None] = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
     return Plan(status == 0, document["datasets"], document)

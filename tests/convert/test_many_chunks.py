@@ -43,7 +43,8 @@ class TestManyChunks:
     def linear(self, **how):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            ways = {"plan": ["plan", "{in}"], "convert to .zip": ["convert", "-q", "--threads", 1, "{in}", folder / "out.zip"]}
+            ways = {"plan": ["plan", "{in}"], "convert to .zip": ["convert", "-q", "--threads", 1, "{in}", folder / "out.zip"],
+                    "references": ["convert", "-q", "--virtual", "{in}", folder / "out.json"]}
             if "--shard" in OPTIONS:
                 ways["convert with shards"] = ["convert", "-q", "--threads", 1, "--shard", "4M", "{in}", folder / "out.zarr"]
             sources = {n: folder / f"{n}.h5" for n in (FEW, 10 * FEW)}
