@@ -80,8 +80,8 @@ def test_verify_says_of_each_what_convert_says(folder):
 
 
 def test_references_lead_to_what_a_native_copy_has(tmp_path):
-    """For every sixth file, or as ZARRBITS_CORPUS_EVERY says: each key and each byte. `verify` reads every eighth of these also from Parquet."""
-    every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "6"))
+    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: each key and each byte. `verify` reads every fourth of these also from Parquet."""
+    every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "12"))
     all_files = sorted(os.path.join(root, name) for root, _, names in os.walk(CORPUS) for name in names)
     same = referred = 0
     for i, path in enumerate(sorted({os.path.join(CORPUS, name) for name in TRAPS} | set(all_files[::every]))):
@@ -100,7 +100,7 @@ def test_references_lead_to_what_a_native_copy_has(tmp_path):
             referred += where == os.path.basename(path)
         assert there == content.keys(), path
         same += 1
-        if i % 8 == 0 and made.returncode == 0 and "zarr.json" in content:
+        if i % 4 == 0 and made.returncode == 0 and "zarr.json" in content:
             run = subprocess.run([COMMAND, *how, parquet, "--virtual"], capture_output=True, text=True, timeout=120)
             if run.returncode == 1 and "would be one array" in run.stderr:
                 continue
@@ -108,4 +108,4 @@ def test_references_lead_to_what_a_native_copy_has(tmp_path):
             run = subprocess.run([COMMAND, "verify", path, parquet], capture_output=True, text=True, timeout=120)
             assert run.returncode == 0, (path, run.stdout, run.stderr)
     print(same, "stores,", referred, "references")
-    assert same >= 50 and referred > 100, (same, referred)
+    assert same >= 40 and referred > 100, (same, referred)
