@@ -70,7 +70,7 @@ def _source(path: str, given: Any) -> Source:
     return Source(given["url"], given["size"], given.get("modified"), given.get("etag"))
 
 
-def _is_reference(value: Any) -> bool:
+def is_reference(value: Any) -> bool:
     if isinstance(value, str):
         return True
     return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and protocol_of(value[0]) in _PROTOCOLS and _whole(value[1]) and _whole(value[2])
@@ -93,7 +93,7 @@ def read(path: Path) -> References:
     sources = {s.url: s for s in (_source(name, g) for g in given)} if isinstance(given, list) else None
     if is_table:
         return References(name, None, sources)
-    wrong = next((k for k, v in keys.items() if not _is_reference(v)), None)
+    wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
         raise Error(f"zarrbits: \"{wrong}\" of \"{name}\" is neither text nor [URL, offset, size] with a URL file://... or s3://...", 1)
     return References(name, keys, sources)
@@ -147,6 +147,18 @@ def _ends(keys: Mapping[str, Any]) -> Dict[str, int]:
     return ends
 
 
+def where_it_ends(references: References, url: str) -> int:
+    """The size of a source, or of the file beside the references; an Error for any other."""
+    source = (references.sources or {}).get(url)
+    if source is not None:
+        return source.size
+    data = references.data_of(url)
+    if data is None:
+        raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor a file \"{references.path}.data\" that is there; "
+                    "references stay where they were made, with that file", 1)
+    return os.path.getsize(data)
+
+
 def check_sources(references: References, options: Options) -> None:
     """Raises Error where a source is not what it was: whoever reads would get other bytes, and no error."""
     if references.sources is None:
@@ -160,16 +172,8 @@ def check_sources(references: References, options: Options) -> None:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
         raise Error(f"zarrbits: sources of \"{references.path}\" are not what they were: {'; '.join(changes[:_NAMED])}{more}; make the references again", 1)
     for url, end in _ends(references.keys or {}).items():
-        if url in references.sources:
-            if end > references.sources[url].size:
-                raise Error(f"zarrbits: \"{references.path}\" refers to bytes behind the end of \"{url}\"; make it again", 1)
-            continue
-        data = references.data_of(url)
-        if data is None:
-            raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor a file \"{references.path}.data\" that is there; "
-                        "references stay where they were made, with that file", 1)
-        if end > os.path.getsize(data):
-            raise Error(f"zarrbits: \"{data}\" is shorter than what \"{references.path}\" refers to; make it again", 1)
+        if end > where_it_ends(references, url):
+            raise Error(f"zarrbits: \"{references.path}\" refers to bytes behind the end of \"{url}\"; make it again", 1)
 
 
 def _protocols(references: References) -> Set[str]:
@@ -181,9 +185,8 @@ def items_of(references: References) -> Iterator[Tuple[str, Any]]:
     """Each key with its content, bytes, or with [URL, offset, size]."""
     keys: Any = references.keys
     if keys is None:
-        import fsspec
-        from fsspec.implementations.reference import LazyReferenceMapper
-        keys = LazyReferenceMapper(references.path, fs=fsspec.filesystem("file"))
+        from .reference_table import ReferenceTable
+        keys = ReferenceTable(references, checked=True)
     for key, value in keys.items():
         if isinstance(value, str):
             yield key, base64.b64decode(value[len("base64:"):]) if value.startswith("base64:") else value.encode()
@@ -209,6 +212,9 @@ def open_references(path: Path, *, storage_options: Options = None, check: bool 
     systems: Dict[Optional[str], Any] = {None: local, "file": local}
     for protocol in _protocols(references):
         systems[protocol] = {**(storage_options or {}), "asynchronous": True}
-    # keys alone, and not the whole file: there, braces in the name of a source would be a template
-    files = ReferenceFileSystem(references.path if references.keys is None else references.keys, fs=systems, asynchronous=True, skip_instance_cache=True)
+    keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template
+    if keys is None:
+        from .reference_table import ReferenceTable
+        keys = ReferenceTable(references, checked=check)
+    files = ReferenceFileSystem(keys, fs=systems, asynchronous=True, skip_instance_cache=True)
     return FsspecStore(files, read_only=True)

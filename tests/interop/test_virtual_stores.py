@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores of references by `zarrbits.open_references` and `zarrbits.to_icechunk`: what h5py reads in the sources, or a sentence that names what is wrong."""
+import importlib.util
 import json
 import os
 import pathlib
@@ -14,6 +15,8 @@ import zarrbits
 from conftest import run
 from s3_servers import BUCKET, KEY, SECRET, client
 
+PARQUET = b"parquet" in run("convert", "--help").lower() and importlib.util.find_spec("pandas") is not None
+needs_parquet = pytest.mark.skipif(not PARQUET, reason="the command or this Python has no Parquet")
 pytest_plugins = ["s3_servers"]  # its fixtures
 
 RNG = np.random.default_rng(11)
@@ -66,6 +69,17 @@ def group_of(path, credentials=None):
     return zarr.open_group(repository_of(path, credentials)[0].readonly_session("main").store, mode="r")
 
 
+@pytest.fixture(params=["json", pytest.param("parquet", marks=needs_parquet)])
+def refs(request, tmp_path):
+    """The name of a store of references; none is there yet."""
+    return tmp_path / f"refs é.{request.param}"
+
+
+def remove(refs):
+    shutil.rmtree(refs) if refs.is_dir() else refs.unlink()
+    pathlib.Path(f"{refs}.data").unlink(missing_ok=True)
+
+
 @pytest.fixture
 def source(tmp_path):
     (tmp_path / "in").mkdir()
@@ -73,15 +87,22 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize("inline", ["0", "1M"])
-def test_it_reads_what_h5py_reads(source, tmp_path, inline):
-    run("convert", "-q", "--virtual", "--inline", inline, source, tmp_path / "refs.json")
-    store = zarrbits.open_references(tmp_path / "refs.json")
-    assert store.read_only and os.path.exists(tmp_path / "refs.json.data") == (inline == "0")
+def test_it_reads_what_h5py_reads(source, refs, tmp_path, inline):
+    run("convert", "-q", "--virtual", "--inline", inline, source, refs)
+    store = zarrbits.open_references(refs)
+    assert store.read_only and os.path.exists(f"{refs}.data") == (inline == "0")
     check(zarr.open_group(store, mode="r"), source)
-    zarrbits.to_icechunk(tmp_path / "refs.json", tmp_path / "repository")
-    (tmp_path / "refs.json").unlink()
-    (tmp_path / "refs.json.data").unlink(missing_ok=True)  # what it has is in the repository
+    zarrbits.to_icechunk(refs, tmp_path / "repository")
+    remove(refs)  # what is in no source is in the repository
     check(group_of(tmp_path / "repository"), source)
+
+
+def test_listings_and_chunks_that_are_not_there(source, refs):
+    run("convert", "-q", "--virtual", source, refs)
+    group = zarr.open_group(zarrbits.open_references(refs), mode="r")
+    assert sorted(group) == ["big", "checked", "contiguous", "deflated", "g", "masked", "none", "scalar", "sparse", "text"]
+    assert sorted(group["g"]) == ["c"] and sorted(group["g/c"]) == ["5", "packed"] and len(list(group.members(max_depth=None))) == 13
+    assert group["sparse"].nchunks_initialized == 1 and group["deflated"].nchunks_initialized == 5 and group["none"].nchunks_initialized == 0
 
 
 def test_chunks_in_the_repository_are_references(source, tmp_path):
@@ -100,18 +121,19 @@ def test_chunks_in_the_repository_are_references(source, tmp_path):
         zarr.open_group(closed.readonly_session("main").store, mode="r")["deflated"][:]
 
 
-def test_names_with_every_sign(tmp_path):
+def test_names_with_every_sign(tmp_path, refs):
     folder = tmp_path / "a b%20#?{{x}}é"
     folder.mkdir()
     path = write(folder / "x::y{{z}}%41 #.h5")
-    run("convert", "-q", "--virtual", path, folder / "refs é.json")
-    check(zarr.open_group(zarrbits.open_references(folder / "refs é.json"), mode="r"), path)
-    zarrbits.to_icechunk(folder / "refs é.json", tmp_path / "repository")
+    refs = folder / refs.name
+    run("convert", "-q", "--virtual", path, refs)
+    check(zarr.open_group(zarrbits.open_references(refs), mode="r"), path)
+    zarrbits.to_icechunk(refs, tmp_path / "repository")
     assert repository_of(tmp_path / "repository")[1] == [f"file://{tmp_path}/"]
     check(group_of(tmp_path / "repository"), path)
 
 
-def test_xarray_opens_joined_files(tmp_path):
+def test_xarray_opens_joined_files(tmp_path, refs):
     xr = pytest.importorskip("xarray")
     paths = []
     for i, (first, count) in enumerate([(0, 8), (8, 5), (13, 7)]):
@@ -121,10 +143,10 @@ def test_xarray_opens_joined_files(tmp_path):
         xr.Dataset({"v": (("t", "x"), FRAMES[first:first + count].astype("i4")), "s": (("t",), np.array([f"row {k}" for k in range(count)], object))},
                    coords={"t": np.arange(first, first + count), "x": np.arange(30.)}).to_netcdf(
             paths[-1], unlimited_dims=["t"], encoding={"v": {"zlib": True, "shuffle": True, "chunksizes": (4, 30)}})
-    run("convert", "-q", "--virtual", "--concat", "t", *paths, tmp_path / "refs.json")
+    run("convert", "-q", "--virtual", "--concat", "t", *paths, refs)
     want = xr.open_mfdataset(paths, combine="nested", concat_dim="t", data_vars="minimal", coords="minimal", compat="equals").load()
-    xr.testing.assert_identical(want, xr.open_zarr(zarrbits.open_references(tmp_path / "refs.json"), consolidated=False).load())
-    zarrbits.to_icechunk(tmp_path / "refs.json", tmp_path / "repository")
+    xr.testing.assert_identical(want, xr.open_zarr(zarrbits.open_references(refs), consolidated=False).load())
+    zarrbits.to_icechunk(refs, tmp_path / "repository")
     repository, prefixes = repository_of(tmp_path / "repository")
     assert prefixes == [f"file://{tmp_path}/part{i}/" for i in range(2)]  # the last begins within a chunk, and is copied
     xr.testing.assert_identical(want, xr.open_zarr(repository.readonly_session("main").store, consolidated=False).load())
@@ -175,23 +197,34 @@ def write_again(path):
 
 
 @pytest.mark.parametrize("change, words", [
-    (lambda source, refs: source.rename(source.parent / "moved.h5"), "in.h5.*No such file"),
-    (lambda source, refs: truncate(source), "in.h5.* bytes, and had"),
-    (lambda source, refs: write_again(source), "in.h5.*has been written to"),
-    (lambda source, refs: pathlib.Path(f"{refs}.data").unlink(), "neither a source nor"),
-    (lambda source, refs: truncate(f"{refs}.data"), "data.* is shorter"),
+    (lambda source: source.rename(source.parent / "moved.h5"), "in.h5.*No such file"),
+    (truncate, "in.h5.* bytes, and had"),
+    (write_again, "in.h5.*has been written to"),
 ])
-def test_a_source_that_is_not_what_it_was(source, tmp_path, change, words):
-    refs = tmp_path / "refs.json"
+def test_a_source_that_is_not_what_it_was(source, refs, tmp_path, change, words):
     run("convert", "-q", "--virtual", source, refs)
     zarrbits.open_references(refs)
-    change(source, refs)
+    change(source)
     with pytest.raises(zarrbits.Error, match=words):
         zarrbits.open_references(refs)
     with pytest.raises(zarrbits.Error, match=words):
         zarrbits.to_icechunk(refs, tmp_path / "repository")
     assert not (tmp_path / "repository").exists()
     assert zarr.open_group(zarrbits.open_references(refs, check=False), mode="r").attrs["title"] == "référence"
+
+
+@pytest.mark.parametrize("change, words", [(os.unlink, "neither a source nor"), (truncate, "behind the end of .*data")])
+def test_the_file_beside_the_references(source, refs, tmp_path, change, words):
+    """Of Parquet, which is not read at opening, it is looked at where it is needed."""
+    run("convert", "-q", "--virtual", "--inline", 0, source, refs)
+    change(f"{refs}.data")
+    with pytest.raises(zarrbits.Error, match=words):
+        zarrbits.to_icechunk(refs, tmp_path / "repository")
+    with pytest.raises(zarrbits.Error, match=words):
+        group = zarr.open_group(zarrbits.open_references(refs), mode="r")
+        assert refs.suffix == ".parquet"
+        for name in ("text", "checked", "masked", "contiguous", "deflated", "scalar", "g/c/5"):
+            group[name][...]
 
 
 def edited(refs, change):
@@ -219,6 +252,52 @@ def test_hostile_references(source, tmp_path, change, words, checked):
     if checked:  # of its form, whatever the sources are
         with pytest.raises(zarrbits.Error, match=words):
             zarrbits.open_references(refs, check=False)
+
+
+def write_rows(folder, **columns):
+    import pandas
+    engine = "pyarrow" if importlib.util.find_spec("pyarrow") else "fastparquet"
+    pandas.DataFrame(columns).to_parquet(folder / "deflated/refs.0.parq", engine=engine)
+
+
+@needs_parquet
+@pytest.mark.parametrize("columns, words, checked", [
+    (dict(path=["file:///etc/hostname"] * 5, offset=[0] * 5, size=[5] * 5), "neither a source nor", False),
+    (dict(path=["https://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://... or s3://", True),
+    (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://... or s3://", True),
+    (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "behind the end", False),
+])
+def test_hostile_rows(source, tmp_path, columns, words, checked):
+    refs = tmp_path / "refs.parquet"
+    run("convert", "-q", "--virtual", source, refs)
+    write_rows(refs, **columns | {"path": [p.replace("SOURCE", f"file://{source}") for p in columns["path"]]})
+    for check_all in (True, False) if checked else (True,):
+        with pytest.raises(zarrbits.Error, match=words):
+            zarr.open_group(zarrbits.open_references(refs, check=check_all), mode="r")["deflated"][...]
+    with pytest.raises(zarrbits.Error, match=words):
+        zarrbits.to_icechunk(refs, tmp_path / "repository")
+
+
+@needs_parquet
+@pytest.mark.parametrize("grid", [{"shape": [40, 30], "chunks": [0, 30]}, {"shape": [40, 30], "chunks": [8]}, {"shape": [40, -30], "chunks": [8, 30]}, {"shape": "x"}, []])
+def test_hostile_grids(source, tmp_path, grid):
+    run("convert", "-q", "--virtual", source, tmp_path / "refs.parquet")
+    document = json.loads((tmp_path / "refs.parquet/.zmetadata").read_text())
+    document["metadata"]["deflated/.zarray"] = grid
+    (tmp_path / "refs.parquet/.zmetadata").write_text(json.dumps(document))
+    with pytest.raises(zarrbits.Error, match="no shape and no chunks"):
+        zarrbits.open_references(tmp_path / "refs.parquet")
+
+
+@needs_parquet
+def test_rows_that_are_not_there(source, tmp_path):
+    """Fewer than the grid has chunks, or no file at all: chunks that were never written."""
+    refs = tmp_path / "refs.parquet"
+    run("convert", "-q", "--virtual", source, refs)
+    write_rows(refs, path=[f"file://{source}"], offset=[0], size=[5])
+    (refs / "big/refs.0.parq").unlink()
+    group = zarr.open_group(zarrbits.open_references(refs), mode="r")
+    assert (group["deflated"][8:] == 0).all() and (group["big"][:] == 0).all()
 
 
 def test_what_is_no_json(tmp_path):
