@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """Daily netCDF files to one store: CPU time (user + system, of the whole process and all its threads), the ways taking turns."""
 import argparse
+import json
+import os
 import pathlib
 import resource
 import shutil
@@ -59,6 +61,26 @@ from kerchunk.combine import MultiZarrToZarr
 refs = [SingleHdf5ToZarr(f).translate() for f in sorted(glob.glob(sys.argv[1] + "/*.nc"))]
 json.dump(MultiZarrToZarr(refs, concat_dims=["time"], identical_dims=["lat", "lon"]).translate(), open(sys.argv[2], "w"))
 """
+TO_ICECHUNK = """
+import subprocess, sys, zarrbits
+subprocess.run(sys.argv[3:], check=True)
+zarrbits.to_icechunk(sys.argv[2] + ".json", sys.argv[2])
+"""
+# A series at one point, which has a chunk in each file, and the map of one time, of four chunks; wall clock, after opening, taking turns.
+SLICES = """
+import json, statistics, sys, time, zarr, zarrbits
+stores = {"kerchunk": zarr.storage.FsspecStore.from_url("reference://", storage_options={"fo": sys.argv[1], "remote_protocol": "file"}, read_only=True)}
+stores |= {"zarrbits, " + path.rpartition(".")[2]: zarrbits.open_references(path) for path in sys.argv[2:]}
+arrays, times = {name: zarr.open_group(store, mode="r")["t2m"] for name, store in stores.items()}, {}
+slices = {"series": (slice(None), 90, 180), "map": (5, slice(None), slice(None))}
+for _ in range(15):
+    for what, at in slices.items():
+        for name, array in arrays.items():
+            begin = time.perf_counter()
+            array[at]
+            times.setdefault(what, {}).setdefault(name, []).append(time.perf_counter() - begin)
+print(json.dumps({what: {name: statistics.median(t) for name, t in of.items()} for what, of in times.items()}))
+"""
 
 
 def cpu_of(command):
@@ -73,8 +95,8 @@ def cpu_of(command):
 
 
 def remove(path):
-    shutil.rmtree(path, ignore_errors=True)
-    path.unlink(missing_ok=True)
+    for one in path.parent.glob(path.name + "*"):
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
 
 
 def measure(arguments, folder, days):
@@ -87,6 +109,9 @@ def measure(arguments, folder, days):
             "zarrbits, native, shards of 64M": zarrbits + ["--profile", "native", "--shard", "64M"],
             "zarrbits": zarrbits,
             "xarray, open_mfdataset to to_zarr": python + [XARRAY, sources, "{out}"],
+            "zarrbits --virtual, JSON": zarrbits[:-1] + ["--virtual", "{out}.json"],
+            "zarrbits --virtual, Parquet": zarrbits[:-1] + ["--virtual", "{out}.parquet"],
+            "zarrbits --virtual, then to_icechunk": python + [TO_ICECHUNK, sources, "{out}", *zarrbits[:-1], "--virtual", "{out}.json"],
             "VirtualiZarr to icechunk, references alone": python + [VIRTUALIZARR, sources, "{out}"],
             "kerchunk, references alone": python + [KERCHUNK, sources, "{out}"],
             "cp -r of the native store": ["cp", "-r", folder / "native", "{out}"]}
@@ -99,18 +124,38 @@ def measure(arguments, folder, days):
             if cpu is not None:
                 seconds.setdefault(name, []).append(cpu)
     remove(out)
+    slices = read_slices(ways, folder / "slices", python)
     stored = sum(f.stat().st_size for f in sources.iterdir())
     rows = {name: statistics.median(times) for name, times in seconds.items()}
     shutil.rmtree(sources)
     shutil.rmtree(folder / "native")
-    return stored, rows
+    return stored, rows, slices
 
 
-def table(days, stored, rows):
+def read_slices(ways, out, python):
+    """Seconds of each slice, by each kind of references; of those that could be made."""
+    made = {"kerchunk, references alone": ".kerchunk", "zarrbits --virtual, JSON": ".json", "zarrbits --virtual, Parquet": ".parquet"}
+    paths = []
+    for way, suffix in made.items():
+        name = out.with_suffix(suffix)
+        if cpu_of([str(c).replace("{out}", str(name if suffix == ".kerchunk" else out)) for c in ways[way]]) is not None:
+            paths.append(name)
+    read = subprocess.run([*python, SLICES, *paths], capture_output=True, text=True)
+    if read.returncode != 0:
+        print(f"slices could not be read: {read.stderr.strip()[-300:]}")
+        return {}
+    return json.loads(read.stdout)
+
+
+def table(days, stored, rows, slices):
     base = rows.get("xarray, open_mfdataset to to_zarr")
     lines = [f"{days} files, {stored / 1e6:.0f} MB", "", "| | CPU s | times xarray |", "|---|---|---|"]
     for name, cpu in rows.items():
         lines.append(f"| {name} | {cpu:.2f} | {f'{base / cpu:.1f}' if base else ''} |")
+    for i, (what, times) in enumerate(slices.items()):
+        if i == 0:
+            lines += ["", f"| read through references, ms | {' | '.join(times)} |", "|---|" + "---|" * len(times)]
+        lines.append(f"| {what} | {' | '.join(f'{t * 1e3:.1f}' for t in times.values())} |")
     return lines + [""]
 
 
@@ -123,11 +168,12 @@ def main():
     parser.add_argument("--folder")
     parser.add_argument("--no-page", action="store_true")
     arguments = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parent.parent / "python")  # our package, as it is here
     lines = []
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="zarrbits-many-") as folder:
         for days in arguments.days:
-            stored, rows = measure(arguments, pathlib.Path(folder), days)
-            lines += table(days, stored, rows)
+            stored, rows, slices = measure(arguments, pathlib.Path(folder), days)
+            lines += table(days, stored, rows, slices)
     print("\n".join(lines))
     if arguments.no_page:
         return

@@ -10,6 +10,7 @@
     zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
     report = zarrbits.convert("in.h5", "out.zarr")          # and plan, verify, inspect, suggest, doctor: the command in a child process
+    zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references; zarrbits.to_icechunk("refs.json", "repository") makes a commit of it
     payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
 
 From a wheel, which has the plugins, HDF5 finds them: `import zarrbits` completes HDF5_PLUGIN_PATH and tells a libhdf5 that is loaded already;
@@ -27,18 +28,21 @@ from .whole import is_whole
 if TYPE_CHECKING:
     from .calls import convert, doctor, inspect, plan, suggest, verify
     from .command import Error
+    from .icechunk_store import to_icechunk
     from .numcodecs_codec import NumcodecsPackbits
     from .packing import pack, unpack
     from .progress import Progress
+    from .references import open_references
     from .report import Outcome, Plan, Report, Verification
     from .zarr_codec import PackbitsCodec
 
 __version__ = "0.1.0"
 _LATER = {"PackbitsCodec": "zarr_codec", "NumcodecsPackbits": "numcodecs_codec", "pack": "packing", "unpack": "packing", "convert": "calls", "plan": "calls",
           "verify": "calls", "inspect": "calls", "suggest": "calls", "doctor": "calls", "Error": "command", "Progress": "progress", "Report": "report",
-          "Outcome": "report", "Plan": "report", "Verification": "report"}
+          "Outcome": "report", "Plan": "report", "Verification": "report", "open_references": "references", "to_icechunk": "icechunk_store"}
 __all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", "pack", "unpack", "convert", "plan", "verify", "inspect",
-           "suggest", "doctor", "Error", "Progress", "Report", "Outcome", "Plan", "Verification", "PackbitsCodec", "NumcodecsPackbits"]
+           "suggest", "doctor", "Error", "Progress", "Report", "Outcome", "Plan", "Verification", "PackbitsCodec", "NumcodecsPackbits",
+           "open_references", "to_icechunk"]
 
 PACKBITS, BYTES = 45429, 45438
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}

@@ -14,6 +14,10 @@ def tell(state: zarrbits.Progress) -> None:
 report: zarrbits.Report = zarrbits.convert("in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits=[12, "mask=1"], progress=tell)
 lost: List[zarrbits.Outcome] = report.lost
 equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order="value").equal
+zarrbits.open_references("refs.json", storage_options={"anon": True}, check=False).read_only
+snapshot: str = zarrbits.to_icechunk("refs.json", "repository", branch="main", overwrite=True)
+zarrbits.to_icechunk("refs.json")  # type: ignore[call-arg]
+zarrbits.open_references(5)  # type: ignore[arg-type]
 zarrbits.convert("in.h5", "out.zarr", codec="gzip")  # type: ignore[arg-type]
 zarrbits.convert("in.h5", "out.zarr", no_such_option=1)  # type: ignore[call-arg]
 zarrbits.plan("in.h5", overwrite=True)  # type: ignore[call-arg]

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Stores of references, as `zarrbits convert --virtual` makes them, for zarr-python and xarray:
+
+    zarrbits.convert("in.h5", "refs.json", virtual=True)
+    group = zarr.open_group(zarrbits.open_references("refs.json"))
+    dataset = xarray.open_zarr(zarrbits.open_references("refs.json"), consolidated=False)
+
+Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs.
+"""
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+
+from .command import Error, Path
+
+if TYPE_CHECKING:
+    from zarr.storage import FsspecStore
+
+Options = Optional[Mapping[str, Any]]
+_PROTOCOLS = ("file", "s3")
+_NAMED = 5  # sources in one sentence
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that is referred to, and what it was then. modified: nanoseconds since 1970."""
+
+    url: str
+    size: int
+    modified: Optional[int] = None
+    etag: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class References:
+    """What the file `path` says. keys: of JSON the text, or URL, offset and size, of each object of the store; None of Parquet, whose are read later."""
+
+    path: str
+    keys: Optional[Dict[str, Any]]
+    sources: Optional[Dict[str, Source]]
+
+    def data_of(self, url: str) -> Optional[str]:
+        """The file beside it that has chunks which no source has, if that is what the URL names; each append to the store adds one with a number."""
+        found = re.search(r"\.data(\.[0-9]+)?$", url)
+        name = self.path + found[0] if found else ""
+        try:
+            return name if name and url.startswith("file://") and os.path.samefile(url[len("file://"):], name) else None
+        except OSError:
+            return None
+
+
+def protocol_of(url: str) -> str:
+    return url.partition("://")[0] if "://" in url else "file"
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _source(path: str, given: Any) -> Source:
+    if not (isinstance(given, dict) and isinstance(given.get("url"), str) and _whole(given.get("size"))
+            and isinstance(given.get("etag", ""), str) and _whole(given.get("modified", 0))):
+        raise Error(f"zarrbits: \"{path}\" has a source without a URL and a size; make the references again", 1)
+    return Source(given["url"], given["size"], given.get("modified"), given.get("etag"))
+
+
+def is_reference(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and protocol_of(value[0]) in _PROTOCOLS and _whole(value[1]) and _whole(value[2])
+
+
+def read(path: Path) -> References:
+    """The file, which may say anything: nothing of it is used before it was looked at."""
+    name = os.path.abspath(os.fspath(path))
+    is_table = os.path.isdir(name)
+    try:
+        with open(os.path.join(name, ".zmetadata") if is_table else name, encoding="utf-8") as f:
+            document = json.load(f)
+    except (ValueError, RecursionError) as e:
+        raise Error(f"zarrbits: \"{name}\" has no references: {e}", 1) from e
+    keys = document.get("metadata" if is_table else "refs") if isinstance(document, dict) else None
+    if not isinstance(keys, dict):
+        raise Error(f"zarrbits: \"{name}\" has no references; `zarrbits convert --virtual` makes such a file", 1)
+    ours = document.get("zarrbits")
+    given = ours.get("sources") if isinstance(ours, dict) else None
+    sources = {s.url: s for s in (_source(name, g) for g in given)} if isinstance(given, list) else None
+    if is_table:
+        return References(name, None, sources)
+    wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
+    if wrong is not None:
+        raise Error(f"zarrbits: \"{wrong}\" of \"{name}\" is neither text nor [URL, offset, size] with a URL file://... or s3://...", 1)
+    return References(name, keys, sources)
+
+
+def _change_of(source: Source, size: int, modified: Optional[int], etag: Optional[str]) -> Optional[str]:
+    if size != source.size:
+        return f"\"{source.url}\" has {size} bytes, and had {source.size}"
+    if source.etag is not None and etag is not None:
+        return None if etag.strip('"') == source.etag.strip('"') else f"\"{source.url}\" has been written again"
+    if source.modified is not None and modified is not None and modified != source.modified:
+        return f"\"{source.url}\" has been written to"
+    return None
+
+
+def _local_change(source: Source) -> Optional[str]:
+    try:
+        info = os.stat(source.url[len("file://"):])
+    except OSError as e:
+        return f"\"{source.url}\": {e.strerror}"
+    return _change_of(source, info.st_size, info.st_mtime_ns, None)
+
+
+def _remote_changes(sources: List[Source], options: Options) -> List[Optional[str]]:
+    import fsspec
+    files = fsspec.filesystem("s3", **(options or {}))
+
+    async def look(source: Source, few: asyncio.Semaphore) -> Optional[str]:
+        async with few:
+            try:
+                info = await files._info(source.url, refresh=True)
+            except OSError as e:
+                return f"\"{source.url}\": {e}"
+            time = info.get("LastModified")
+            return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, info.get("ETag"))
+
+    async def look_at_all() -> List[Optional[str]]:
+        few = asyncio.Semaphore(32)
+        return list(await asyncio.gather(*(look(s, few) for s in sources)))
+    return list(fsspec.asyn.sync(files.loop, look_at_all))
+
+
+def _ends(keys: Mapping[str, Any]) -> Dict[str, int]:
+    """How far into each file references lead."""
+    ends: Dict[str, int] = {}
+    for value in keys.values():
+        if isinstance(value, list):
+            url, end = value[0], value[1] + value[2]
+            if end > ends.get(url, 0):
+                ends[url] = end
+    return ends
+
+
+def where_it_ends(references: References, url: str) -> int:
+    """The size of a source, or of the file beside the references; an Error for any other."""
+    source = (references.sources or {}).get(url)
+    if source is not None:
+        return source.size
+    data = references.data_of(url)
+    if data is None:
+        raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor a file \"{references.path}.data\" that is there; "
+                    "references stay where they were made, with that file", 1)
+    return os.path.getsize(data)
+
+
+def check_sources(references: References, options: Options) -> None:
+    """Raises Error where a source is not what it was: whoever reads would get other bytes, and no error."""
+    if references.sources is None:
+        raise Error(f"zarrbits: \"{references.path}\" does not say what its sources were, so that nobody can tell whether they have changed; "
+                    "make it by `zarrbits convert --virtual`, or give check=False", 1)
+    local = [s for s in references.sources.values() if protocol_of(s.url) == "file"]
+    remote = [s for s in references.sources.values() if protocol_of(s.url) == "s3"]
+    found = [_local_change(s) for s in local] + (_remote_changes(remote, options) if remote else [])
+    changes = [c for c in found if c is not None]
+    if changes:
+        more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+        raise Error(f"zarrbits: sources of \"{references.path}\" are not what they were: {'; '.join(changes[:_NAMED])}{more}; make the references again", 1)
+    for url, end in _ends(references.keys or {}).items():
+        if end > where_it_ends(references, url):
+            raise Error(f"zarrbits: \"{references.path}\" refers to bytes behind the end of \"{url}\"; make it again", 1)
+
+
+def _protocols(references: References) -> Set[str]:
+    urls = list(references.sources or ()) if references.keys is None or references.sources is not None else list(_ends(references.keys))
+    return {protocol_of(u) for u in urls} - {"file"}
+
+
+def items_of(references: References) -> Iterator[Tuple[str, Any]]:
+    """Each key with its content, bytes, or with [URL, offset, size]."""
+    keys: Any = references.keys
+    if keys is None:
+        from .reference_table import ReferenceTable
+        keys = ReferenceTable(references, checked=True)
+    for key, value in keys.items():
+        if isinstance(value, str):
+            yield key, base64.b64decode(value[len("base64:"):]) if value.startswith("base64:") else value.encode()
+        else:
+            yield key, value
+
+
+def open_references(path: Path, *, storage_options: Options = None, check: bool = True) -> FsspecStore:
+    """A store of references as a store of zarr-python, which cannot be written to: JSON, or a folder of Parquet.
+
+    storage_options: what s3fs is told, where sources are in S3, as {"anon": True} or {"client_kwargs": {"endpoint_url": "..."}}.
+    check: a source that is missing, or has another size or time than when the references were made, is an Error that names it. Without it, chunks of such a
+    source read as whatever is at their place.
+    """
+    references = read(path)
+    if check:
+        check_sources(references, storage_options)
+    from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.implementations.reference import ReferenceFileSystem
+    from zarr.storage import FsspecStore
+    local = AsyncFileSystemWrapper(LocalFileSystem(), asynchronous=True)
+    systems: Dict[Optional[str], Any] = {None: local, "file": local}
+    for protocol in _protocols(references):
+        systems[protocol] = {**(storage_options or {}), "asynchronous": True}
+    keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template
+    if keys is None:
+        from .reference_table import ReferenceTable
+        keys = ReferenceTable(references, checked=check)
+    files = ReferenceFileSystem(keys, fs=systems, asynchronous=True, skip_instance_cache=True)
+    return FsspecStore(files, read_only=True)
