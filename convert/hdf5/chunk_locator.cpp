@@ -25,7 +25,7 @@ file_state state_of(int descriptor) noexcept {
 #else
   const auto& time = info.st_mtim;
 #endif
-  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec};
+  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec, {}};
 }
 
 namespace {

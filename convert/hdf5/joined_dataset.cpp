@@ -45,6 +45,8 @@ const joined_files& source_dataset::other_files() const { return joined() ? *joi
 
 std::shared_ptr<const raw_file> source_dataset::raw(std::size_t number) const { return other_files().raw(number); }
 
+bool source_dataset::reads_chunks_at_once() const { return joined() ? joined()->files->any_in_s3() : bytes->descriptor() < 0; }
+
 void source_dataset::require_unchanged() const {
   if (chunks_of_sources()) mapped->files().require_unchanged();
 }

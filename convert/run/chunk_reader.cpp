@@ -105,7 +105,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           chunk.why = "a stored size of " + human_bytes(size);
         } else {
           // without a locator, the chunk enters memory at once
-          if (cost >= chunk_batch::enough_bytes && data.bytes->descriptor() < 0) {
+          if (cost >= chunk_batch::enough_bytes && data.reads_chunks_at_once()) {
             const h5::lock::pause others;
             queue_.make_room(cost);
           }
