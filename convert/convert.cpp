@@ -55,8 +55,6 @@ void check_append(const convert_options& options) {
 
 // Bytes that no source has are not worth a reference.
 void check_references(const convert_options& options) {
-  if (is_s3(options.source))
-    throw convert_error("references are made to local files; copy \"" + options.source + "\" to a disk first");
   if (options.shard.bytes > 0 || !options.shard.shape.empty() || options.checksum != checksum::none)
     throw convert_error(
         "references name chunks that lie in the source, which have no shards and no checksum; leave `shard` and `checksum` out");

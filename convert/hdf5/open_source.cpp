@@ -108,7 +108,7 @@ opened_source::opened_source(std::string path, hid_t access, std::string endpoin
     const std::string why = why_not_open(name, remote, locks->state);
     throw convert_error("cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why);
   }
-  if (!remote) chunks_ = chunk_locator(file_);
+  chunks_ = chunk_locator(file_);
   opened_ = remote ? std::move(in_s3.state) : chunks_.opened();
 }
 

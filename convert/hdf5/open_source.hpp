@@ -19,8 +19,8 @@ namespace zarrbits::conversion {
 
 class opened_source {
  public:
-  // Opens a file, or "s3://bucket/key" at `endpoint`. `access`: the access properties, with any cache. `external`: other files that
-  // may be read for it. Without `lock`, reads files that others have open for writing. Throws convert_error.
+  // Opens a file, or "s3://bucket/key" at `endpoint`. `access`: the access properties, with any cache. `external`: other files
+  // that may be read for it. Without `lock`, reads files that others have open for writing. Throws convert_error.
   opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external, bool lock);
 
   hid_t file() const { return file_; }

@@ -4,6 +4,7 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #ifdef ZARRBITS_WITH_S3
@@ -14,7 +15,6 @@
 #define ZARRBITS_READS_S3
 #include <H5FDros3.h>
 
-#include <cstring>
 #include <string_view>
 #endif
 
@@ -32,17 +32,32 @@ file_state state_in(s3_client& client, const std::string& key) {
 
 }  // namespace
 
-file_state s3_objects::state_of(const std::string& name) {
+std::pair<s3_client*, std::string> s3_objects::find(const std::string& name) {
   s3_settings settings = read_s3_settings(name, endpoint_);
   const std::string key = settings.prefix;
   std::shared_ptr<s3_client>& client = clients_[settings.bucket];
   if (!client) client = std::make_shared<s3_client>(std::move(settings));
+  return {client.get(), key};
+}
+
+file_state s3_objects::state_of(const std::string& name) {
+  const auto [client, key] = find(name);
   return state_in(*client, key);
+}
+
+bool s3_objects::read(const std::string& name, std::uint64_t offset, std::span<std::byte> to) {
+  const auto [client, key] = find(name);
+  const std::string range = std::to_string(offset) + "-" + std::to_string(offset + to.size() - 1);
+  const auto answer = client->send({.key = key, .range = range, .longest = to.size()});
+  if (answer.body.size() != to.size()) return false;
+  std::memcpy(to.data(), answer.body.data(), to.size());
+  return true;
 }
 
 #else
 
 file_state s3_objects::state_of(const std::string&) { return {}; }
+bool s3_objects::read(const std::string&, std::uint64_t, std::span<std::byte>) { return false; }
 
 #endif
 

@@ -10,7 +10,9 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace zarrbits::conversion {
 
@@ -30,8 +32,13 @@ class s3_objects {
   explicit s3_objects(std::string endpoint) : endpoint_(std::move(endpoint)) {}
   // Of "s3://bucket/key"; not regular where there is no such object. Throws convert_error.
   file_state state_of(const std::string& name);
+  // Bytes of an object; false where it has not all of them. Throws convert_error.
+  bool read(const std::string& name, std::uint64_t offset, std::span<std::byte> to);
 
  private:
+  // The client, and the key in its bucket.
+  std::pair<s3_client*, std::string> find(const std::string& name);
+
   std::string endpoint_;
   std::map<std::string, std::shared_ptr<s3_client>> clients_;  // by bucket
 };

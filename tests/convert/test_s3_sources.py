@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from s3_conversion import run
-from s3_server import BUCKET, Server, Stored
+from s3_server import BUCKET, KEY, SECRET, Server, Stored
 from same_store import same
 
 NATIVE = ["--profile", "native"]
@@ -225,3 +225,85 @@ def test_what_is_not_there(server, days):
     assert none in done.stderr and "no such object" in done.stderr
     done = join(server, remote[0], none, remote[1], options=["--keep-going"], status=3)
     assert none in done.stderr and [n["file"] for n in sources()] == days[:2]
+
+
+def write_large(name, first):
+    """Chunks that do not compress, of 60,000 bytes, and one array without chunks."""
+    with h5py.File(name, "w") as f:
+        random = np.random.default_rng(first)
+        f["t"] = np.arange(first, first + 4, dtype="i8")
+        f["t"].make_scale("t")
+        d = f.create_dataset("rows", data=random.integers(0, 2 ** 32, (4, 15000), dtype="u4"), chunks=(1, 15000), compression="gzip", maxshape=(None, 15000))
+        d.dims[0].attach_scale(f["t"])
+        f["plain"] = np.random.default_rng(1).random((3, 20000))
+    return name
+
+
+def references(server, *arguments):
+    """{key: (URL, offset, size)} and the sources, of --virtual; all else is what the conversion says, and how many bytes were read for it."""
+    before = len(server.requests)
+    z(server, "convert", "-q", "--virtual", *arguments, "refs.json", "--overwrite")
+    read = sum(int(r.headers["Range"].split("-")[1]) - int(r.headers["Range"].removeprefix("bytes=").split("-")[0]) + 1
+               for r in server.requests[before:] if r.method == "GET" and "Range" in r.headers)
+    text = pathlib.Path("refs.json").read_text()
+    made = json.loads(text)
+    assert not any(word in text for word in (KEY, SECRET, server.url, str(server.port)))
+    return {k: v for k, v in made["refs"].items() if isinstance(v, list)}, made["zarrbits"]["sources"], read
+
+
+def test_references_to_one_source(server):
+    name, = upload(server, write_large("in.h5", 0))
+    z(None, "convert", "-q", *NATIVE, "in.h5", "local.zarr")
+    refs, listed, read = references(server, name)
+    whole = server.objects["data/in.h5"]
+    assert listed == [{"url": name, "size": len(whole.body), "etag": whole.etag}]
+    chunks = {f"rows/c/{i}/0" for i in range(4)} | {k for k in refs if k.startswith("plain/c/")}
+    assert set(refs) >= chunks and len(chunks) > 4
+    for key, (url, offset, size) in refs.items():
+        assert url == name and whole.body[offset:offset + size] == pathlib.Path("local.zarr", key).read_bytes(), key
+    assert read < sum(size for _, _, size in refs.values()) / 10, read  # no chunk was fetched
+    z(server, "verify", name, "refs.json")
+    whole.etag = "another"
+    assert "has changed since the references were made" in z(server, "verify", name, "refs.json", status=1).stdout
+
+
+def test_references_to_many_sources(server):
+    names = [write_large(f"in{i}.h5", 4 * i) for i in (9, 10)]
+    remote = upload(server, *names)
+    join(None, *names, out="local.zarr")
+    refs, listed, read = references(server, "--concat", "t", "s3://bucket/data/*.h5")
+    assert [s["url"] for s in listed] == remote and [s["etag"] for s in listed] == [server.objects[f"data/{n}"].etag for n in names]
+    assert {f"rows/c/{i}/0": refs[f"rows/c/{i}/0"][0] for i in range(8)} == {f"rows/c/{i}/0": remote[i // 4] for i in range(8)}
+    for key, (url, offset, size) in refs.items():
+        assert server.objects[url.removeprefix("s3://bucket/")].body[offset:offset + size] == pathlib.Path("local.zarr", key).read_bytes(), key
+    z(server, "verify", "--concat", "t", *remote, "refs.json")
+    z(server, "verify", "--concat", "t", remote[0], names[1], "refs.json", status=1)  # what lies in S3 is read of sources alone
+    # beside local ones
+    refs, listed, _ = references(server, "--concat", "t", names[0], remote[1])
+    assert listed[0]["url"] == f"file://{os.path.realpath(names[0])}" and "modified" in listed[0] and listed[1]["url"] == remote[1]
+    z(server, "verify", "--concat", "t", names[0], remote[1], "refs.json")
+
+
+def test_references_lead_to_no_other_object(server):
+    names = upload(server, write_large("in.h5", 0), write_large("other.h5", 9))
+    references(server, names[0])
+    done = z(server, "verify", names[1], "refs.json", status=1)
+    assert "none of the sources" in done.stdout
+    made = json.loads(pathlib.Path("refs.json").read_text())
+    made["refs"]["rows/c/0/0"][1] = 1 << 40
+    pathlib.Path("refs.json").write_text(json.dumps(made))
+    assert "behind the end" in z(server, "verify", names[0], "refs.json", status=1).stdout
+
+
+def test_chunks_that_cannot_stay_are_brought(server):
+    """A filter that was left out for one chunk, and edges that are stored without."""
+    with h5py.File("in.h5", "w") as f:
+        d = f.create_dataset("mask", (4, 100), "i4", chunks=(2, 100), compression="gzip")
+        d[:] = np.arange(400).reshape(4, 100)
+        d.id.write_direct_chunk((2, 0), np.arange(200, 400, dtype="i4").tobytes(), 1)
+        d = f.create_dataset("edge", data=np.arange(10, dtype="i8"))
+        f.create_dataset("text", data=["a", "bcd"])
+    name, = upload(server, "in.h5")
+    refs, _, _ = references(server, name)
+    assert "mask/c/0/0" in refs and "mask/c/1/0" not in refs
+    z(server, "verify", name, "refs.json")

@@ -136,7 +136,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
-  return open_references(name, sources);
+  return open_references(name, endpoint, sources);
 }
 
 }  // namespace
