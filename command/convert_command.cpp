@@ -243,7 +243,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       "error.\n\n"
       "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).");
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
-  options.concat = take_sources(joined, options.source, options.store, planning);
+  options.concat = take_sources(joined, options.source, options.store, options.endpoint, planning);
   options.codec = parse_array_codec(codec);
   options.profile = parse_profile(profile_name);
   options.convention = parse_convention(convention);

@@ -21,9 +21,19 @@ namespace zarrbits::cli {
 
 namespace {
 
+bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
+bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+
 bool exists(const std::string& name) {
   struct stat info {};
   return ::stat(name.c_str(), &info) == 0;
+}
+
+// Not a store.
+bool is_file(const std::string& source, const std::string& endpoint) {
+  const std::string file = split_source(source).file;
+  std::error_code e;
+  return is_s3(file) ? !find_s3_sources(file, endpoint).empty() : std::filesystem::is_regular_file(file, e);
 }
 
 void add_list(const std::string& list, std::vector<std::string>& all) {
@@ -37,23 +47,28 @@ void add_list(const std::string& list, std::vector<std::string>& all) {
   if (file.bad() || all.size() == before) throw usage_error("the list of sources " + quote(list) + " has no names");
 }
 
-void add_matches(const std::string& pattern, std::vector<std::string>& all) {
+std::vector<std::string> local_matches(const std::string& pattern) {
   glob_t found{};
   const int status = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
   std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
-  if (status != 0 || names.empty()) throw usage_error("no file matches " + quote(pattern));
+  return status == 0 ? names : std::vector<std::string>();
+}
+
+void add_matches(const std::string& pattern, const std::string& endpoint, std::vector<std::string>& all) {
+  std::vector<std::string> names = is_s3(pattern) ? find_s3_sources(pattern, endpoint) : local_matches(pattern);
+  if (names.empty()) throw usage_error("no file matches " + quote(pattern));
   std::sort(names.begin(), names.end(), text::name_before);
   all.insert(all.end(), names.begin(), names.end());
 }
 
 }  // namespace
 
-std::vector<std::string> expand_sources(const std::vector<std::string>& names) {
+std::vector<std::string> expand_sources(const std::vector<std::string>& names, const std::string& endpoint) {
   std::vector<std::string> all;
   for (const std::string& name : names) {
     if (name.starts_with('@') && !exists(name)) add_list(name.substr(1), all);
-    else if (name.find_first_of("*?[") != std::string::npos && !exists(name)) add_matches(name, all);
+    else if (is_pattern(name) && !exists(name)) add_matches(name, endpoint, all);
     else all.push_back(name);
   }
   return all;
@@ -88,7 +103,7 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
 }
 
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
-                                          bool store_may_be_missing) {
+                                          const std::string& endpoint, bool store_may_be_missing) {
   if (!a.append.empty() + !a.dimension.empty() + !a.fresh.empty() > 1)
     throw usage_error("give only one of --concat and --concat-new, which make a store, and --append, which extends one");
   if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
@@ -102,14 +117,12 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   if (!store.empty()) names.push_back(store);
   names.insert(names.end(), a.more.begin(), a.more.end());
   const std::string& last = names.back();
-  std::error_code e;
   const bool in_one_file = last.ends_with(".json") || last.ends_with(".zip");
-  const bool no_store = store_may_be_missing && !in_one_file &&
-                        (last.starts_with('@') || last.find_first_of("*?[") != std::string::npos ||
-                         std::filesystem::is_regular_file(split_source(last).file, e));
+  const bool no_store =
+      store_may_be_missing && !in_one_file && (last.starts_with('@') || is_pattern(last) || is_file(last, endpoint));
   store = no_store ? "" : last;
   if (!no_store) names.pop_back();
-  names = expand_sources(names);
+  names = expand_sources(names, endpoint);
   if (names.empty()) throw usage_error("no source is given before the store " + quote(store));
   source = names.front();
   concatenation concat;

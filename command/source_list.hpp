@@ -2,7 +2,7 @@
 //
 // The names of several sources on the command line.
 //
-//   const auto names = expand_sources({"a.nc", "data/*.nc", "@list.txt"});
+//   const auto names = expand_sources({"a.nc", "data/*.nc", "s3://bucket/*.nc", "@list.txt"}, "");
 //
 #ifndef ZARRBITS_COMMAND_SOURCE_LIST_HPP
 #define ZARRBITS_COMMAND_SOURCE_LIST_HPP
@@ -20,8 +20,9 @@ class App;
 namespace zarrbits::cli {
 
 // "@list.txt" is a file with a name on each line. A name with wildcards, if no file has that very name, stands for all files that
-// match it, ordered by name with numbers as numbers. Throws usage_error if there are none.
-std::vector<std::string> expand_sources(const std::vector<std::string>& names);
+// match it, ordered by name with numbers as numbers. `endpoint`: of the S3 server. Throws usage_error if there are none,
+// convert_error.
+std::vector<std::string> expand_sources(const std::vector<std::string>& names, const std::string& endpoint);
 
 // Adds --concat and its companions; for all commands that take several sources.
 struct concat_arguments {
@@ -31,9 +32,9 @@ struct concat_arguments {
 };
 void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);
 // Evaluates them: the last name is the store, which may be left out if `store_may_be_missing`. Nothing without --concat. Throws
-// usage_error.
+// usage_error, convert_error.
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
-                                          bool store_may_be_missing);
+                                          const std::string& endpoint, bool store_may_be_missing);
 
 }  // namespace zarrbits::cli
 

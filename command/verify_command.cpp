@@ -131,7 +131,7 @@ int verify_main(int argc, char** argv) {
                  "As given to convert: with copy, the store must have what links lead to; with keep, notes are enough")
       ->type_name("keep|copy");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
-  options.concat = take_sources(joined, options.source, options.store, false);
+  options.concat = take_sources(joined, options.source, options.store, options.endpoint, false);
   options.links = parse_links(links);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
   try {
@@ -140,7 +140,8 @@ int verify_main(int argc, char** argv) {
     throw usage_error(e.what());
   }
   const std::string file = split_source(options.source).file;
-  if (!std::filesystem::exists(file)) throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
+  if (!file.starts_with("s3://") && !std::filesystem::exists(file))
+    throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   return in_child(file, [&](const auto& at) {
     options.progress = at;

@@ -4,6 +4,7 @@
 //
 #include <zarrbits/convert.hpp>
 
+#include "convert/concat/file_order.hpp"
 #include "convert/hdf5/other_files.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/plan/compression.hpp"
@@ -54,8 +55,6 @@ void check_append(const convert_options& options) {
 
 // Bytes that no source has are not worth a reference.
 void check_references(const convert_options& options) {
-  if (is_s3(options.source))
-    throw convert_error("references are made to local files; copy \"" + options.source + "\" to a disk first");
   if (options.shard.bytes > 0 || !options.shard.shape.empty() || options.checksum != checksum::none)
     throw convert_error(
         "references name chunks that lie in the source, which have no shards and no checksum; leave `shard` and `checksum` out");
@@ -81,7 +80,7 @@ void check_options(const convert_options& options) {
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
   selection(options.include, options.exclude);
-  if (!options.endpoint.empty() && !is_s3(options.source) && !is_s3(options.store)) {
+  if (!options.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
     throw convert_error("an endpoint goes with a source or a store \"s3://...\"; leave `endpoint` out");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
@@ -89,12 +88,9 @@ void check_options(const convert_options& options) {
                         " does not exist; the first is 0");
   }
   if (options.concat) {
-    const auto remote = [](const std::string& source) { return is_s3(source); };
     if (options.concat->is_new && (options.concat->append || options.concat->dimension.find_first_of("/:") != std::string::npos))
       throw convert_error("a new dimension has a name without \"/\" and \":\", and makes a store anew; leave `append` out");
     if (options.concat->dimension.empty()) throw convert_error("`concat` has no dimension; give its name, such as time");
-    if (remote(options.source) || std::any_of(options.concat->sources.begin(), options.concat->sources.end(), remote))
-      throw convert_error("sources in S3 cannot be joined; copy them to a disk first");
   }
   if (options.concat && options.concat->append) check_append(options);
   if (options.concat && options.links == link_policy::copy)

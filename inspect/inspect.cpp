@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
-  conversion::prepare_s3("", name, options.endpoint, options.warning);
+  conversion::prepare_s3({}, name, options.endpoint, options.warning);
   if (conversion::is_s3(name)) return inspection::read_zarr(verification::open_store(name, options.endpoint), options);
   const source_name parts = split_source(name);
   std::error_code e;

@@ -39,6 +39,7 @@ verify_result verify_joined(const verify_options& options) {
   files.source = options.source;
   files.concat = options.concat;
   conversion::source_options how;
+  how.endpoint = options.endpoint;
   how.external = options.external;
   how.lock = options.lock;
   for (const std::string& source : conversion::ordered_sources(files, how)) {
@@ -90,13 +91,14 @@ void check_options(const verify_options& options) {
 }
 
 bool is_whole_store(const verify_options& options) {
-  conversion::prepare_s3(split_source(options.source).file, options.store, options.endpoint, {});
+  conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint, {});
   try {
     bool begun = false;
-    verification::open_store(options.store, options.endpoint).list([&](const verification::store_entry& e) {
-      begun = e.name.starts_with(conversion::own_prefix);
-      return !begun;
-    });
+    verification::open_store(options.store, options.endpoint, conversion::given_sources(options.source, options.concat))
+        .list([&](const verification::store_entry& e) {
+          begun = e.name.starts_with(conversion::own_prefix);
+          return !begun;
+        });
     return !begun;
   } catch (const verification::store_error&) {
     return false;
@@ -107,10 +109,10 @@ verify_result verify(const verify_options& options) {
   check_options(options);
   const h5::silence quiet;
   try {
-    const source_name name = split_source(options.source);
-    conversion::prepare_s3(name.file, options.store, options.endpoint, options.warning);
+    conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint,
+                           options.warning);
     if (options.concat) return verification::verify_joined(options);
-    return verification::verify_one(options, name, nullptr, true);
+    return verification::verify_one(options, split_source(options.source), nullptr, true);
   } catch (const std::runtime_error& e) {  // an error of the source, the store, or their names
     throw verify_error(e.what());
   }

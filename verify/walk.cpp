@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/walk.hpp"
 
-#include "convert/io/files.hpp"
+#include "convert/concat/file_order.hpp"
 #include "convert/text/names.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/source_notes.hpp"
@@ -15,9 +15,10 @@ namespace zarrbits::verification {
 
 namespace {
 
-// Beside and in these, references may lead to files.
-std::vector<std::string> may_be_read(const verify_options& options, const std::string& source) {
-  std::vector<std::string> all{source};
+// Beside and in these, references may lead to files; of objects in S3, to these alone.
+std::vector<std::string> may_be_read(const verify_options& options) {
+  std::vector<std::string> all = conversion::given_sources(options.source, options.concat);
+  for (std::string& source : all) source = split_source(source).file;
   for (const std::string& folder : options.external) all.push_back(folder == "all" ? "/" : folder);
   return all;
 }
@@ -25,19 +26,18 @@ std::vector<std::string> may_be_read(const verify_options& options, const std::s
 }  // namespace
 
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
-    : store_(open_store(options.store, options.endpoint, may_be_read(options, name.file))),
+    : store_(open_store(options.store, options.endpoint, may_be_read(options))),
       joined_(joined),
       first_(first),
-      gate_(std::make_shared<conversion::file_gate>(name.file, false, options.external)),
       file_(name.file),
       at_(options.progress),
       policy_(options.concat ? link_policy::keep : options.links),  // convert copies none for joined files
       result_(result) {
-  const std::string& source = name.file;
-  if (const std::string why = conversion::why_no_file(source); !why.empty()) throw source_error(why);
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
-  source_ = std::make_shared<const conversion::opened_source>(source, source, access.get(), gate_, h5::handle(), options.lock);
+  source_ = std::make_shared<const conversion::opened_source>(name.file, access.get(), options.endpoint, options.external,
+                                                              options.lock);
+  gate_ = source_->gate();
   if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
   const store_selection s = selection_of(store_);
   const std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
@@ -92,6 +92,7 @@ void walk::finish() {
   selections_->wanted.require_all_matched();
   if (!part_.empty()) add_rest();
   source_->require_unchanged();
+  source_->require_same_in_s3();
   std::stable_sort(result_.findings.begin(), result_.findings.end(),
                    [](const finding& a, const finding& b) { return a.path < b.path; });
 }

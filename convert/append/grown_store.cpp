@@ -3,6 +3,7 @@
 
 #include "convert/append/stored_array.hpp"
 #include "convert/io/files.hpp"
+#include "convert/io/s3_access.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 #include "verify/zarr/store_reader.hpp"
@@ -41,6 +42,7 @@ std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
 }  // namespace
 
 json state_note(const joined_files::entry& file) {
+  if (is_s3(file.name)) return {{"size", file.state.size}, {"etag", file.state.etag}};
   return {{"size", file.state.size},
           {"modified", {static_cast<std::int64_t>(file.state.seconds), static_cast<std::int64_t>(file.state.nanoseconds)}},
           {"checksum", checksum_of_ends(file.name, file.state.size)}};
@@ -140,7 +142,9 @@ void grown_store::read_sources() {
     if (each.contains("file") && each["file"].is_string()) s.file = each["file"].get<std::string>();
     if (each.contains("size")) {
       s.state = json::object();
-      for (const char* key : {"size", "modified", "checksum"}) s.state[key] = each.contains(key) ? each[key] : json(nullptr);
+      for (const char* key : {"size", "modified", "checksum", "etag"}) {
+        if (each.contains(key)) s.state[key] = each[key];
+      }
     }
     sources_.push_back(std::move(s));
   }

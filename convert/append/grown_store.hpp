@@ -34,7 +34,7 @@ struct known_source {
   json state;  // its state_note(); null: unknown
 };
 
-// Identifies a file and its state: size, modification time, checksum. Throws convert_error.
+// Identifies a file and its state: size, modification time, checksum; in S3 size and ETag. Throws convert_error.
 json state_note(const joined_files::entry& file);
 
 // The files of a store, for its root: the start of each, and its state_note(). Files that are left out are not in it.

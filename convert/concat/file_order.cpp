@@ -43,10 +43,15 @@ long double first_value(const std::string& source, const std::string& dimension,
 
 }  // namespace
 
+std::vector<std::string> given_sources(const std::string& first, const std::optional<concatenation>& concat) {
+  std::vector<std::string> names{first};
+  if (concat) names.insert(names.end(), concat->sources.begin(), concat->sources.end());
+  return names;
+}
+
 std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how) {
   using order = concatenation::order_type;
-  std::vector<std::string> names{options.source};
-  names.insert(names.end(), options.concat->sources.begin(), options.concat->sources.end());
+  std::vector<std::string> names = given_sources(options.source, options.concat);
   if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::name_before);
   if (options.concat->order != order::value) return names;
   std::vector<std::pair<long double, std::string>> all;

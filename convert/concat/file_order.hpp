@@ -9,10 +9,14 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace zarrbits::conversion {
+
+// All names of sources, as they were given.
+std::vector<std::string> given_sources(const std::string& first, const std::optional<concatenation>& concat);
 
 // The names of all files in `options`, which have `concat`, in the order in which they are joined. The order by value opens each
 // file. Throws convert_error.

@@ -131,6 +131,7 @@ class joiner {
     sum_.add_number(state.size);
     sum_.add_number(static_cast<std::uint64_t>(state.seconds));
     sum_.add_number(static_cast<std::uint64_t>(state.nanoseconds));
+    if (!state.etag.empty()) sum_.add_field(state.etag);
   }
 
   // Why a file cannot be read; then nothing of it is joined.
@@ -155,7 +156,7 @@ class joiner {
     const source_name name = split_source(names_[k]);
     const std::shared_ptr<source_file> other = k == 0 ? nullptr : files_->open(name.file);
     source_file& file = k == 0 ? first_ : *other;
-    note_state(name.file, state_of(file.bytes()->descriptor()));
+    note_state(name.file, file.state());
     if (k > 0) {
       file.walk(tells_case_apart_, name.object);
       if (const auto* rules = find_convention(file, options_.convention); rules && rules->arrange) rules->arrange(file);

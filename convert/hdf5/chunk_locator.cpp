@@ -25,7 +25,7 @@ file_state state_of(int descriptor) noexcept {
 #else
   const auto& time = info.st_mtim;
 #endif
-  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec};
+  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec, {}};
 }
 
 namespace {
@@ -169,8 +169,10 @@ struct chunk_locator::driver {
   }
   static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t transfer, haddr_t address, std::size_t size, void* to) {
     file& us = of(f);
-    if (us.handle.descriptor < 0) return H5FDread(us.below, type, transfer, address, size, to);
-    if (!us.locating || type != H5FD_MEM_DRAW) return read_bytes(us, address, {static_cast<std::byte*>(to), size});
+    if (!us.locating || type != H5FD_MEM_DRAW) {
+      if (us.handle.descriptor < 0) return H5FDread(us.below, type, transfer, address, size, to);
+      return read_bytes(us, address, {static_cast<std::byte*>(to), size});
+    }
     us.unsure = us.found;
     us.found = true;
     us.address = address;

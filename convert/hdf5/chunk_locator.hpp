@@ -29,7 +29,8 @@ namespace zarrbits::conversion {
 struct file_state {
   bool regular = false;
   std::uint64_t size = 0;
-  std::int64_t seconds = 0, nanoseconds = 0;  // of the last change
+  std::int64_t seconds = 0, nanoseconds = 0;  // of the last change; 0 in S3
+  std::string etag = {};                      // in S3: another one is another content
   bool operator==(const file_state&) const = default;
 };
 file_state state_of(int descriptor) noexcept;

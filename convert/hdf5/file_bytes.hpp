@@ -19,7 +19,7 @@ class file_bytes {
   file_bytes(const file_bytes&) = delete;
   file_bytes& operator=(const file_bytes&) = delete;
 
-  // Negative if the bytes cannot be read this way.
+  // Negative if the bytes cannot be read this way, as in S3.
   int descriptor() const noexcept { return descriptor_; }
   // Throws unreadable_range if the file was shorter when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The parts of source_dataset for an object that represents several datasets: those of joined files, or the sources of a virtual
-// dataset.
+// dataset. Also where a dataset in S3 has its chunks.
 //
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/source_dataset.hpp"
 #include "convert/hdf5/virtual_parts.hpp"
+#include "convert/io/s3_access.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -44,6 +45,36 @@ bool source_dataset::chunks_of_sources() const { return mapped && !mapped->chunk
 const joined_files& source_dataset::other_files() const { return joined() ? *joined()->files : mapped->files(); }
 
 std::shared_ptr<const raw_file> source_dataset::raw(std::size_t number) const { return other_files().raw(number); }
+
+std::optional<std::pair<std::string, file_state>> source_dataset::object_in_s3(std::size_t number) const {
+  if (number != no_file) {
+    const joined_files::entry& one = other_files().list()[number];
+    return is_s3(one.name) ? std::optional(std::pair{one.name, one.state}) : std::nullopt;
+  }
+  if (!is_s3(file.path()) || object.place.file > 0) return {};
+  return std::pair{file.path(), file.state()};
+}
+
+std::optional<source_dataset::stored_chunk> source_dataset::find_in_s3(const std::vector<hsize_t>& first,
+                                                                       std::uint64_t size) const {
+  if (in_parts()) {
+    const auto found = chunk_elsewhere(grid.chunk_of(first));
+    if (!found) return {};
+    auto chunk = other_files().dataset(*found->first)->find_in_s3(found->second, size);
+    if (chunk) chunk->file = found->first->file;
+    return chunk;
+  }
+  const auto remote = object_in_s3(no_file);
+  if (!remote) return {};
+  stored_chunk chunk;
+  const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask);
+  const std::uint64_t all = remote->second.size;
+  if (!found || found->size != size || size > all || found->offset > all - size) return {};
+  chunk.offset = found->offset;
+  return chunk;
+}
+
+bool source_dataset::reads_chunks_at_once() const { return joined() ? joined()->files->any_in_s3() : bytes->descriptor() < 0; }
 
 void source_dataset::require_unchanged() const {
   if (chunks_of_sources()) mapped->files().require_unchanged();

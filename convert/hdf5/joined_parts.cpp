@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/joined_parts.hpp"
 
+#include "convert/hdf5/s3_source.hpp"
 #include "convert/io/files.hpp"
+#include "convert/io/s3_access.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -46,7 +48,7 @@ std::shared_ptr<source_file> joined_files::open(const std::string& name) const {
 std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
   return find_or(open_, file, most_open_, [&] {
     auto one = open(files_[file].name);
-    if (state_of(one->bytes()->descriptor()) != files_[file].state) changed(files_[file].name);
+    if (one->state() != files_[file].state) changed(files_[file].name);
     return one;
   });
 }
@@ -80,11 +82,20 @@ std::shared_ptr<const raw_file> joined_files::raw(std::size_t file) const {
 }
 
 void joined_files::require_unchanged() const {
+  s3_objects in_s3(options_.endpoint);
   for (const entry& e : files_) {
     if (!e.state.regular) continue;
+    if (is_s3(e.name)) {
+      if (in_s3.state_of(e.name) != e.state) changed(e.name);
+      continue;
+    }
     const raw_file now(::open(e.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (now.descriptor() < 0 || state_of(now.descriptor()) != e.state) changed(e.name);
   }
+}
+
+bool joined_files::any_in_s3() const {
+  return std::any_of(files_.begin(), files_.end(), [](const entry& e) { return is_s3(e.name); });
 }
 
 std::size_t joined_parts::first_over(hsize_t position) const {

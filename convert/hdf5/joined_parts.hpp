@@ -61,7 +61,7 @@ class raw_file {
   int descriptor_;
 };
 
-// The files. Only a few are open at a time.
+// The files, local or in S3. Only a few are open at a time.
 class joined_files {
  public:
   struct entry {
@@ -79,10 +79,11 @@ class joined_files {
 
   // The dataset of a part. Throws convert_error, h5::failure. The caller holds h5::lock, or is alone.
   std::shared_ptr<const source_dataset> dataset(const joined_part& part) const;
-  // Callable from any thread. Throws convert_error.
+  // Of a local file. Callable from any thread. Throws convert_error.
   std::shared_ptr<const raw_file> raw(std::size_t file) const;
-  // Throws convert_error if a file has changed.
+  // Throws convert_error if a file has changed. Asks S3 once for each file that is there.
   void require_unchanged() const;
+  bool any_in_s3() const;
 
  private:
   // The last requested values, newest first.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/open_source.hpp"
 
+#include "convert/hdf5/s3_source.hpp"
 #include "convert/io/files.hpp"
+#include "convert/io/s3_access.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -74,13 +76,22 @@ writer_mark writer_mark_of(const std::string& file) noexcept {
   return writer_mark::none;
 }
 
-opened_source::opened_source(std::string path, const std::string& name, hid_t access, std::shared_ptr<file_gate> gate,
-                             h5::handle below, bool lock)
-    : path_(std::move(path)) {
-  const bool remote = static_cast<bool>(below);
+opened_source::opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external,
+                             bool lock)
+    : path_(std::move(path)), endpoint_(std::move(endpoint)) {
+  const bool remote = is_s3(path_);
+  if (const std::string why = remote ? "" : why_no_file(path_); !why.empty()) throw convert_error(why);
+  s3_source in_s3;
+  h5::handle below;
+  if (remote) {
+    below = h5::handle(H5Pcopy(access), "copy a property list");
+    in_s3 = find_in_s3(path_, endpoint_, below);
+  }
+  const std::string name = remote ? in_s3.url : path_;
+  gate_ = std::make_shared<file_gate>(name, remote, external);
   const auto locks = std::make_shared<source_lock>(source_lock{lock, lock_state::unknown});
   try {
-    chunk_locator::set_driver(access, gate, std::move(below), locks);
+    chunk_locator::set_driver(access, gate_, std::move(below), locks);
   } catch (const h5::failure& e) {
     throw convert_error("cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5");
   }
@@ -92,20 +103,24 @@ opened_source::opened_source(std::string path, const std::string& name, hid_t ac
     file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
     swmr_ = static_cast<bool>(file_);
   }
-  gate->source_is_open();
+  gate_->source_is_open();
   if (!file_) {
     const std::string why = why_not_open(name, remote, locks->state);
     throw convert_error("cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why);
   }
-  if (remote) return;
   chunks_ = chunk_locator(file_);
-  opened_ = chunks_.opened();
+  opened_ = remote ? std::move(in_s3.state) : chunks_.opened();
 }
 
 void opened_source::require_unchanged() const {
   const read_trouble now = known_trouble();
   if (now.count != trouble_before_) throw convert_error("the source " + now.last);
   if (chunks_.descriptor() >= 0 && state_of(chunks_.descriptor()) != opened_)
+    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+}
+
+void opened_source::require_same_in_s3() const {
+  if (is_s3(path_) && s3_objects(endpoint_).state_of(path_) != opened_)
     throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
 }
 

@@ -13,28 +13,32 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zarrbits::conversion {
 
 class opened_source {
  public:
-  // `path`: for sentences; `name`: for libhdf5. `access`: the access properties, with any cache; `below` as in
-  // chunk_locator::set_driver(). Without `lock`, reads files that others have open for writing. Throws convert_error.
-  opened_source(std::string path, const std::string& name, hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
-                bool lock);
+  // Opens a file, or "s3://bucket/key" at `endpoint`. `access`: the access properties, with any cache. `external`: other files
+  // that may be read for it. Without `lock`, reads files that others have open for writing. Throws convert_error.
+  opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external, bool lock);
 
   hid_t file() const { return file_; }
+  const std::shared_ptr<file_gate>& gate() const { return gate_; }
   // Its writer is, or was, one that allows readers meanwhile (SWMR).
   bool swmr() const { return swmr_; }
-  // State when it was opened. All zeros in S3.
+  // State when it was opened.
   const file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
   // Throws convert_error if something expected could not be read, or if somebody wrote to the file since it was opened: the
-  // result cannot be trusted then, even if it looks right.
+  // result cannot be trusted then, even if it looks right. Does not ask S3.
   void require_unchanged() const;
+  // asks S3, once. Nothing of a local file. Throws convert_error.
+  void require_same_in_s3() const;
 
  private:
-  std::string path_;
+  std::string path_, endpoint_;
+  std::shared_ptr<file_gate> gate_;
   std::uint64_t trouble_before_ = known_trouble().count;
   h5::handle file_;
   bool swmr_ = false;

@@ -6,6 +6,7 @@
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/lent_decoders.hpp"
+#include "convert/hdf5/s3_source.hpp"
 #include "convert/hdf5/virtual_parts.hpp"
 #include "convert/io/files.hpp"
 #include "convert/text/names.hpp"
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <span>
 #include <unistd.h>
 
 namespace zarrbits::conversion {
@@ -185,7 +187,8 @@ source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_
     chunk.file = found->first->file;
     return chunk;
   }
-  if (const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask)) {
+  const auto found = bytes->descriptor() < 0 ? std::nullopt : bytes->chunks().find(dataset, first.data(), chunk.mask);
+  if (found) {
     if (found->size != size)
       throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
     chunk.offset = found->offset;
@@ -334,9 +337,15 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
 }
 
 // libhdf5 reports where the values are; the first and the last element test that it is right.
-std::optional<std::uint64_t> source_dataset::contiguous_address() const {
-  if (layout != H5D_CONTIGUOUS || joined() || external || bytes->descriptor() < 0 || !type.as_stored || holds_references(type))
-    return {};
+std::optional<std::uint64_t> source_dataset::contiguous_address(where place) const {
+  if (layout != H5D_CONTIGUOUS || joined() || external || !type.as_stored || holds_references(type)) return {};
+  const auto remote = object_in_s3(no_file);
+  if (remote ? place != where::also_in_s3 : bytes->descriptor() < 0) return {};
+  s3_objects in_s3(file.options().endpoint);
+  const auto read_there = [&](std::uint64_t offset, std::span<std::byte> to) {
+    if (remote) return in_s3.read(remote->first, offset, to);
+    return ::pread(bytes->descriptor(), to.data(), to.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(to.size());
+  };
   const haddr_t address = H5Dget_offset(dataset);
   const std::uint64_t elements = product(dims);
   H5Eclear2(H5E_DEFAULT);
@@ -353,10 +362,7 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
       return {};
     }
     const std::uint64_t offset = address + (last ? (elements - 1) * element_size : 0);
-    if (::pread(bytes->descriptor(), there.data(), there.size(), static_cast<off_t>(offset)) !=
-        static_cast<ssize_t>(there.size()))
-      return {};
-    if (read != there) return {};
+    if (!read_there(offset, there) || read != there) return {};
   }
   return address;
 }

@@ -78,6 +78,8 @@ struct source_dataset {
   bool in_parts() const { return joined() || chunks_of_sources(); }
   // A file with chunks of other datasets: see stored_chunk. Callable from any thread. Throws convert_error.
   std::shared_ptr<const raw_file> raw(std::size_t number) const;
+  // Some of its stored chunks come into memory where find_chunk() looks for them.
+  bool reads_chunks_at_once() const;
   // Throws convert_error if a file has changed from which the chunks of a virtual dataset are copied.
   void require_unchanged() const;
   bool sharded() const { return shards.chunk_elements() > 1; }
@@ -86,8 +88,10 @@ struct source_dataset {
   bool is_in_store(const std::vector<hsize_t>& at) const;
   bool goes_on_in_store(const std::vector<hsize_t>& at) const;
 
-  // Offset of the values in the file of bytes->descriptor(), if they are one range that can be read without libhdf5.
-  std::optional<std::uint64_t> contiguous_address() const;
+  // Offset of the values in the file of bytes->descriptor(), or `also_in_s3`, if they are one range that can be read without
+  // libhdf5.
+  enum class where { in_file, also_in_s3 };
+  std::optional<std::uint64_t> contiguous_address(where place) const;
 
   // Reads a block of the dataset, in the type `memory` with `size` bytes for each element, into the corner of an array of extent
   // `room`, or to `corner` in it. Strings and sequences go to `strings`. Throws h5::failure, damaged_chunk, skip_dataset.
@@ -112,6 +116,10 @@ struct source_dataset {
   };
   static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const;
+  // The same of a chunk that lies in S3, which is not read; nothing of others, or where it cannot be told.
+  std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const;
+  // The object in S3 that such an offset is in, and what it was when it was opened; nothing of a local file.
+  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const;
 
   // For a chunk of this stored size: throws damaged_chunk if decoding would take far too much memory.
   void require_sensible(std::uint64_t stored) const;

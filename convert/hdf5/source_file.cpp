@@ -2,9 +2,6 @@
 #include "convert/hdf5/source_file.hpp"
 
 #include "convert/hdf5/lent_decoders.hpp"
-#include "convert/hdf5/s3_source.hpp"
-#include "convert/io/files.hpp"
-#include "convert/io/s3_access.hpp"
 #include "convert/text/names.hpp"
 
 #include <algorithm>
@@ -55,24 +52,15 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 }  // namespace
 
 source_file::source_file(const std::string& path, const source_options& options) : path_(path), options_(options) {
-  if (!is_s3(path)) {
-    if (const std::string why = why_no_file(path); !why.empty()) throw convert_error(why);
-  }
   h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
   // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
-  s3_source remote;
-  h5::handle below;
-  if (is_s3(path)) {
-    below = h5::handle(H5Pcopy(access), "copy a property list");
-    remote = find_in_s3(path, options.endpoint, below);
-  }
-  etag_ = remote.etag;
-  const std::string name = is_s3(path) ? remote.url : path;
-  gate_ = std::make_shared<file_gate>(name, is_s3(path), options.external);
-  opened_ = std::make_unique<const opened_source>(path, name, access, gate_, std::move(below), options.lock);
+  opened_ = std::make_unique<const opened_source>(path, access, options.endpoint, options.external, options.lock);
+  gate_ = opened_->gate();
   bytes_ = std::make_shared<const file_bytes>(opened_->chunks());
 }
+
+file_state source_file::state() const { return bytes_->descriptor() < 0 ? opened_->state() : state_of(bytes_->descriptor()); }
 
 std::uint64_t source_file::user_block_size() const {
   const h5::handle properties(H5Fget_create_plist(file()), "tell the properties of the file");

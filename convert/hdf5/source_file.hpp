@@ -124,11 +124,14 @@ class source_file final {
   // Bytes before the HDF5 superblock; 0: there are none.
   std::uint64_t user_block_size() const;
   // S3's identifier of this content; empty for local files.
-  const std::string& etag() const { return etag_; }
+  const std::string& etag() const { return opened_->state().etag; }
+  // Its state now; of a file in S3, when it was opened.
+  file_state state() const;
   // Bytes of the source, without libhdf5; null in S3.
   const std::shared_ptr<const file_bytes>& bytes() const { return bytes_; }
   // As opened_source::require_unchanged().
   void require_unchanged() const { opened_->require_unchanged(); }
+  void require_same_in_s3() const { opened_->require_same_in_s3(); }
   // Its writer is, or was, one that allows readers meanwhile.
   bool swmr() const { return opened_->swmr(); }
   // Refuses a chunk that becomes larger than this and more than 1,000 times its stored size.
@@ -168,7 +171,6 @@ class source_file final {
 
   std::string path_;
   source_options options_;
-  std::string etag_;
   std::string top_ = "/";  // the root of the store, as in the file
   std::shared_ptr<file_gate> gate_;
   mutable std::map<std::pair<unsigned long, haddr_t>, std::shared_ptr<const beside>> beside_;  // by libhdf5's file number

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace zarrbits::conversion {
 
@@ -50,8 +51,10 @@ class table_builder {
     if (is_new) table_.files.push_back({url});
     return at->second;
   }
-  void add_source(const std::string& url, std::uint64_t size, std::int64_t modified) {
-    table_.files[file(url)].state = {size, modified};
+  void add_source(const std::string& url, std::uint64_t size, std::int64_t modified, std::string etag) {
+    referred_file& source = table_.files[file(url)];
+    source.state = {size, modified};
+    source.etag = std::move(etag);
   }
   void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
     table_.keys.insert_or_assign(std::move(key), reference{file(url), offset, size});
@@ -77,7 +80,8 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     return path_.size() <= 8;
   }
   bool end_object() override {
-    if (path_.size() == 3 && in("zarrbits", "sources")) out_.add_source(url_, size_, static_cast<std::int64_t>(time_));
+    if (path_.size() == 3 && in("zarrbits", "sources"))
+      out_.add_source(url_, size_, static_cast<std::int64_t>(std::exchange(time_, 0)), std::exchange(etag_, {}));
     path_.pop_back();
     return true;
   }
@@ -106,6 +110,8 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
       out_.add_content(path_.back(), encoded ? from_base64(std::string_view(value).substr(7)) : std::move(value));
     } else if (in("zarrbits", "sources") && path_.back() == "url") {
       url_ = value;
+    } else if (in("zarrbits", "sources") && path_.back() == "etag") {
+      etag_ = value;
     }
     return true;
   }
@@ -136,7 +142,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string> path_;
   unsigned arrays_ = 0;
   list list_;
-  std::string url_;
+  std::string url_, etag_;
   std::uint64_t size_ = 0, time_ = 0;
 };
 
@@ -194,10 +200,12 @@ class parquet_folder {
     const json* const sources = find(own, "sources");
     if (!sources || !sources->is_array()) damaged();
     for (const json& s : *sources) {
-      const json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified");
-      if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !modified || !modified->is_number_integer())
-        damaged();
-      builder_.add_source(url->get<std::string>(), size->get<std::uint64_t>(), modified->get<std::int64_t>());
+      const json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified"),
+                        *const etag = find(s, "etag");
+      const bool told = etag ? etag->is_string() : modified && modified->is_number_integer();
+      if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !told) damaged();
+      builder_.add_source(url->get<std::string>(), size->get<std::uint64_t>(), etag ? 0 : modified->get<std::int64_t>(),
+                          etag ? etag->get<std::string>() : "");
     }
   }
 

@@ -37,6 +37,7 @@ struct referred_file {
   std::string url;  // as it is written: "file:///a/b.h5"
   // Size, and modification time in nanoseconds since 1970, when the references were made.
   std::optional<std::pair<std::uint64_t, std::int64_t>> state = {};
+  std::string etag = {};  // in S3, in place of the time, which is 0
 };
 
 // Nothing in it is checked but its form: offsets, sizes and files may be anything.

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -14,10 +15,12 @@ namespace zarrbits::conversion {
 bool is_s3(const std::string& name);
 
 // Called in the process that decodes, before it opens the source. Of the keys from take_s3_keys(), it keeps only what signs
-// requests to this store; it drops the secret key, unless libhdf5 needs it to read the source from S3. Calls `warning` if
+// requests to this store; it drops the secret key, unless libhdf5 needs it to read one of the sources from S3. Calls `warning` if
 // requests go over plain http to another machine. Throws convert_error.
-void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
+void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning);
+
+bool any_in_s3(const std::vector<std::string>& names);
 
 }  // namespace zarrbits::conversion
 

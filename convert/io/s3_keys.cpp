@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <set>
+#include <vector>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -140,10 +142,13 @@ void environment_keys::forget_secret_key() {
   forgotten_ = true;
 }
 
-void prepare_s3(const std::string& source, const std::string& store, const std::string& endpoint,
+void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning) {
-  for (const std::string& name : {source, store}) {
-    if (!is_s3(name)) continue;
+  std::vector<std::string> names = sources;
+  names.push_back(store);
+  std::set<std::string> buckets;
+  for (const std::string& name : names) {
+    if (!is_s3(name) || !buckets.insert(name.substr(0, name.find('/', 5))).second) continue;
     const s3_settings settings = read_s3_settings(name, endpoint);
     if (warning && settings.is_open()) {
       warning("\"" + settings.url + "\" is plain http: what goes there and comes from there can be read and changed on the way" +
@@ -152,7 +157,7 @@ void prepare_s3(const std::string& source, const std::string& store, const std::
     }
   }
   // libhdf5 signs requests itself, and keeps the key in the heap
-  if (!is_s3(source)) environment_keys::instance().forget_secret_key();
+  if (!any_in_s3(sources)) environment_keys::instance().forget_secret_key();
 }
 
 }  // namespace zarrbits::conversion

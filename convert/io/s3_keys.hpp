@@ -4,7 +4,7 @@
 // these are not in the heap.
 //
 //   take_s3_keys();                        // the command's first step: the environment block holds no key any more
-//   prepare_s3(source, store, endpoint);   // in the process that decodes: from now on it holds no secret key
+//   prepare_s3(sources, store, endpoint);  // in the process that decodes: from now on it holds no secret key
 //
 #ifndef ZARRBITS_CONVERT_IO_S3_KEYS_HPP
 #define ZARRBITS_CONVERT_IO_S3_KEYS_HPP

@@ -3,7 +3,9 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <fnmatch.h>
 #include <map>
 #include <set>
 
@@ -72,7 +74,10 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
       s3_entry e{found.text_of(object ? "Key" : "Prefix"), object ? size_of(found) : 0, found.text_of("LastModified")};
       if (encoded) e.key = percent_decoded(e.key);
       if (first_key.empty()) first_key = e.key;
-      if (!e.key.starts_with(start) || !is_sane(std::string_view(e.key).substr(start.size()))) continue;
+      if (!e.key.starts_with(start)) continue;
+      const std::string_view rest = std::string_view(e.key).substr(start.size());
+      const bool itself = rest.empty() && !start.empty() && !start.ends_with('/');
+      if (!itself && !is_sane(rest)) continue;
       any = true;
       if (!each(std::move(e))) return;
     }
@@ -108,3 +113,22 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
 }
 
 }  // namespace zarrbits::conversion
+
+std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const std::string& endpoint) {
+  using namespace conversion;
+  const s3_settings settings = read_s3_settings(pattern, endpoint);
+  const std::string bucket = "s3://" + settings.bucket + "/", wanted = settings.prefix;
+  const std::size_t first = std::min(wanted.find_first_of("*?[\\"), wanted.size());
+  const bool one_folder = wanted.find('/', first) == std::string::npos;
+  std::vector<std::string> names;
+  bool whole = false;
+  s3_client client(settings);
+  for_each_object(client, wanted.substr(0, first), one_folder, all_of_them, [&](s3_entry&& e) {
+    whole = e.key == wanted;
+    if (whole) names.clear();
+    if (whole || (!e.key.ends_with('/') && ::fnmatch(wanted.c_str(), e.key.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0))
+      names.push_back(bucket + e.key);
+    return !whole;
+  });
+  return names;
+}

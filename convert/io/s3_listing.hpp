@@ -23,8 +23,8 @@ struct s3_entry {
 constexpr std::size_t all_of_them = ~std::size_t{0};
 
 // Calls `each` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and "..".
-// Other objects are not ours. With `folders`, all objects of a deeper folder are one entry that ends in "/". Stops if `each`
-// returns false. Throws convert_error if a list never ends.
+// The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are one
+// entry that ends in "/". Stops if `each` returns false. Throws convert_error if a list never ends.
 void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
                      const std::function<bool(s3_entry&&)>& each);
 

@@ -3,8 +3,10 @@
 
 #include "convert/append/grown_store.hpp"
 #include "convert/append/move_into.hpp"
+#include "convert/concat/file_order.hpp"
 #include "convert/hdf5/other_files.hpp"
-#include "convert/io/files.hpp"
+#include "convert/hdf5/s3_source.hpp"
+#include "convert/io/s3_access.hpp"
 #include "convert/run/grown_metadata.hpp"
 #include "convert/run/job.hpp"
 #include "convert/store/reference_writer.hpp"
@@ -53,17 +55,23 @@ void take_choices(const grown_store& store, convert_options& options) {
   }
 }
 
+// Of a file as it is now; not regular where there is none.
+file_state state_now(const std::string& file, s3_objects& in_s3) {
+  if (is_s3(file)) return in_s3.state_of(file);
+  return state_of(raw_file(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).descriptor());
+}
+
 // The entry of a file that is in the store; null where it is in none. Throws convert_error where it has changed since.
-const known_source* find_known(const grown_store& store, const std::string& name) {
+const known_source* find_known(const grown_store& store, const std::string& name, s3_objects& in_s3) {
   const joined_files::entry file{split_source(name).file, {}};
   const json leaf = text_or_base64(leaf_of(file.name));
   std::vector<const known_source*> same_name;
   for (const known_source& s : store.sources()) {
     if (leaf == s.file) same_name.push_back(&s);
   }
-  const raw_file open(same_name.empty() ? -1 : ::open(file.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (open.descriptor() < 0) return nullptr;  // new, or unreadable, which is reported when it is joined
-  const json state = parse_json(json_text(state_note({file.name, state_of(open.descriptor())})));
+  const file_state now = same_name.empty() ? file_state() : state_now(file.name, in_s3);
+  if (!now.regular) return nullptr;  // new, or unreadable, which is reported when it is joined
+  const json state = parse_json(json_text(state_note({file.name, now})));
   for (const known_source* s : same_name) {
     if (s->state == state) return s;
   }
@@ -73,15 +81,16 @@ const known_source* find_known(const grown_store& store, const std::string& name
 }
 
 new_files choose(const convert_options& given) {
-  std::vector<std::string> names{given.source}, fresh, may_be_read;
-  names.insert(names.end(), given.concat->sources.begin(), given.concat->sources.end());
+  const std::vector<std::string> names = given_sources(given.source, given.concat);
+  std::vector<std::string> fresh, may_be_read;
   for (const std::string& name : names) may_be_read.push_back(split_source(name).file);
   for (const std::string& folder : given.external) may_be_read.push_back(folder == "all" ? "/" : folder);
   new_files all{std::make_shared<const grown_store>(given.store, may_be_read), given, {}, false};
   if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
   take_choices(*all.store, all.options);
+  s3_objects in_s3(given.endpoint);
   for (const std::string& name : names) {
-    if (const known_source* s = find_known(*all.store, name)) {
+    if (const known_source* s = find_known(*all.store, name, in_s3)) {
       joined_source known;
       known.file = name;
       known.first = s->first;

@@ -105,12 +105,17 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           chunk.why = "a stored size of " + human_bytes(size);
         } else {
           // without a locator, the chunk enters memory at once
-          if (cost >= chunk_batch::enough_bytes && data.bytes->descriptor() < 0) {
+          if (cost >= chunk_batch::enough_bytes && data.reads_chunks_at_once()) {
             const h5::lock::pause others;
             queue_.make_room(cost);
           }
           try {
-            source_dataset::stored_chunk found = data.find_chunk(data.grid.start(at), size);
+            // a chunk in S3 that is copied is not read where the store refers to it
+            std::optional<source_dataset::stored_chunk> there;
+            if (out_.refers() && !(data.filters.partial_unfiltered && data.grid.partial(at)))
+              there = data.find_in_s3(data.grid.start(at), size);
+            if (there && !maker.is_copied(size, there->mask)) there.reset();
+            source_dataset::stored_chunk found = there ? std::move(*there) : data.find_chunk(data.grid.start(at), size);
             chunk.mask = found.mask;
             chunk.bytes = std::move(found.bytes);
             if (found.offset) {
@@ -163,7 +168,9 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
         throw missing_filter(missing);
       }
       if (!data.mapped && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
-      if (plan.way == strategy::copy && !plan.packed) address = data.contiguous_address();
+      using where = source_dataset::where;
+      if (plan.way == strategy::copy && !plan.packed)
+        address = data.contiguous_address(out_.refers() ? where::also_in_s3 : where::in_file);
     }
   }
   const chunk_maker maker(plan);
@@ -179,7 +186,9 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     chunk.at = at;
     chunk.progress = range.bytes / chunks;
     std::uint64_t memory = read_cost;
-    const auto run = address ? run_of(grid, at) : std::nullopt;
+    auto run = address ? run_of(grid, at) : std::nullopt;
+    // in S3 there are references, and no bytes for us
+    if (run && data.bytes->descriptor() < 0 && !maker.is_copied(run->second * data.element_size, 0)) run.reset();
     if (run) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;

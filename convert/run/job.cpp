@@ -33,7 +33,8 @@ std::size_t room_for_paths(const std::string& store) {
 job::job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown)
     : options_(given), grown_(std::move(grown)) {
   convert_options& options = options_;
-  prepare_s3(options.source, how == mode::look ? "" : options.store, options.endpoint, options.warning);
+  prepare_s3(given_sources(options.source, options.concat), how == mode::look ? "" : options.store, options.endpoint,
+             options.warning);
   // the source is opened, and its objects are selected, before anything is written or removed
   // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
   source_options how_opened{.chunk_cache = options.chunk.empty() ? 0 : options.memory / 4,
@@ -223,6 +224,7 @@ void job::warn_of_chunks(std::size_t index) {
 void job::require_unchanged() const {
   source_->require_unchanged();
   if (joined_.files) joined_.files->require_unchanged();
+  else source_->require_same_in_s3();
 }
 
 void job::tell() {

@@ -37,6 +37,10 @@ class consolidating_sink final : public sink {
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override {
     out_->put_range(key, fd, offset, size);
   }
+  bool refers() const override { return out_->refers(); }
+  void refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size) override {
+    out_->refer(key, object, offset, size);
+  }
   std::unique_ptr<object_writer> begin(std::string_view key) override { return out_->begin(key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override { return out_->put_new(key, bytes); }
   std::optional<std::vector<std::byte>> get(std::string_view key) override { return out_->get(key); }

@@ -76,6 +76,8 @@ void reference_sink::take_what_is_there() {
   }
   for (const referred_file& f : files_) {
     struct stat s {};
+    if (f.url.starts_with("s3://"))
+      throw convert_error("\"" + path_ + "\" has references to S3, and cannot grow; make them anew with `concat`");
     if (!f.state || !f.url.starts_with(local)) continue;
     const std::string name = f.url.substr(local.size());
     if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
@@ -150,6 +152,20 @@ void reference_sink::put(std::string_view key, std::span<const std::byte> bytes)
 void reference_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
   require_range(fd, offset, size);
   add(key, {number_of(fd), offset, size});
+}
+
+void reference_sink::refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size) {
+  std::size_t file = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [at, is_new] = known_in_s3_.emplace(object.url, files_.size());
+    if (is_new && !is_utf8(object.url))
+      throw convert_error(
+          "the name of a source is no UTF-8, which references have to be; rename it, or convert it without references");
+    if (is_new) files_.push_back({object.url, std::pair{object.size, std::int64_t{0}}, object.etag});
+    file = at->second;
+  }
+  add(key, {file, offset, size});
 }
 
 class reference_sink::writer final : public object_writer {

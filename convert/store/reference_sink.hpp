@@ -35,6 +35,8 @@ class reference_sink final : public sink {
   using sink::put;
   void put(std::string_view key, std::span<const std::byte> bytes) override;
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
+  bool refers() const override { return true; }
+  void refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size) override;
   std::unique_ptr<object_writer> begin(std::string_view key) override;
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> get(std::string_view key) override;
@@ -76,6 +78,7 @@ class reference_sink final : public sink {
   std::uint64_t data_end_ = 0;
   std::vector<referred_file> files_;
   std::map<std::pair<dev_t, ino_t>, std::size_t> known_;
+  std::map<std::string, std::size_t> known_in_s3_;
   std::deque<std::string> texts_;
   member_list<member> all_;
   std::size_t old_ = 0;  // members that were there

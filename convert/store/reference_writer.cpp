@@ -70,7 +70,9 @@ std::string sources_json(const std::vector<referred_file>& files) {
   for (const referred_file& f : files) {
     if (!f.state) continue;
     text += (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->first) +
-            ",\"modified\":" + std::to_string(f.state->second) + "}";
+            (f.url.starts_with("s3://") ? ",\"etag\":" + json_text(json(f.etag))
+                                        : ",\"modified\":" + std::to_string(f.state->second)) +
+            "}";
   }
   return text;
 }

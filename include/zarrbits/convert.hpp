@@ -311,6 +311,11 @@ struct source_name {
 // Asks only the file system which files exist.
 source_name split_source(const std::string& text);
 
+// Names of the objects "s3://bucket/key" that match a pattern such as "s3://bucket/data/*.nc", in no order. In the key, `*`
+// stands for any characters but "/", `?` for one character, `[a-z]` for one of these. If an object has the pattern itself as its
+// name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws convert_error.
+[[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const std::string& endpoint = {});
+
 // The file that a store "x.zip" is written to until it is complete.
 std::string unfinished_zip(const std::string& store);
 

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSL-1.0
 """Sources in S3, on the servers of s3_servers.py."""
+import json
+
 import h5py
 import numpy as np
 import pytest
 
-from s3_servers import BUCKET, client, convert, files
+from s3_servers import BUCKET, KEY, SECRET, client, convert, files
 
 pytest_plugins = ["s3_servers"]  # its fixtures
 
 
 @pytest.fixture(scope="module")
 def remote_source(server, tmp_path_factory):
-    """A file in the bucket, and the store of the same file on the disk."""
+    """A file in the bucket, and what is made of it where it is a local one."""
     _, endpoint = server
     folder = tmp_path_factory.mktemp("remote")
     with h5py.File(folder / "in.h5", "w") as f:
@@ -79,3 +81,30 @@ def test_a_source_in_s3_that_cannot_be_had_is_a_sentence(server, remote_source, 
         done = convert(path, tmp_path / "out.zarr", "--endpoint", endpoint, **variables)
         assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
         assert not (tmp_path / "out.zarr").exists()
+
+
+def test_references_to_sources_in_s3(server, tmp_path):
+    """As zarr-python reads them through fsspec and s3fs: the chunks come from the bucket."""
+    pytest.importorskip("s3fs")
+    import fsspec
+    import zarr
+
+    _, endpoint = server
+    values = np.random.default_rng(2).integers(0, 1000, (8, 30), dtype="i4")
+    names = []
+    for i in range(2):
+        with h5py.File(tmp_path / f"r{i}.h5", "w") as f:
+            f["t"] = np.arange(4 * i, 4 * i + 4)
+            f["t"].make_scale("t")
+            d = f.create_dataset("rows", data=values[4 * i:4 * i + 4], chunks=(2, 30), compression="gzip", maxshape=(None, 30))
+            d.dims[0].attach_scale(f["t"])
+        client(endpoint).upload_file(str(tmp_path / f"r{i}.h5"), BUCKET, f"refs/r{i}.h5")
+        names.append(f"s3://{BUCKET}/refs/r{i}.h5")
+    done = convert("--virtual", "--concat", "t", f"s3://{BUCKET}/refs/*.h5", tmp_path / "refs.json", "--endpoint", endpoint)
+    assert done.returncode == 0, done.stderr
+    listed = json.loads((tmp_path / "refs.json").read_text())["refs"]
+    assert [listed[f"rows/c/{i}/0"][0] for i in range(4)] == [names[0], names[0], names[1], names[1]]
+    options = {"key": KEY, "secret": SECRET, "endpoint_url": endpoint, "client_kwargs": {"region_name": "us-east-1"}, "config_kwargs": {"s3": {"addressing_style": "path"}}}
+    files = fsspec.filesystem("reference", fo=str(tmp_path / "refs.json"), remote_protocol="s3", remote_options=options, asynchronous=True)
+    group = zarr.open_group(zarr.storage.FsspecStore(files, read_only=True), mode="r")
+    assert np.array_equal(group["rows"][:], values) and np.array_equal(group["t"][:], np.arange(8))

@@ -57,7 +57,8 @@ class range_object final : public stored_object {
 
 class reference_reader final : public store_reader {
  public:
-  reference_reader(const std::string& path, const std::vector<std::string>& sources) {
+  reference_reader(const std::string& path, const std::string& endpoint, const std::vector<std::string>& sources)
+      : endpoint_(endpoint), sources_(sources) {
     try {
       table_ = conversion::read_references(path);
     } catch (const conversion::reference_error& e) {
@@ -75,6 +76,7 @@ class reference_reader final : public store_reader {
     const auto found = table_.keys.find(key);
     if (found == table_.keys.end()) return nullptr;
     const conversion::reference& r = found->second;
+    if (r.file && table_.files[*r.file].url.starts_with("s3://")) return in_s3(table_.files[*r.file], r);
     if (r.file) return std::make_unique<range_object>(opened(*r.file, r), r);
     return std::make_unique<bytes_object>(r.content);
   }
@@ -84,6 +86,21 @@ class reference_reader final : public store_reader {
   }
 
  private:
+  // Only of a source: whoever has the keys may read more in S3 than that.
+  std::unique_ptr<stored_object> in_s3(const conversion::referred_file& file, const conversion::reference& r) const {
+    if (std::find(sources_.begin(), sources_.end(), file.url) == sources_.end())
+      throw store_error("the references lead to \"" + file.url + "\", which is none of the sources");
+#ifdef ZARRBITS_WITH_S3
+    const std::lock_guard held(turn_);
+    if (!in_s3_) in_s3_ = open_s3_files(endpoint_);
+    s3_files::state as_it_was;
+    if (file.state) as_it_was = {file.state->first, file.etag};
+    return in_s3_->range(file.url, as_it_was, r.offset, r.size);
+#else
+    throw store_error("this zarrbits was built without libcurl and cannot read \"" + file.url + "\"");
+#endif
+  }
+
   // A file that may be read for this store: of the source's folder or below, or the one beside it. A JSON text may name any.
   std::shared_ptr<const conversion::file_descriptor> opened(std::size_t number, const conversion::reference& r) const {
     const std::lock_guard held(turn_);
@@ -121,16 +138,18 @@ class reference_reader final : public store_reader {
 
   static constexpr std::size_t most_open = 64;
   conversion::reference_table table_;
-  std::string path_;
-  std::vector<std::string> folders_;
+  std::string path_, endpoint_;
+  std::vector<std::string> sources_, folders_;
+  mutable std::unique_ptr<s3_files> in_s3_;
   mutable std::mutex turn_;
   mutable std::map<std::size_t, std::shared_ptr<const conversion::file_descriptor>> open_;
 };
 
 }  // namespace
 
-std::shared_ptr<const store_reader> open_references(const std::string& path, const std::vector<std::string>& sources) {
-  return std::make_shared<reference_reader>(path, sources);
+std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
+                                                    const std::vector<std::string>& sources) {
+  return std::make_shared<reference_reader>(path, endpoint, sources);
 }
 
 }  // namespace zarrbits::verification

@@ -7,6 +7,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 namespace zarrbits::verification {
 
@@ -26,10 +30,12 @@ auto asked(F&& f) {
 
 class s3_object final : public stored_object {
  public:
-  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size)
-      : client_(client), key_(std::move(key)), size_(size) {}
+  // `first`: where it begins in what is under the key.
+  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size, std::uint64_t first = 0)
+      : client_(client), key_(std::move(key)), size_(size), first_(first) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    offset += first_;
     while (!out.empty()) {
       const auto piece = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), most_at_once)));
       const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
@@ -45,7 +51,7 @@ class s3_object final : public stored_object {
  private:
   conversion::s3_client& client_;
   std::string key_;
-  std::uint64_t size_;
+  std::uint64_t size_, first_;
 };
 
 class s3_reader final : public store_reader {
@@ -83,7 +89,50 @@ class s3_reader final : public store_reader {
   mutable conversion::s3_client client_;  // thread-safe
 };
 
+// One client for each bucket, and one question for each object.
+class objects_of_sources final : public s3_files {
+ public:
+  explicit objects_of_sources(std::string endpoint) : endpoint_(std::move(endpoint)) {}
+
+  std::unique_ptr<stored_object> range(const std::string& url, const state& as_it_was, std::uint64_t offset,
+                                       std::uint64_t size) override {
+    const std::lock_guard held(turn_);
+    auto at = known_.find(url);
+    if (at == known_.end()) at = known_.emplace(url, asked([&] { return look(url); })).first;
+    const known& there = at->second;
+    if (as_it_was && *as_it_was != std::pair{there.size, there.etag})
+      throw store_error("\"" + url + "\" has changed since the references were made; make them anew");
+    if (size > there.size || offset > there.size - size) throw store_error("a reference leads behind the end of \"" + url + "\"");
+    return std::make_unique<s3_object>(*there.client, there.key, size, offset);
+  }
+
+ private:
+  struct known {
+    conversion::s3_client* client;
+    std::string key;
+    std::uint64_t size;
+    std::string etag;
+  };
+  known look(const std::string& url) {
+    conversion::s3_settings settings = conversion::read_s3_settings(url, endpoint_);
+    std::string key = settings.prefix;
+    auto& client = clients_[settings.bucket];
+    if (!client) client = std::make_unique<conversion::s3_client>(std::move(settings));
+    const auto answer = client->send({.method = "HEAD", .key = key});
+    if (answer.status == 404 || answer.length < 0)
+      throw store_error("the references lead to \"" + url + "\", which is not there");
+    return {client.get(), std::move(key), static_cast<std::uint64_t>(answer.length), answer.etag};
+  }
+
+  std::string endpoint_;
+  std::mutex turn_;
+  std::map<std::string, std::unique_ptr<conversion::s3_client>> clients_;  // by bucket
+  std::map<std::string, known> known_;
+};
+
 }  // namespace
+
+std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint) { return std::make_unique<objects_of_sources>(endpoint); }
 
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint) {
   return asked([&] { return std::make_shared<s3_reader>(name, endpoint); });

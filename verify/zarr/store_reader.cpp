@@ -123,19 +123,20 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
     throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON");
 #endif
   }
-  if (!endpoint.empty()) throw store_error("an endpoint goes with a store \"s3://bucket/prefix\", not with \"" + name + "\"");
+  if (!endpoint.empty() && !conversion::any_in_s3(sources))
+    throw store_error("an endpoint goes with a store or a source \"s3://...\", not with \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
       !fs::exists(fs::path(name) / "zarr.json", e))
-    return open_references(name, sources);
+    return open_references(name, endpoint, sources);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
-  return open_references(name, sources);
+  return open_references(name, endpoint, sources);
 }
 
 }  // namespace

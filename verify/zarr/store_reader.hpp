@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zarrbits::verification {
@@ -58,6 +60,17 @@ class store_reader {
   virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
 };
 
+// What references lead to in S3. By any thread.
+class s3_files {
+ public:
+  virtual ~s3_files() = default;
+  // A range of "s3://bucket/key", where the object has this size and ETag; not given: whichever it has. Throws store_error.
+  using state = std::optional<std::pair<std::uint64_t, std::string>>;
+  virtual std::unique_ptr<stored_object> range(const std::string& url, const state& as_it_was, std::uint64_t offset,
+                                               std::uint64_t size) = 0;
+};
+std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint);  // s3_reader.cpp
+
 // A folder of a store: a node's, or the root.
 class store_folder {
  public:
@@ -83,12 +96,12 @@ class store_folder {
 };
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
-// `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, and in the folders
-// of those that are files. Throws store_error.
+// `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, in the folders of
+// those that are files, and to those that lie in S3. Throws store_error.
 store_folder open_store(const std::string& name, const std::string& endpoint = "", const std::vector<std::string>& sources = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
-std::shared_ptr<const store_reader> open_references(const std::string& path,
+std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
                                                     const std::vector<std::string>& sources);       // reference_reader.cpp
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint);  // s3_reader.cpp
 
