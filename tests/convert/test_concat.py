@@ -41,6 +41,12 @@ def write(name, first, count, chunk=4, change=None, **how):
     return name
 
 
+def parts(*lengths, **how):
+    """Files of so many rows each, one after the other."""
+    ends = np.cumsum([0, *lengths])
+    return [write(f"p{i}.h5", int(ends[i]), n, **how) for i, n in enumerate(lengths)]
+
+
 def verify(*args, status=0):
     run = subprocess.run([COMMAND, "verify", "--concat", "t", "--json", *args], capture_output=True, text=True)
     assert run.returncode == status, (run.returncode, run.stdout, run.stderr)
