@@ -210,22 +210,26 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   const int signal = status ? WTERMSIG(*status) : SIGKILL;
   if (how == ending::interrupted) signals.die_of(caught);
   if (how == ending::own && ends_us(signal)) signals.die_of(signal);
-  const std::string where = shared && *shared->at ? " at object " + quote(shared->at) : "";
+  const std::string at = shared ? shared->at : "";
+  const bool is_file = !at.empty() && (at[0] != '/' || at.starts_with("//"));
+  const std::string where = at.empty() || is_file ? "" : " at object " + quote(at);
+  const std::string named = !is_file ? file : at[0] == '/' ? at.substr(1) : at;
   if (how == ending::stalled) {
     throw command_error(
-        "libhdf5 does not come to an end" + where + " of " + quote(file) +
+        "libhdf5 does not come to an end" + where + " of " + quote(named) +
         "; the file is damaged there, or ZARRBITS_STALLED_AFTER has to allow more seconds of processor time without progress");
   }
   if (how == ending::silent) {
-    throw command_error("nothing happens any more" + where + " of " + quote(file) +
+    throw command_error("nothing happens any more" + where + " of " + quote(named) +
                         "; a disk, a server or a pipe that it waits for does not answer, or "
                         "ZARRBITS_SILENT_AFTER has to allow more seconds of waiting");
   }
   if (signal == SIGKILL || signal == SIGXCPU) {
     throw command_error("the process that reads the file was ended from outside (" + std::string(strsignal(signal)) + ")" +
-                        where + " of " + quote(file) + "; by the system where memory or a limit came to its end, or by somebody");
+                        where + " of " + quote(named) +
+                        "; by the system where memory or a limit came to its end, or by somebody");
   }
-  throw command_error("libhdf5 or zarrbits crashed (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(file) +
+  throw command_error("libhdf5 or zarrbits crashed (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(named) +
                       "; the file is damaged there, or this libhdf5 cannot read it: try a newer one");
 }
 

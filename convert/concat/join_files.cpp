@@ -27,7 +27,8 @@ namespace {
 
 using kind_type = source_object::kind_type;
 
-constexpr std::size_t most_named = 20;  // files, in one sentence
+constexpr std::size_t most_named = 20;   // files, in one sentence
+constexpr std::size_t most_places = 64;  // chunks of a dataset that are kept in memory
 // What values mean: these are compared, and put in one file's terms.
 const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
                                              "units",        "calendar",   "_FillValue_source"};
@@ -63,6 +64,7 @@ class joiner {
     for (std::size_t k = 0; k < names_.size(); ++k) {
       joined_source note;
       note.file = names_[k];
+      tell(names_[k].starts_with('/') ? "/" + names_[k] : names_[k]);  // unlike the path of an object
       if (const auto why = try_file(k, note)) {
         if (++count <= most_named) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *why;
         note.count = 0;
@@ -71,6 +73,7 @@ class joiner {
       }
       store_.sources.push_back(std::move(note));
     }
+    tell(first_.objects()[0].path);
     if (count > most_named) damaged += "; and " + std::to_string(count - most_named) + " more";
     if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
       throw convert_error(counted(count, "file") + " of " + std::to_string(names_.size()) + " cannot be joined: " + damaged +
@@ -89,6 +92,10 @@ class joiner {
   }
 
  private:
+  void tell(const std::string& at) const {
+    if (options_.progress) options_.progress({at, 0, 0, 0, 0});
+  }
+
   // As netCDF looks for a dimension: in the group, then in those above.
   std::string dimension_path(const source_object& o) const {
     if (concat_.is_new) return "/" + concat_.dimension;
@@ -159,7 +166,8 @@ class joiner {
     note_state(name.file, file.state());
     if (k > 0) {
       file.walk(tells_case_apart_, name.object);
-      if (const auto* rules = find_convention(file, options_.convention); rules && rules->arrange) rules->arrange(file);
+      rules_ = find_convention(file, options_.convention, rules_);
+      if (rules_ && rules_->arrange) rules_->arrange(file);
     }
     std::map<std::string, hsize_t> lengths;
     std::unordered_map<std::string, const source_object*> there;
@@ -201,10 +209,20 @@ class joiner {
     v.stored += data.stored_bytes;
     const std::size_t which = v.variant_of(data, names_[k]);
     ++v.variants[which].parts;
-    if (own > 0) v.parts.push_back({k, which, info_address(data.dataset), ends_[v.dimension], own});
+    if (own > 0) v.parts.push_back({k, which, info_address(data.dataset), ends_[v.dimension], own, places_of(data)});
     if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap)
       directions_[v.dimension].go_on(model.path, names_[k], v.variants[which].terms, data);
     if (k > 0) compare_attributes(model, file, o, data.dataset, &data.leaf(), note, true);
+  }
+
+  // Asked for now, the file need not be opened once more for each of its variables.
+  static std::vector<stored_place> places_of(const source_dataset& data) {
+    try {
+      return data.places_of_chunks(most_places);
+    } catch (const h5::failure&) {  // told where the chunks are read
+      H5Eclear2(H5E_DEFAULT);
+      return {};
+    }
   }
 
   static haddr_t info_address(hid_t object) {
@@ -355,6 +373,7 @@ class joiner {
   std::map<std::string, value_order> directions_;
   std::map<std::string, json> attributes_;  // of the first file's objects
   std::set<std::string> left_out_;
+  const convention_rules* rules_ = nullptr;  // of the file before
   joined_store store_;
   sha256 sum_;
 };

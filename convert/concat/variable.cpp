@@ -44,7 +44,7 @@ std::size_t variable::variant_of(const source_dataset& data, const std::string& 
 }
 
 void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
-                      std::vector<joined_source>& sources, const std::string& store, const std::string& added) const {
+                      std::vector<joined_source>& sources, const std::string& store, const std::string& added) {
   auto made = std::make_shared<joined_parts>();
   made->axis = axis;
   made->length = length;
@@ -88,12 +88,13 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   if (way.unpacked) made->without = packing_attributes;
   std::vector<std::shared_ptr<const value_change>> changes;
   for (const cf_terms& t : terms) changes.push_back(change_of(t, way));
-  for (const draft_part& p : parts) {
+  for (draft_part& p : parts) {
     const variant &mine = variants[p.variant], &model = variants[0];
     const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() &&
                        mine.chunk == (before ? made->chunk : chunk_of_file) && mine.layout == model.layout &&
                        H5Tequal(mine.type, model.type) > 0;
-    made->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant]});
+    made->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant], {}});
+    if (alike) made->list.back().chunks = std::move(p.chunks);
     if (changes[p.variant] && (before || (p.variant > 0 && !way.unpacked)))
       sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the " +
                                       (before ? "store" : "first file"));

@@ -37,6 +37,7 @@ struct draft_part {
   std::size_t file = 0, variant = 0;
   haddr_t address = 0;
   hsize_t first = 0, count = 0;
+  std::vector<stored_place> chunks = {};
 };
 
 struct variable {
@@ -54,7 +55,7 @@ struct variable {
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
   // converted to other terms. `store`: the growing store. `added`: as in joined_parts. Throws unjoinable, convert_error.
   void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
-              std::vector<joined_source>& sources, const std::string& store, const std::string& added) const;
+              std::vector<joined_source>& sources, const std::string& store, const std::string& added);
 };
 
 }  // namespace zarrbits::conversion

@@ -20,7 +20,9 @@ constexpr convention_rules table[] = {anndata_rules, nwb_rules, nexus_rules, mat
 
 }  // namespace
 
-const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked) {
+const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked,
+                                        const convention_rules* likely) {
+  if (likely && !asked && likely->recognise(file)) return likely;
   const auto* const found = std::find_if(std::begin(table), std::end(table), [&](const convention_rules& r) {
     return asked ? r.which == *asked : r.recognise(file);
   });

@@ -35,8 +35,10 @@ struct convention_rules {
   bool links_are_objects = false;
 };
 
-// The rules of the requested convention, or of the first one that recognises the file; null: the pure mapping.
-const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked);
+// The rules of the requested convention, or of the first one that recognises the file; null: the pure mapping. `likely`, those of
+// a similar file, are tried first.
+const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked,
+                                        const convention_rules* likely = nullptr);
 
 }  // namespace zarrbits::conversion
 

@@ -106,6 +106,42 @@ std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> source_datase
   return std::pair{&part, std::move(first)};
 }
 
+// The chunk that begins at this element of the part's own dataset; null where that is not known.
+const stored_place* source_dataset::known_place(const joined_part& part, const std::vector<hsize_t>& first) const {
+  if (part.chunks.empty()) return nullptr;
+  const joined_parts& all = *joined();
+  chunk_grid own{dims, grid.chunk};
+  own.shape[all.axis] = part.count;
+  if (!all.added.empty()) {
+    own.shape.erase(own.shape.begin());
+    own.chunk.erase(own.chunk.begin());
+  }
+  std::uint64_t number = 0;
+  for (std::size_t d = 0; d < own.rank(); ++d) number = number * own.along(d) + first[d] / own.chunk[d];
+  return number < part.chunks.size() ? &part.chunks[static_cast<std::size_t>(number)] : nullptr;
+}
+
+std::vector<stored_place> source_dataset::places_of_chunks(std::size_t most) const {
+  if (layout != H5D_CHUNKED || bytes->descriptor() < 0 || stored_chunk_.empty() || product(stored_chunk_) == 0) return {};
+  const chunk_grid own{dims, stored_chunk_};
+  const std::uint64_t count = own.chunks();
+  if (count == 0 || count > most) return {};
+  std::vector<stored_place> places;
+  std::vector<hsize_t> at(own.rank(), 0);
+  do {
+    const std::vector<hsize_t> first = own.start(at);
+    stored_place place;
+    place.size = stored_size(dataset, first);
+    if (place.size > 0) {
+      const auto found = bytes->chunks().find(dataset, first.data(), place.mask);
+      if (!found || found->size != place.size) return {};
+      place.offset = found->offset;
+    }
+    places.push_back(place);
+  } while (own.next(at));
+  return places;
+}
+
 bool source_dataset::is_stored(const std::vector<hsize_t>& at) const {
   const std::vector<hsize_t> first = grid.start(at), count = grid.inside(at);
   if (!joined()) return mapped->meets(first, count);
@@ -127,7 +163,8 @@ std::uint64_t source_dataset::for_each_chunk_here(
   const auto visit_one = [&](const std::vector<hsize_t>& at) {
     if (is_in_store(at)) return ++in_store > 0;
     if (const auto one = chunk_elsewhere(at)) {
-      const hsize_t size = stored_size(other_files().dataset(*one->first)->dataset, one->second);
+      const stored_place* known = joined() ? known_place(*one->first, one->second) : nullptr;
+      const hsize_t size = known ? known->size : stored_size(other_files().dataset(*one->first)->dataset, one->second);
       // an unwritten chunk means the part's fill value, which may differ from that of an existing store
       if (size == 0 && joined() && joined()->before) return visit(at, {});
       return size == 0 || visit(at, size);

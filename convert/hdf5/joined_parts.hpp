@@ -39,6 +39,12 @@ class value_change {
   virtual void apply(const std::byte* before, std::byte* after, std::size_t n) const = 0;
 };
 
+// Where the bytes of a stored chunk are in its file.
+struct stored_place {
+  std::uint64_t offset = 0, size = 0;  // size 0: it was never written
+  unsigned mask = 0;                   // of filters that were left out
+};
+
 struct joined_part {
   std::size_t file = 0;                             // index in joined_files
   haddr_t address = 0;                              // address of the dataset in its file
@@ -46,6 +52,7 @@ struct joined_part {
   hsize_t count = 0;                                // length along the axis
   bool stored_alike = false;                        // its chunks are chunks of the array, if they lie on the array's grid
   std::shared_ptr<const value_change> change = {};  // null: its values are those of the array
+  std::vector<stored_place> chunks = {};            // all of its dataset, in C order; empty: ask its file
 };
 
 // A file of which only bytes are read; closed with its last reference.

@@ -183,6 +183,12 @@ source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_
   if (in_parts()) {
     const auto found = chunk_elsewhere(grid.chunk_of(first));
     if (!found) throw h5::failure("a chunk of several datasets is stored in none");
+    if (const stored_place* known = known_place(*found->first, found->second)) {
+      chunk.mask = known->mask;
+      chunk.offset = known->offset;
+      chunk.file = found->first->file;
+      return chunk;
+    }
     chunk = other_files().dataset(*found->first)->find_chunk(found->second, size);
     chunk.file = found->first->file;
     return chunk;

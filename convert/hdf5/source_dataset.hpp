@@ -27,6 +27,7 @@ namespace zarrbits::conversion {
 
 class joined_files;
 struct joined_part;
+struct stored_place;
 class raw_file;
 class virtual_parts;
 
@@ -127,10 +128,14 @@ struct source_dataset {
   void count_variable(std::uint64_t read) const;
   // True if the memory type changes values of this chunk.
   bool chunk_loses(const std::vector<hsize_t>& at) const;
+  // Where all its chunks are in the file, in C order; nothing where they are more than `most`, or that is not known. Throws
+  // h5::failure.
+  std::vector<stored_place> places_of_chunks(std::size_t most) const;
 
  private:
   // If a chunk is one chunk of another dataset: that dataset, and the chunk's first element in it.
   std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> chunk_elsewhere(const std::vector<hsize_t>& at) const;
+  const stored_place* known_place(const joined_part& part, const std::vector<hsize_t>& first) const;
   // True if any value is stored of a chunk that is not a chunk of another dataset.
   bool is_stored(const std::vector<hsize_t>& at) const;
   const joined_files& other_files() const;

@@ -296,6 +296,13 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
 }
 
 const source_object* source_file::target(hid_t holder, const void* reference, H5R_type_t type) const {
+  if (type == H5R_OBJECT && place_of(holder).file == 0) {  // it is the address, in little-endian order: nothing need be opened
+    object_place place;
+    place.address = 0;
+    for (std::size_t i = sizeof(hobj_ref_t); i-- > 0;)
+      place.address = place.address << 8 | static_cast<const unsigned char*>(reference)[i];
+    if (const auto found = by_place_.find(place); found != by_place_.end()) return &objects_[found->second];
+  }
   const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
   const source_object* found = object ? at(object) : nullptr;
   H5Eclear2(H5E_DEFAULT);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // LD_PRELOAD: lets one reading call on a certain file fail. FAILING_FILE: its path; FAILING_CALL: the number of the call, from 1
-// (0: none); FAILING_HOW: EIO, "short" (the file seems to end there), or "truncate" (it is truncated to half by another, just
-// before). FAILING_COUNT: a file to which the number of calls is written.
+// (0: none); FAILING_HOW: EIO, "short" (the file seems to end there), "truncate" (it is truncated to half by another, just
+// before), or "crash". FAILING_COUNT: a file to which the number of calls is written.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static ssize_t fails(int fd) {
     close(other);
     return 0;
   }
+  if (strcmp(how, "crash") == 0) raise(SIGSEGV);
   if (strcmp(how, "short") == 0) return 1;
   errno = EIO;
   return -1;

@@ -4,6 +4,7 @@ import ctypes
 import json
 import math
 import os
+import struct
 import subprocess
 import zlib
 
@@ -47,8 +48,10 @@ class Store:
         """The whole array; strings as objects, structs as bytes."""
         m = self.meta(node)
         assert m["node_type"] == "array", m
-        shape, chunk = m["shape"], m["chunk_grid"]["configuration"]["chunk_shape"]
-        codecs = {c["name"]: c.get("configuration", {}) for c in m["codecs"]}
+        shape, shard = m["shape"], m["chunk_grid"]["configuration"]["chunk_shape"]
+        chunk, codecs = shard, {c["name"]: c.get("configuration", {}) for c in m["codecs"]}
+        if sharding := codecs.get("sharding_indexed"):
+            chunk, codecs = sharding["chunk_shape"], {c["name"]: c.get("configuration", {}) for c in sharding["codecs"]}
         text = "vlen-utf8" in codecs or "vlen-bytes" in codecs
         name = m["data_type"] if isinstance(m["data_type"], str) else m["data_type"]["name"]
         if text:
@@ -59,12 +62,15 @@ class Store:
             dtype = np.dtype(name).newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
         out = np.empty(shape, dtype)
         for corner in np.ndindex(*[math.ceil(s / c) for s, c in zip(shape, chunk)]):
-            path = os.path.join(self.path, node, "c", *map(str, corner))
+            per = [s // c for s, c in zip(shard, chunk)]
+            path = os.path.join(self.path, node, "c", *(str(i // n) for i, n in zip(corner, per)))
             where = tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(corner, chunk, shape))
-            if not os.path.exists(path):
+            raw = self.chunk(path) if os.path.exists(path) else None
+            if raw is not None and sharding:
+                raw = chunk_of_shard(raw, [i % n for i, n in zip(corner, per)], per)
+            if raw is None:
                 out[where] = m["fill_value"]
                 continue
-            raw = self.chunk(path)
             if "gzip" in codecs:
                 raw = zlib.decompress(raw, 31)
             if "blosc" in codecs:
@@ -73,6 +79,13 @@ class Store:
             block = block.reshape(chunk)
             out[where] = block[tuple(slice(0, w.stop - w.start) for w in where)]
         return out
+
+
+def chunk_of_shard(raw, at, per):
+    """Nothing where the index, at the shard's end, has none."""
+    index = struct.iter_unpack("<QQ", raw[-16 * math.prod(per) - 4:-4])
+    offset, size = list(index)[np.ravel_multi_index(at, per)]
+    return None if offset == 2**64 - 1 else raw[offset:offset + size]
 
 
 def unblosc(raw):

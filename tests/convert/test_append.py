@@ -9,19 +9,14 @@ import json
 import os
 import random
 import shutil
-import signal
-import subprocess
-import threading
-import time
 
 import h5py
 import numpy as np
 import pytest
 
-import store
-from same_store import wait_for_group
-from store import COMMAND, convert
-from test_concat import ROWS, here, opened, verify, write  # noqa: F401  (here: each test in a folder of its own)
+from reader_beside import Reader, kill_after
+from store import convert
+from test_concat import ROWS, here, opened, parts, verify, write  # noqa: F401  (here: each test in a folder of its own)
 
 KILLS, SEED = int(os.environ.get("ZARRBITS_KILLS", "10")), int(os.environ.get("ZARRBITS_SEED", "5"))
 
@@ -47,11 +42,6 @@ def check(files, rows=ROWS, read=True):
         assert (made.read("t") == np.arange(len(rows))).all()
     result = verify(*files, "out.zarr")
     assert result["elements"]["unchecked"] == 0 and result["datasets"]["equal"] == 3 * len(files), result
-
-
-def parts(*lengths, **how):
-    ends = np.cumsum([0, *lengths])
-    return [write(f"p{i}.h5", int(ends[i]), n, **how) for i, n in enumerate(lengths)]
 
 
 GZIP = ["--compress", "gzip:1"]
@@ -236,50 +226,28 @@ def test_a_store_that_was_changed_meanwhile_is_told():
     check(files, ROWS[:23])
 
 
-class Reader(threading.Thread):
-    """Reads the store again and again: where its coordinate has a value, the rows must be those of that value."""
-    def __init__(self):
-        super().__init__()
-        self.stop, self.wrong, self.count, self.lengths = threading.Event(), [], 0, set()
-
-    def run(self):
-        try:
-            while not self.stop.is_set():
-                made = store.Store(os.path.abspath("out.zarr"))
-                t = made.read("t")
-                rows = made.read("g/rows")
-                self.count += 1
-                self.lengths.add(len(t))
-                if len(rows) < len(t) or not (rows[:len(t)] == ROWS[t]).all():
-                    self.wrong.append((len(t), len(rows)))
-        except Exception as e:  # noqa: BLE001  (whatever it is, a reader must not see it)
-            self.wrong.append(repr(e))
+def look():
+    """Where the coordinate has a value, the rows must be those of that value."""
+    made = opened("out.zarr")
+    t, rows = made.read("t"), made.read("g/rows")
+    assert len(rows) >= len(t) and (rows[:len(t)] == ROWS[t]).all(), (len(t), len(rows))
+    return len(t)
 
 
 def test_killed_at_any_moment_with_a_reader():
     files = parts(7, 6, 9, 13, 2, 4, 19)
     dice = random.Random(SEED)
     begun(files[:1], *GZIP)
-    reader = Reader()
-    reader.start()
-    try:
+    with Reader(look) as reader:
         for i in range(1, len(files)):
             before = len(opened("out.zarr").read("t"))
             for _ in range(-(-KILLS // (len(files) - 1))):
-                process = subprocess.Popen([COMMAND, "convert", "--append", "t", *files[:i + 1], "out.zarr", "--quiet"], start_new_session=True, stderr=subprocess.DEVNULL)
-                time.sleep(dice.uniform(0, .06))
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                wait_for_group(process.pid)
+                kill_after(dice.uniform(0, .06), "convert", "--append", "t", *files[:i + 1], "out.zarr", "--quiet")
                 now = len(opened("out.zarr").read("t"))
                 assert now in (before, before + len(h5py.File(files[i])["t"]))
             append(*files[:i + 1])
             assert not os.path.exists("out.zarr/.zarrbits-append")
-    finally:
-        reader.stop.set()
-        reader.join()
-    assert not reader.wrong and reader.count > 0, reader.wrong
-    print(f"{KILLS} kills (seed {SEED}), {reader.count} reads, lengths {sorted(reader.lengths)}")
+    print(f"{KILLS} kills (seed {SEED}), reads by length: {dict(sorted(reader.seen.items()))}")
     check(files)
 
 

@@ -41,6 +41,12 @@ def write(name, first, count, chunk=4, change=None, **how):
     return name
 
 
+def parts(*lengths, **how):
+    """Files of so many rows each, one after the other."""
+    ends = np.cumsum([0, *lengths])
+    return [write(f"p{i}.h5", int(ends[i]), n, **how) for i, n in enumerate(lengths)]
+
+
 def verify(*args, status=0):
     run = subprocess.run([COMMAND, "verify", "--concat", "t", "--json", *args], capture_output=True, text=True)
     assert run.returncode == status, (run.returncode, run.stdout, run.stderr)
@@ -81,6 +87,7 @@ def uneven():
 def refused(files, *options, words):
     text = joined(files, *options, status=1)
     assert all(w in text for w in words) and not os.path.exists("out.zarr"), text
+    return text
 
 
 def other_mask(f):
@@ -299,3 +306,39 @@ def test_packing_of_each_step_is_undone():
     new(files, "--compress", "gzip")
     assert (opened("out.zarr").read("image") == np.stack([ROWS[i] * (.5 + i) + i for i in range(3)])).all()
     assert new(files, verb="verify")["elements"]["unchecked"] == 0
+
+
+def test_chunks_that_are_asked_for_at_once_and_later():
+    """More and fewer chunks than are remembered of a file, some never written, and of which filters were left out."""
+    for i, rows in enumerate([40, 200]):
+        with h5py.File(f"s{i}.h5", "w") as f:
+            d = f.create_dataset("d", (rows, 4), "i4", chunks=(2, 4), maxshape=(None, 4), fillvalue=7)
+            d[10:30] = np.arange(80).reshape(20, 4) + 100 * i
+            z = f.create_dataset("z", (rows, 4), "i4", chunks=(2, 4), maxshape=(None, 4), compression="gzip", compression_opts=1)
+            z[...] = np.arange(4 * rows).reshape(rows, 4) + i
+            z.id.write_direct_chunk((4, 0), np.full((2, 4), 9, "<i4").tobytes(), 1)
+    convert("--concat", "/*:0", "s0.h5", "s1.h5", "out.zarr", "--quiet", "--profile", "native", "--report", "report.json")
+    with open("report.json") as f:
+        chunks = {o["path"]: o["chunks"] for o in json.load(f)["objects"] if o["kind"] == "dataset"}
+    assert chunks["/d"]["raw"] == 20 and sum(chunks["/z"].values()) == 120, chunks
+    want = np.full((240, 4), 7)
+    want[10:30], want[50:70] = np.arange(80).reshape(20, 4), np.arange(80).reshape(20, 4) + 100
+    assert (opened("out.zarr").read("d") == want).all()
+    convert("--concat", "/*:0", "s0.h5", "s1.h5", "gzip.zarr", "--quiet", "--compress", "gzip:1")
+    want = np.concatenate([np.arange(160).reshape(40, 4), np.arange(800).reshape(200, 4) + 1])
+    want[4:6] = want[44:46] = 9
+    assert (opened("gzip.zarr").read("z") == want).all()
+    convert("--concat", "/*:0", "s0.h5", "s1.h5", "out.zarr", "--quiet", "--profile", "native", "--overwrite")
+    run = subprocess.run([COMMAND, "verify", "--concat", "/*:0", "s0.h5", "s1.h5", "out.zarr"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_all_damaged_files_are_named_in_their_order():
+    files = [write(f"n{i:02}.h5", i, 1) for i in range(50)]
+    damaged = files[7], files[20], files[49]
+    for name in damaged:
+        with open(name, "r+b") as f:
+            f.write(b"no HDF5 file")
+    text = refused(files, words=["3 files of 50"])
+    assert [text.index(name) for name in damaged] == sorted(text.index(name) for name in damaged)
+    assert not any(name in text for name in files if name not in damaged), text

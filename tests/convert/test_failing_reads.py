@@ -82,6 +82,24 @@ class TestFailingReads:
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.library, HERE / "failing_reads.c", "-ldl"], check=True)
 
     @pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="no compiler, or no LD_PRELOAD")
+    @pytest.mark.parametrize("absolute", [False, True])
+    @pytest.mark.parametrize("verb", ["convert", "plan"])
+    def test_of_many_files_the_one_that_crashes_the_reader_is_named(self, verb, absolute):
+        self.preload()
+        names = [f"file{i}.h5" for i in range(4)]
+        for i, name in enumerate(names):
+            with h5py.File(self.folder / name, "w") as f:
+                f.create_dataset("x", data=VALUES[:100] + i, chunks=(10,), maxshape=(None,))
+        if absolute:
+            names = [str(self.folder / name) for name in names]
+        for call in 1, 3:
+            environment = os.environ | {"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.folder / "file2.h5"), "FAILING_CALL": str(call), "FAILING_HOW": "crash"}
+            done = subprocess.run([COMMAND, verb, "--concat", "/x:0", *names, *(["out.zarr"] if verb == "convert" else [])], capture_output=True, text=True,
+                                  cwd=self.folder, env=environment)
+            assert done.returncode == 1 and "crashed" in done.stderr and f'of "{names[2]}"' in done.stderr, done.stderr
+            assert not any(f'"{name}"' in done.stderr for name in names if name != names[2]) and not (self.folder / "out.zarr").exists()
+
+    @pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="no compiler, or no LD_PRELOAD")
     def test_each_call_fails_once(self):
         self.preload()
         self.write()
