@@ -116,7 +116,9 @@ bool batch_worker::from_stored(one_chunk& c) {
     if (in_file) chunk.bytes = fetch(c.data, c.place());
     if (auto made = c.maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
       c.note_rounding();
-      c.put(std::move(*made));
+      // the chunk had to be looked at, and is in the file as the store has it
+      if (in_file && made->how == outcome::raw && out_.refers()) c.copy();
+      else c.put(std::move(*made));
       return true;
     }
   } catch (const damaged_chunk& e) {

@@ -2,6 +2,7 @@
 """--virtual: a store of references. The test follows each one itself; it must lead to the bytes that a native copy has."""
 import json
 import os
+import random
 import subprocess
 
 import h5py
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from followed import files, followed
+from reader_beside import Reader, kill_after
 from store import COMMAND
 
 RNG = np.random.default_rng(8)
@@ -31,6 +33,8 @@ def source(name):
         masked = f.create_dataset("masked", (16, 30), "i4", chunks=(8, 30), compression="gzip", shuffle=True)
         masked[:8] = values[:8]
         masked.id.write_direct_chunk((8, 0), values[8:16].tobytes(), 3)  # without its filters
+        f.create_dataset("summed", data=values, chunks=(8, 30), compression="gzip", shuffle=True, fletcher32=True)
+        f.create_dataset("truth", data=values > 500, chunks=(8, 30))
         f.create_dataset("small", data=np.arange(4))
     return name
 
@@ -48,7 +52,7 @@ def test_every_reference_leads_to_what_a_copy_has(tmp_path, inline):
     for key, name in copy.items():
         with open(name, "rb") as f:
             assert f.read() == got[key], key
-    assert {at[k] for k in at if k.startswith(("native/c", "plain/c"))} == {"in.h5"}
+    assert {at[k] for k in at if k.startswith(("native/c", "plain/c", "summed/c", "truth/c"))} == {"in.h5"}
     assert at["masked/c/0/0"] == "in.h5" and at["masked/c/1/0"] != "in.h5"
     assert all(at[k] is None for k in at if k.endswith("zarr.json"))
     assert {at[k] for k in at if k.startswith("text/c")} == {None if inline == "1M" else "refs.json.data"}
@@ -259,17 +263,50 @@ def edit(folder, change):
     (folder / ".zmetadata").write_text(json.dumps(document))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_killed_at_any_moment_with_a_reader(tmp_path, form):
+    """An append or a replacement that is killed: a reader sees the old store or the new one, and each chunk that it leads to is there."""
+    names, values = joined(tmp_path, (8, 5, 7, 4))
+    store, kills = tmp_path / form, int(os.environ.get("ZARRBITS_KILLS", "10"))
+    inline = ["--inline", 0]
+    run("convert", "-q", "--virtual", *inline, "--concat", "t", *names[:2], store)
+    dice = random.Random(int(os.environ.get("ZARRBITS_SEED", "5")))
+
+    def look():
+        try:  # all of it by one process; a replaced file of data may be gone before it is read, which is an error and no wrong value
+            done = subprocess.run([COMMAND, "verify", "--concat", "t", *map(str, names[:2]), str(store)], capture_output=True, text=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("a reader that does not end") from None
+        if done.returncode == 0:
+            return "two files"
+        if "along the dimension" in done.stdout or "differ" in done.stdout:
+            assert "values" not in done.stdout, done
+            return "more files"
+        assert "cannot be opened" in done.stdout + done.stderr or "No such file" in done.stdout + done.stderr, done
+        return "between"
+    with Reader(look) as reader:
+        for count in (3, 4, 2):
+            for _ in range(-(-kills // 3)):
+                how = ["--append", "t", *names[:count]] if count > 2 else ["--overwrite", "--concat", "t", *names[:2]]
+                kill_after(dice.uniform(0, .06), "convert", "-q", "--virtual", *map(str, inline), *map(str, how), str(store))
+                assert subprocess.run([COMMAND, "inspect", str(store)], capture_output=True).returncode == 0
+            run("convert", "-q", "--virtual", *inline, *how, store)
+            run("verify", "--concat", "t", *names[:count], store)
+            assert not [n for n in os.listdir(tmp_path) if "unfinished" in n]
+    print(f"{kills} kills, reads: {dict(reader.seen)}")
+
+
 def test_parquet_mutations(tmp_path):
     """Any byte of a Parquet file may be another: the reader says so, or reads something, and does nothing else."""
     path = source(tmp_path / "in.h5")
     run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
     part = tmp_path / "refs.parquet/native/refs.0.parq"
     good = part.read_bytes()
-    random = np.random.default_rng(int(os.environ.get("ZARRBITS_SEED", 1)))
+    dice = np.random.default_rng(int(os.environ.get("ZARRBITS_SEED", 1)))
     for _ in range(int(os.environ.get("ZARRBITS_MUTATIONS", 40))):
         bad = bytearray(good)
-        for at in random.integers(0, len(bad), random.integers(1, 4)):
-            bad[at] = random.integers(0, 256)
+        for at in dice.integers(0, len(bad), dice.integers(1, 4)):
+            bad[at] = dice.integers(0, 256)
         part.write_bytes(bad)
         done = subprocess.run([COMMAND, "verify", str(path), str(tmp_path / "refs.parquet")], capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, 1, 3), (bytes(bad), done)
