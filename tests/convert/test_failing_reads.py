@@ -89,7 +89,7 @@ class TestFailingReads:
         names = [f"file{i}.h5" for i in range(4)]
         for i, name in enumerate(names):
             with h5py.File(self.folder / name, "w") as f:
-                f.create_dataset("x", data=VALUES[:100] + i, chunks=(10,), maxshape=(None,))
+                f.create_dataset("x", data=VALUES[:100] + 1000 * i, chunks=(10,), maxshape=(None,))
         if absolute:
             names = [str(self.folder / name) for name in names]
         for call in 1, 3:
