@@ -13,20 +13,9 @@
 
 namespace zarrbits::verification {
 
-namespace {
-
-// Beside and in these, references may lead to files; of objects in S3, to these alone.
-std::vector<std::string> may_be_read(const verify_options& options) {
-  std::vector<std::string> all = conversion::given_sources(options.source, options.concat);
-  for (std::string& source : all) source = split_source(source).file;
-  for (const std::string& folder : options.external) all.push_back(folder == "all" ? "/" : folder);
-  return all;
-}
-
-}  // namespace
-
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
-    : store_(open_store(options.store, options.endpoint, may_be_read(options))),
+    : store_(open_store(options.store, options.endpoint,
+                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external))),
       joined_(joined),
       first_(first),
       file_(name.file),

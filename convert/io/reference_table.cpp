@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string_view>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -158,7 +160,11 @@ reference_table read_json(const std::string& path) {
 // A folder of Parquet files.
 class parquet_folder {
  public:
-  explicit parquet_folder(const std::string& path) : path_(path) {}
+  // Through a descriptor: if another store takes the folder's place meanwhile, nothing of that is read.
+  explicit parquet_folder(const std::string& path)
+      : path_(path), folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (!folder_) throw reference_error("\"" + path + "\" cannot be opened: " + std::system_category().message(errno));
+  }
 
   reference_table read() {
     const std::vector<std::byte> bytes = read_part(references_metadata);
@@ -172,6 +178,12 @@ class parquet_folder {
     for (const auto& [key, value] : metadata->items()) {
       if (key == "zarr.json" || key.ends_with("/zarr.json")) read_node(key, value);
     }
+    struct stat read {
+    }, there{};
+    // the parts of a store that was replaced are removed meanwhile, and one that is missing has no references
+    if (::fstat(folder_.get(), &read) != 0 || ::stat(path_.c_str(), &there) != 0 || read.st_dev != there.st_dev ||
+        read.st_ino != there.st_ino)
+      throw reference_error("\"" + path_ + "\" was replaced while it was read; read it again");
     return builder_.take();
   }
 
@@ -187,9 +199,8 @@ class parquet_folder {
   }
 
   std::vector<std::byte> read_part(const std::string& name) const {
-    const std::string file = path_ + "/" + name;
     try {
-      if (auto bytes = read_regular_file(AT_FDCWD, file, file)) return std::move(*bytes);
+      if (auto bytes = read_regular_file(folder_.get(), name, path_ + "/" + name)) return std::move(*bytes);
     } catch (const convert_error& e) {
       throw reference_error(e.what());
     }
@@ -238,7 +249,8 @@ class parquet_folder {
     if (array.empty() || folder.is_absolute() || folder.native() != array || *folder.begin() == "..")
       damaged("\"" + array + "\" leads out of it");
     std::error_code e;
-    for (fs::directory_iterator i(path_ + "/" + array, e), end; !e && i != end; i.increment(e)) {
+    for (fs::directory_iterator i("/proc/self/fd/" + std::to_string(folder_.get()) + "/" + array, e), end; !e && i != end;
+         i.increment(e)) {
       const std::string name = i->path().filename().string();
       std::uint64_t number = 0;
       std::string_view digits = name;
@@ -294,6 +306,7 @@ class parquet_folder {
   }
 
   const std::string& path_;
+  const file_descriptor folder_;
   std::uint64_t record_size_ = 1;
   table_builder builder_;
 };

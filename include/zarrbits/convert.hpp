@@ -10,6 +10,8 @@
 #ifndef ZARRBITS_CONVERT_HPP
 #define ZARRBITS_CONVERT_HPP
 
+#include <zarrbits/source_name.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -192,8 +194,7 @@ struct concatenation {
   bool allow_overlap = false;  // coordinate values of the dimension need not stay monotonic across files
 };
 
-// The usual value of convert_options::references.
-constexpr std::uint64_t usual_inline_bytes = 1024;
+constexpr std::uint64_t usual_inline_bytes = 1024;  // the usual value of convert_options::references
 
 // What to convert, where to, and how.
 struct convert_options {
@@ -202,9 +203,8 @@ struct convert_options {
   std::string store = {};     // a new directory, "x.zip", "s3://bucket/prefix" or, with `references`, "x.json" or "x.parquet"
   std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool overwrite = false;     // replace an existing Zarr store
-  // The store has references in kerchunk's format, in a file "x.json" or a folder "x.parquet": chunks that need no change stay in
-  // the source. Metadata and other objects of at most this many bytes are in it, larger ones beside it, in "x.json.data". Not
-  // set: a copy.
+  // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
+  // objects of at most this many bytes are among the references, larger ones beside them, in "x.json.data". Not set: a copy.
   std::optional<std::uint64_t> references = {};
   bool consolidate = false;  // repeat the metadata of all nodes in the root's, for readers of remote stores
   // Patterns of paths in the source. Objects that are included (none given: all) and not excluded are converted, with the groups
@@ -212,8 +212,8 @@ struct convert_options {
   // in any group; a group stands for all below it. A pattern that matches nothing is an error.
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};  // patterns of objects to leave out; wins over `include`
-  // Other files that libhdf5 reads for the source (external storage, sources of virtual datasets) must be regular files in its
-  // folder or below. These folders are allowed as well; "all" allows any file. Other files are not read, but reported.
+  // Other files of the source (external storage, sources of virtual datasets) must be regular files in its folder or below, or
+  // in these folders; "all" allows any file. Other files are not read, but reported.
   std::vector<std::string> external = {};
   // Lock the source (flock) as HDF5's own readers do: this keeps writers away, and fails while a writer has the file open. false:
   // no lock, even if somebody may write; a change of the file's size or time still ends the conversion.
@@ -246,9 +246,8 @@ struct convert_options {
   unsigned threads = 0;                             // threads that make chunks; 0: one for each available processor
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
   bool sync = false;                                // flush everything to disk before it counts as done
-  // Resume an unfinished store, or begin a new one; finished work stays even if this run fails. With this, with `share` and in
-  // finalize(), options that are not set are those that the store was begun with. An option that is set to something else is an
-  // error. Of `external` the store only records that it was set.
+  // Resume an unfinished store, or begin a new one; finished work stays even if this run fails. Here, with `share` and in
+  // finalize(), options that are not set are those that the store was begun with; others are an error (not `external`).
   bool resume = false;
   // Do only this share of the work, without metadata; finalize() writes it after all shares. Several processes may work at once.
   struct share_type {
@@ -257,8 +256,8 @@ struct convert_options {
   };
   std::optional<share_type> share = {};                        // not set: all of the work
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
-  std::function<void(const std::string&)> warning =
-      {};  // called before the first chunk is made: a sentence on a limit or promise that this run cannot keep
+  // Called before the first chunk is made: a sentence on a limit or promise that this run cannot keep.
+  std::function<void(const std::string&)> warning = {};
   // Sentences name options in backquotes, as in "replace it with `overwrite`". Each reason passes through this function on its
   // way into the store and the report, so that the caller can reword options. (Exceptions and warnings are the caller's anyway.)
   std::function<std::string(const std::string& reason)> wording = {};
@@ -302,19 +301,6 @@ struct convert_result {
   // The report as strict JSON; docs/converter.md lists its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
 };
-
-// The parts of convert_options::source: "in.h5:/a/b" is object "/a/b" of "in.h5", unless a file has exactly that name.
-struct source_name {
-  std::string file;    // its name, or "s3://bucket/key"
-  std::string object;  // "" for the whole file
-};
-// Asks only the file system which files exist.
-source_name split_source(const std::string& text);
-
-// Names of the objects "s3://bucket/key" that match a pattern such as "s3://bucket/data/*.nc", in no order. In the key, `*`
-// stands for any characters but "/", `?` for one character, `[a-z]` for one of these. If an object has the pattern itself as its
-// name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws convert_error.
-[[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const std::string& endpoint = {});
 
 // The file that a store "x.zip" is written to until it is complete.
 std::string unfinished_zip(const std::string& store);

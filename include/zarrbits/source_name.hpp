@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The names of sources: a file, an object in it, and files in S3.
+//
+//   const zarrbits::source_name name = zarrbits::split_source("in.h5:/a/b");   // {"in.h5", "/a/b"}
+//   const auto days = zarrbits::find_s3_sources("s3://bucket/data/*.nc");
+//
+#ifndef ZARRBITS_SOURCE_NAME_HPP
+#define ZARRBITS_SOURCE_NAME_HPP
+
+#include <string>
+#include <vector>
+
+namespace zarrbits {
+
+// The parts of convert_options::source: "in.h5:/a/b" is object "/a/b" of "in.h5", unless a file has exactly that name.
+struct source_name {
+  std::string file;    // its name, or "s3://bucket/key"
+  std::string object;  // "" for the whole file
+};
+// Asks only the file system which files exist.
+source_name split_source(const std::string& text);
+
+// Names of the objects "s3://bucket/key" that match a pattern such as "s3://bucket/data/*.nc", in no order. In the key, `*`
+// stands for any characters but "/", `?` for one character, `[a-z]` for one of these. If an object has the pattern itself as its
+// name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws convert_error.
+[[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const std::string& endpoint = {});
+
+}  // namespace zarrbits
+
+#endif
