@@ -165,6 +165,8 @@ convert_result append_files(const convert_options& given) {
   if (!is_one_file(given.store)) {
     waiting.emplace(given.store, given.sync);
     if (waiting->is_whole()) waiting->move();  // of a run that was killed
+  } else {
+    remove_unfinished(given.store, {});  // of such a run, too, which may have been done but for this
   }
   new_files all = choose(given);
   convert_result result;
