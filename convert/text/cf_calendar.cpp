@@ -68,21 +68,21 @@ std::optional<std::int64_t> day_number(const std::string& calendar, std::int64_t
   static constexpr std::array<std::int64_t, 12> lengths = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   if (m < 1 || m > 12 || d < 1 || d > 31 || y < -100'000 || y > 100'000) return {};
   if (calendar == "360_day") return d > 30 ? std::nullopt : std::optional(360 * y + 30 * (m - 1) + d - 1);
-  if (calendar == "noleap" || calendar == "all_leap") {
-    const bool leap = calendar == "all_leap";
-    const auto length = [&](std::int64_t month) { return lengths[static_cast<std::size_t>(month - 1)] + (leap && month == 2); };
-    if (d > length(m)) return {};
+  const auto date = std::array{y, m, d};
+  const bool julian = calendar == "julian" || (calendar == "standard" && date <= std::array<std::int64_t, 3>{1582, 10, 4});
+  const bool every_year = calendar == "all_leap", no_year = calendar == "noleap";
+  const bool leap = every_year || (!no_year && y % 4 == 0 && (julian || y % 100 != 0 || y % 400 == 0));
+  const auto length = [&](std::int64_t month) { return lengths[static_cast<std::size_t>(month - 1)] + (leap && month == 2); };
+  if (d > length(m)) return {};
+  if (every_year || no_year) {
     std::int64_t days = (leap ? 366 : 365) * y + d - 1;
     for (std::int64_t i = 1; i < m; ++i) days += length(i);
     return days;
   }
-  if (calendar == "proleptic_gregorian") return days_before(y, m, d, false);
-  if (calendar == "julian") return days_before(y, m, d, true);
+  if (calendar == "proleptic_gregorian" || calendar == "julian") return days_before(y, m, d, julian);
   if (calendar != "standard") return {};
-  const auto date = std::array{y, m, d};
-  if (date >= std::array<std::int64_t, 3>{1582, 10, 15}) return days_before(y, m, d, false);
-  if (date > std::array<std::int64_t, 3>{1582, 10, 4}) return {};  // days that never existed
-  return days_before(y, m, d, true);
+  if (!julian && date < std::array<std::int64_t, 3>{1582, 10, 15}) return {};  // days that never existed
+  return days_before(y, m, d, julian);
 }
 
 // Numbers between these separators; false if there is anything else.

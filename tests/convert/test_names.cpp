@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "convert/text/cf_calendar.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
+#include <utility>
 
 using namespace zarrbits::conversion;
 
@@ -22,6 +26,14 @@ std::string decoded(const std::string& s) {
     }
   }
   return out;
+}
+
+// Microseconds from one "... since ..." to another; the test fails where either cannot be read.
+std::int64_t between(const std::string& first, const std::string& second, const std::string& calendar) {
+  const auto a = parse_epoch(first, calendar), b = parse_epoch(second, calendar);
+  BOOST_TEST(a.has_value(), first << ", " << calendar);
+  BOOST_TEST(b.has_value(), second << ", " << calendar);
+  return a && b ? b->start - a->start : std::numeric_limits<std::int64_t>::max();
 }
 
 }  // namespace
@@ -130,4 +142,60 @@ BOOST_AUTO_TEST_CASE(base64_is_that_of_rfc_4648) {
                                                          {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, coded] : vectors) BOOST_TEST(base64(std::string_view(plain)) == coded);
   BOOST_TEST(base64(std::string_view("\xFB\xFF", 2)) == "+/8=");
+}
+
+BOOST_AUTO_TEST_CASE(calendars_of_cf_have_their_own_days) {
+  const auto days = [](const char* calendar, const char* first, const char* second) {
+    return between(std::string("days since ") + first, std::string("days since ") + second, calendar) / 86'400'000'000;
+  };
+  BOOST_TEST(days("proleptic_gregorian", "1970-01-01", "2000-03-01") == 11017);  // Python's date.toordinal()
+  BOOST_TEST(days("proleptic_gregorian", "0001-01-01", "1970-01-01") == 719162);
+  BOOST_TEST(days("proleptic_gregorian", "-0001-12-31", "0000-01-01") == 1);
+  BOOST_TEST(days("standard", "1582-10-04", "1582-10-15") == 1);  // when the Gregorian calendar came
+  BOOST_TEST(days("proleptic_gregorian", "1582-10-04", "1582-10-15") == 11);
+  BOOST_TEST(days("", "1900-02-28", "1900-03-01") == 1);
+  BOOST_TEST(days("julian", "1900-02-28", "1900-03-01") == 2);
+  BOOST_TEST(days("standard", "1500-02-28", "1500-03-01") == 2);
+  BOOST_TEST(days("360_day", "2000-01-30", "2001-02-30") == 390);
+  BOOST_TEST(days("noleap", "2000-02-28", "2000-03-01") == 1);
+  BOOST_TEST(days("365_day", "2000-01-01", "2001-01-01") == 365);
+  BOOST_TEST(days("all_leap", "2001-02-28", "2001-03-01") == 2);
+  BOOST_TEST(days("366_day", "2001-01-01", "2002-01-01") == 366);
+  for (const auto& [calendar, date] : {std::pair{"standard", "1582-10-10"},
+                                       {"360_day", "2000-01-31"},
+                                       {"noleap", "2000-02-29"},
+                                       {"all_leap", "2000-02-30"},
+                                       {"standard", "2000-13-01"},
+                                       {"standard", "2000-00-01"},
+                                       {"standard", "2000-01-32"},
+                                       {"lunar", "2000-01-01"},
+                                       {"standard", "2001-02-29"},
+                                       {"standard", "1900-02-29"},
+                                       {"proleptic_gregorian", "1500-02-29"},
+                                       {"julian", "2001-02-29"},
+                                       {"standard", "2000-04-31"}})
+    BOOST_TEST(!parse_epoch(std::string("days since ") + date, calendar), calendar << " " << date);
+  for (const char* there : {"1900-02-29", "1500-02-29"})
+    BOOST_TEST(parse_epoch(std::string("days since ") + there, "julian").has_value(), there);
+  BOOST_TEST(parse_epoch("days since 1500-02-29", "standard").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(times_of_day_and_zones_of_cf_are_read_or_refused) {
+  const auto seconds = [](const std::string& clock) {
+    return static_cast<double>(between("s since 2000-01-01", "s since 2000-01-01" + clock, "standard")) / 1e6;
+  };
+  BOOST_TEST(seconds(" 12") == 43200);
+  BOOST_TEST(seconds(" 12:30:15.25") == 45015.25);
+  BOOST_TEST(seconds("T06:00Z") == 21600);
+  BOOST_TEST(seconds(" 6:00:00 UTC") == 21600);
+  BOOST_TEST(seconds(" 00:00 +01:00") == -3600);
+  BOOST_TEST(seconds(" 00:00 -0530") == 19800);
+  BOOST_TEST(seconds(" 00:00 +1") == -3600);
+  BOOST_TEST(parse_epoch("msec since 2000-01-01", "")->unit == 1000);
+  for (const char* wrong : {" 25:00", " 12:60", " 12:00:61", " 12:00:00:00", " 12:", " 0:0:0.0000001", " 0:0:0.2x", " 0:0 CET",
+                            " 0:0 +x", " 0:0 UTC more"})
+    BOOST_TEST(!parse_epoch(std::string("s since 2000-01-01") + wrong, ""), wrong);
+  for (const char* units :
+       {"months since 2000-01-01", "days since yesterday", "days since 2000-01", "days until 2000-01-01", "days"})
+    BOOST_TEST(!parse_epoch(units, ""), units);
 }

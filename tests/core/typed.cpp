@@ -135,6 +135,58 @@ BOOST_AUTO_TEST_CASE(wrong_data_is_a_data_error_with_the_element_and_its_value) 
                   .code == errc::invalid_bool));
 }
 
+BOOST_AUTO_TEST_CASE(a_wrong_member_of_a_struct_is_told_by_its_element_and_its_own_value) {
+  const zarrbits::data_type type(
+      R"({"name":"struct","configuration":{"fields":[{"name":"n","data_type":"int16"},{"name":"yes","data_type":"bool"}]}})");
+  const zarrbits::codec c = zarrbits::bytes(type);
+  const golden::bytes right = golden::from_hex(
+                          "010001"
+                          "020000"
+                          "030001"),
+                      wrong = golden::from_hex(
+                          "010001"
+                          "020000"
+                          "030007");
+  golden::bytes out(9);
+  BOOST_TEST(zarrbits::encode_chunk(c, right, out).size == 9u);
+  BOOST_TEST(out == right);
+  const zarrbits::failure way_in = zarrbits::encode_chunk(c, wrong, out).failure;
+  const zarrbits::failure way_out = zarrbits::decode_chunk(c, wrong, out).failure;
+  for (const zarrbits::failure& f : {way_in, way_out}) {
+    BOOST_TEST((f.code == errc::invalid_bool));
+    BOOST_TEST(f.element == 2u);
+    BOOST_TEST(f.value == 7u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranges_that_no_memory_holds_are_refused_before_anything_is_read) {
+  const zarrbits::codec c = zarrbits::bytes("uint16");
+  const std::uint64_t most = ~std::uint64_t{0};
+  golden::bytes out(4);
+  BOOST_TEST((zarrbits::decode_range(c, most, golden::bytes(4), {0, 1}, out).failure.code == errc::size_overflow));
+  BOOST_TEST((zarrbits::decode_range_bytes(c, most, golden::bytes(2), {0, 1}, out).failure.code == errc::size_overflow));
+  BOOST_TEST((zarrbits::decode_range_bytes(c, 2, golden::bytes(2), {1, 2}, out).failure.code == errc::invalid_range));
+  BOOST_TEST((zarrbits::decode_range_bytes(c, 2, golden::bytes(1), {1, 1}, out).failure.code == errc::truncated));
+  BOOST_TEST((zarrbits::decode_range_bytes(c, 2, golden::bytes(3), {1, 1}, out).failure.code == errc::trailing_data));
+}
+
+BOOST_AUTO_TEST_CASE(parameters_of_any_other_json_type_or_outside_of_an_enumeration_are_refused) {
+  const auto code_of = [](const auto& make) {
+    try {
+      make();
+    } catch (const zarrbits::error& e) {
+      return static_cast<errc>(e.code().value());
+    }
+    return errc{};
+  };
+  for (const char* bit : {"-1", "1.5", "true", "[11]", "\"11\""}) {
+    const std::string json = R"({"name":"packbits","configuration":{"last_bit":)" + std::string(bit) + "}}";
+    BOOST_TEST((code_of([&] { (void)zarrbits::parse_codec(json, "uint16"); }) == errc::invalid_configuration), json);
+  }
+  BOOST_TEST((code_of([] { (void)zarrbits::packbits("bool", {.padding_encoding = static_cast<zarrbits::padding>(7)}); }) ==
+              errc::invalid_configuration));
+}
+
 BOOST_AUTO_TEST_CASE(without_a_number_of_elements_the_count_byte_or_the_length_tells_it) {
   for (const auto where : {zarrbits::padding::none, zarrbits::padding::first_byte, zarrbits::padding::last_byte})
     for (const unsigned bits : {1u, 3u, 7u, 12u, 16u})

@@ -65,4 +65,18 @@ BOOST_AUTO_TEST_CASE(bytes_refuses_parameters_that_contradict_each_other) {
   bool big = false;
   BOOST_TEST(!read_parameters(1, two, big, why));
   BOOST_TEST(!read_parameters(2, many, big, why));
+  BOOST_TEST(std::string(why.text).find("takes one value") != std::string::npos, why.text);
+
+  // what a newer version may have left in a file: its layout has another number, or more values
+  BOOST_REQUIRE(resolve(true, number(4), 25, c, why));
+  store(c, cd);
+  BOOST_TEST(read_parameters(bytes_stored, cd, big, why));
+  BOOST_TEST(big);
+  BOOST_TEST(!read_parameters(bytes_stored - 1, cd, big, why));
+  BOOST_TEST(std::string(why.text).find("another version") != std::string::npos, why.text);
+  ++cd[1];
+  BOOST_TEST(!read_parameters(bytes_stored, cd, big, why));
+  BOOST_TEST(std::string(why.text).find("another version") != std::string::npos, why.text);
+  BOOST_TEST(!resolve(true, number(4), UINT64_MAX / 2, c, why));
+  BOOST_TEST(std::string(why.text).find("choose a smaller chunk") != std::string::npos, why.text);
 }
