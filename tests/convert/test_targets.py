@@ -258,7 +258,8 @@ def test_a_lock_of_a_killed_run_holds_nobody_up(folder):
     for name, how in (("out.zarr", "--overwrite"), ("out.zarr", "--resume"), ("out.zip", "--overwrite")):
         target = os.path.join(folder, name)
         parent = subprocess.Popen([COMMAND, "convert", source, target, "-q"], start_new_session=True)
-        while not os.path.exists(os.path.join(target, ".zarrbits-unfinished", "plan") if name == "out.zarr" else target + ".zarrbits-unfinished"):
+        sign = os.path.join(target, ".zarrbits-unfinished", "plan") if name == "out.zarr" else target + ".zarrbits-unfinished"
+        while not (os.path.exists(sign) and os.path.getsize(sign)):  # there is something in it: it is locked by now
             assert parent.poll() is None
         os.killpg(parent.pid, signal.SIGSTOP)  # or it is done before the other begins
         running = run("convert", source, target, "-q", how)
