@@ -11,6 +11,8 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
