@@ -98,8 +98,8 @@ class job {
   std::mutex mutex_;
   std::string at_hand_;
   std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
-  std::unique_ptr<work_queue> queue_;  // declared last: its threads must end before the things that they use
   std::unique_ptr<unit_runner> runner_;
+  std::unique_ptr<work_queue> queue_;  // declared last: its threads must end before the things that they use
 };
 
 }  // namespace zarrbits::conversion
