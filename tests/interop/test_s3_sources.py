@@ -104,7 +104,7 @@ def test_references_to_sources_in_s3(server, tmp_path):
     assert done.returncode == 0, done.stderr
     listed = json.loads((tmp_path / "refs.json").read_text())["refs"]
     assert [listed[f"rows/c/{i}/0"][0] for i in range(4)] == [names[0], names[0], names[1], names[1]]
-    options = {"key": KEY, "secret": SECRET, "endpoint_url": endpoint, "client_kwargs": {"region_name": "us-east-1"}, "config_kwargs": {"s3": {"addressing_style": "path"}}}
+    options = {"key": KEY, "secret": SECRET, "endpoint_url": endpoint, "client_kwargs": {"region_name": "us-east-1"}, "config_kwargs": {"s3": {"addressing_style": "path"}}, "asynchronous": True}
     files = fsspec.filesystem("reference", fo=str(tmp_path / "refs.json"), remote_protocol="s3", remote_options=options, asynchronous=True)
     group = zarr.open_group(zarr.storage.FsspecStore(files, read_only=True), mode="r")
     assert np.array_equal(group["rows"][:], values) and np.array_equal(group["t"][:], np.arange(8))

@@ -324,6 +324,8 @@ def in_bucket(refs, endpoint, source, etag):
 @pytest.mark.parametrize("etag", [True, False], ids=["etag", "time"])
 def test_references_to_files_and_s3(server, source, tmp_path, etag):
     pytest.importorskip("s3fs")
+    if not etag and server[0] == "versitygw":
+        pytest.skip("Icechunk sees a later time of its objects than HEAD tells; what zarrbits makes has the ETag")
     refs = tmp_path / "refs.json"
     run("convert", "-q", "--virtual", source, refs)
     s3, options = in_bucket(refs, server[1], source, etag)
