@@ -103,7 +103,8 @@ class member_list {
   // All members by key, each key once. By one thread, when nobody adds any more. They are sorted here alone: a tree of a million
   // keys takes longer.
   void each_sorted(const std::function<void(const std::string& key, const Member& m)>& visit) {
-    std::stable_sort(members_.begin(), members_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+    if (!std::is_sorted(members_.begin(), members_.end(), before)) std::stable_sort(members_.begin(), members_.end(), before);
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (i + 1 == members_.size() || members_[i + 1].first != members_[i].first) visit(members_[i].first, members_[i].second);
     }
