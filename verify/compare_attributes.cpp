@@ -233,7 +233,7 @@ bool metadata_comparison::is_fill_for_xarray(const attribute_values& a, const js
   if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
   double v = 0;
   if (array_of_floats && as_double(a.type, a.values->data(), v)) {
-    const auto bytes = store.is_string() ? decode_base64(store.get_ref<const std::string&>()) : std::nullopt;
+    const auto bytes = store.is_string() ? conversion::decode_base64(store.get_ref<const std::string&>()) : std::nullopt;
     if (!bytes || bytes->size() != 8) return false;
     std::uint64_t bits = 0;
     for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);

@@ -49,7 +49,7 @@ std::string decimal(const source_type& t, const std::byte* p) {
 
 bool is_base64_of(const json& store, const void* bytes, std::size_t size) {
   if (!store.is_object() || store.size() != 1 || !store.contains("base64") || !store["base64"].is_string()) return false;
-  const auto decoded = decode_base64(store["base64"].get_ref<const std::string&>());
+  const auto decoded = conversion::decode_base64(store["base64"].get_ref<const std::string&>());
   return decoded && decoded->size() == size && (size == 0 || std::memcmp(decoded->data(), bytes, size) == 0);
 }
 

@@ -53,7 +53,7 @@ bool is_user_link(const json& note, H5L_type_t type, const std::string& value) {
   if (note.value("target", json()) != "link class " + std::to_string(static_cast<int>(type))) return false;
   const json stored = note.value("value", json());
   if (!stored.is_object() || stored.size() != 1 || !stored.value("base64", json()).is_string()) return false;
-  const auto bytes = decode_base64(stored["base64"].get_ref<const std::string&>());
+  const auto bytes = conversion::decode_base64(stored["base64"].get_ref<const std::string&>());
   return bytes && std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) == value;
 }
 

@@ -123,7 +123,7 @@ void metadata_comparison::user_block(const node_pair& n, const std::string& file
   if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
     return tell(n, "note", key, verdict::unreadable, "has a user block that cannot be read from the source");
   const bool text = note.is_object() && note.size() == 1 && note.value("base64", json()).is_string();
-  const auto stored = text ? decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
+  const auto stored = text ? conversion::decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
   const bool same = stored && stored->size() == size && std::memcmp(stored->data(), bytes.data(), bytes.size()) == 0;
   if (same) return tell(n, "note", key, verdict::equal, "");
   tell(n, "note", key, verdict::differs, "has another note " + key + ": the user block of the source has other bytes");

@@ -70,7 +70,7 @@ std::optional<buffer> number_from(const json& value, const verification::zarr_ty
   if (t.kind == zarr_kind::floating) {
     if (v.is_number()) return put_float(v.get<double>()), out;
     if (!v.is_string()) return {};
-    const auto bytes = verification::decode_base64(v.get<std::string>());  // xarray's encoding
+    const auto bytes = decode_base64(v.get<std::string>());  // xarray's encoding
     if (!bytes || bytes->size() != 8) return {};
     std::uint64_t bits = 0;
     for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);

@@ -3,6 +3,7 @@
 
 #include "convert/io/files.hpp"
 #include "convert/io/parquet_file.hpp"
+#include "convert/text/names.hpp"
 #include <zarrbits/convert.hpp>
 
 #include <nlohmann/json.hpp>
@@ -29,20 +30,9 @@ namespace {
 constexpr std::uint64_t most_in_part = 1'000'000;  // references in one Parquet file
 
 std::string from_base64(std::string_view text) {
-  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  while (text.ends_with('=')) text.remove_suffix(1);
-  std::string out;
-  std::uint32_t bits = 0;
-  unsigned n = 0;
-  for (const char c : text) {
-    const std::size_t digit = digits.find(c);
-    if (digit == digits.npos) throw reference_error("a reference's base64 is none");
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    if ((n += 6) < 8) continue;
-    n -= 8;
-    out += static_cast<char>(bits >> n & 0xFF);
-  }
-  return out;
+  const auto bytes = decode_base64(text);
+  if (!bytes) throw reference_error("a reference's base64 is none");
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
 // Gathers a table: each file once.

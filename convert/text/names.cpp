@@ -145,4 +145,28 @@ std::string join_path(std::string_view parent, std::string_view name) {
 
 std::string leaf_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
+std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
+  std::vector<std::byte> out;
+  std::uint32_t bits = 0;
+  unsigned count = 0;
+  if (text.size() % 4 != 0) return {};
+  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  for (const char c : text) {
+    unsigned v = 0;
+    if (c >= 'A' && c <= 'Z') v = static_cast<unsigned>(c - 'A');
+    else if (c >= 'a' && c <= 'z') v = static_cast<unsigned>(c - 'a') + 26;
+    else if (c >= '0' && c <= '9') v = static_cast<unsigned>(c - '0') + 52;
+    else if (c == '+') v = 62;
+    else if (c == '/') v = 63;
+    else return {};
+    bits = bits << 6 | v;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      out.push_back(static_cast<std::byte>(bits >> count & 0xff));
+    }
+  }
+  return out;
+}
+
 }  // namespace zarrbits::conversion

@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -51,6 +53,8 @@ std::string folded(std::string_view name);
 
 std::string base64(std::span<const std::byte> bytes);
 std::string base64(std::string_view bytes);
+// Empty if the text is no base64.
+std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 
 std::string join_path(std::string_view parent, std::string_view name);
 // "c" of "/a/b/c".

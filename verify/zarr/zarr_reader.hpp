@@ -165,8 +165,6 @@ class zarr_array {
 // zarr_type.cpp
 zarr_type parse_type(const nlohmann::json& data_type, unsigned depth = 0);
 zarr_values parse_fill(const zarr_type& type, const nlohmann::json& fill);
-// Empty if the text is no base64.
-std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 // The data type as the core spells it.
 nlohmann::json core_spelling(const nlohmann::json& data_type);
 

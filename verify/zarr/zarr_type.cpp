@@ -2,6 +2,7 @@
 //
 // Data types and fill values of a zarr.json, as `zarrbits verify` reads them.
 //
+#include "convert/text/names.hpp"
 #include "verify/zarr/zarr_json.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
@@ -113,7 +114,7 @@ void store(std::uint64_t value, std::size_t size, std::byte* out) {
 // Bytes are written as a list of numbers or as base64.
 std::vector<std::byte> byte_string(const zarr_type& type, const json& fill) {
   if (fill.is_string()) {
-    const auto bytes = decode_base64(fill.get_ref<const std::string&>());
+    const auto bytes = conversion::decode_base64(fill.get_ref<const std::string&>());
     if (!bytes) throw store_error("\"fill_value\" is no base64");
     return *bytes;
   }
@@ -198,30 +199,6 @@ void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
 }
 
 }  // namespace
-
-std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
-  std::vector<std::byte> out;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  if (text.size() % 4 != 0) return {};
-  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
-  for (const char c : text) {
-    unsigned v = 0;
-    if (c >= 'A' && c <= 'Z') v = static_cast<unsigned>(c - 'A');
-    else if (c >= 'a' && c <= 'z') v = static_cast<unsigned>(c - 'a') + 26;
-    else if (c >= '0' && c <= '9') v = static_cast<unsigned>(c - '0') + 52;
-    else if (c == '+') v = 62;
-    else if (c == '/') v = 63;
-    else return {};
-    bits = bits << 6 | v;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out.push_back(static_cast<std::byte>(bits >> count & 0xff));
-    }
-  }
-  return out;
-}
 
 json core_spelling(const json& data_type) {
   // zarr-python 3.1 writes "structured" with pairs; the registered form is "struct" with objects
