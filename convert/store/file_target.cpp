@@ -15,18 +15,15 @@ namespace zarrbits::conversion {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// Opens and locks the file of a killed run, so nobody else writes to it. Empty if there is no file; throws if somebody writes to
-// it, or it is not ours.
-file_descriptor take_left_over(const std::string& temporary, const std::string& target) {
+file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind) {
+  const bool folder = kind == left_over::folder;
   struct stat info {};
   if (::lstat(temporary.c_str(), &info) != 0) return {};
-  if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
-    throw convert_error("\"" + temporary +
-                        "\" is in the way, and is no file of a conversion; remove it or choose another target");
+  if (folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode) || info.st_nlink != 1) {
+    throw convert_error("\"" + temporary + "\" is in the way, and is no " + (folder ? "folder" : "file") +
+                        " of a conversion; remove it or choose another target");
   }
-  file_descriptor fd(::open(temporary.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  file_descriptor fd(::open(temporary.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return {};
   if (!fd) fail_file("cannot open what an earlier run left,", temporary, errno, "remove it or choose another target");
   const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
@@ -35,8 +32,6 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
     throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
   return fd;
 }
-
-}  // namespace
 
 file_target::file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable)
     : path_(std::move(path)), temporary_(std::move(temporary)), replaceable_(std::move(replaceable)), sync_(options.sync) {
@@ -76,13 +71,13 @@ void file_target::open_temporary() {
     }
     if (errno != EEXIST)
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
-    if (const file_descriptor old = take_left_over(temporary_, path_)) ::unlink(temporary_.c_str());
+    if (const file_descriptor old = take_left_over(temporary_, path_, left_over::file)) ::unlink(temporary_.c_str());
   }
   throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
 }
 
 bool file_target::remove_unfinished(const std::string& path, const std::string& temporary) {
-  const file_descriptor old = take_left_over(temporary, path);
+  const file_descriptor old = take_left_over(temporary, path, left_over::file);
   return old && ::unlink(temporary.c_str()) == 0;
 }
 

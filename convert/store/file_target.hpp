@@ -19,6 +19,11 @@
 
 namespace zarrbits::conversion {
 
+// Opens and locks what a killed run left under a temporary name, so nobody else writes to it. Empty if there is nothing; throws
+// convert_error if somebody writes to it, or it is not ours.
+enum class left_over { file, folder };
+file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind);
+
 class file_target {
  public:
   // What may be replaced: a description, and a test of a file.

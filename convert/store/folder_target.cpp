@@ -18,23 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder of a run that was killed, locked. Nothing where there is none, or another process has just removed it; throws where
-// somebody writes, or where it is no folder.
-file_descriptor take_left_over(const std::string& temporary, const std::string& target) {
-  struct stat info {};
-  if (::lstat(temporary.c_str(), &info) != 0) return {};
-  file_descriptor fd(::open(temporary.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd && errno == ENOENT) return {};
-  if (!fd)
-    throw convert_error("\"" + temporary +
-                        "\" is in the way, and is no folder of a conversion; remove it or choose another target");
-  const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
-  if (state == lock_state::gone) return {};
-  if (state == lock_state::busy)
-    throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
-  return fd;
-}
-
 void sync_one(const std::string& name) {
   const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot bring to the disk", name, errno, "check the disk");
@@ -76,14 +59,14 @@ void folder_target::open_temporary() {
     if (errno != EEXIST)
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     std::error_code e;
-    if (const file_descriptor old = take_left_over(temporary_, path_)) fs::remove_all(temporary_, e);
+    if (const file_descriptor old = take_left_over(temporary_, path_, left_over::folder)) fs::remove_all(temporary_, e);
   }
   throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
 }
 
 bool folder_target::remove_unfinished(const std::string& path, const std::string& temporary) {
   std::error_code e;
-  const file_descriptor old = take_left_over(temporary, path);
+  const file_descriptor old = take_left_over(temporary, path, left_over::folder);
   return old && fs::remove_all(temporary, e) > 0 && !e;
 }
 
