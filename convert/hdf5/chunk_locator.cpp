@@ -17,17 +17,6 @@
 
 namespace zarrbits::conversion {
 
-file_state state_of(int descriptor) noexcept {
-  struct stat info {};
-  if (::fstat(descriptor, &info) != 0) return {};
-#ifdef __APPLE__
-  const auto& time = info.st_mtimespec;
-#else
-  const auto& time = info.st_mtim;
-#endif
-  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec, {}};
-}
-
 namespace {
 
 std::mutex trouble_mutex;

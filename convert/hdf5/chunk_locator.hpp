@@ -25,16 +25,6 @@
 
 namespace zarrbits::conversion {
 
-// Identifies the state of a file: a write changes it.
-struct file_state {
-  bool regular = false;
-  std::uint64_t size = 0;
-  std::int64_t seconds = 0, nanoseconds = 0;  // of the last change; 0 in S3
-  std::string etag = {};                      // in S3: another one is another content
-  bool operator==(const file_state&) const = default;
-};
-file_state state_of(int descriptor) noexcept;
-
 // For all local files that libhdf5 read in this process: how often a read failed, or another process had the file open for
 // writing, or it had changed when it was closed; and the last sentence.
 struct read_trouble {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/joined_parts.hpp"
 
-#include "convert/hdf5/s3_source.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
+#include "convert/io/s3_objects.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -94,8 +94,9 @@ void joined_files::require_unchanged() const {
   }
 }
 
-bool joined_files::any_in_s3() const {
-  return std::any_of(files_.begin(), files_.end(), [](const entry& e) { return is_s3(e.name); });
+void joined_files::add(entry file) {
+  any_in_s3_ = any_in_s3_ || is_s3(file.name);
+  files_.push_back(std::move(file));
 }
 
 std::size_t joined_parts::first_over(hsize_t position) const {

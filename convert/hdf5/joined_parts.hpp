@@ -81,7 +81,7 @@ class joined_files {
 
   // Opens a file again. Throws convert_error.
   std::shared_ptr<source_file> open(const std::string& name) const;
-  void add(entry file) { files_.push_back(std::move(file)); }
+  void add(entry file);
   const std::vector<entry>& list() const { return files_; }
 
   // The dataset of a part. Throws convert_error, h5::failure. The caller holds h5::lock, or is alone.
@@ -90,7 +90,7 @@ class joined_files {
   std::shared_ptr<const raw_file> raw(std::size_t file) const;
   // Throws convert_error if a file has changed. Asks S3 once for each file that is there.
   void require_unchanged() const;
-  bool any_in_s3() const;
+  bool any_in_s3() const { return any_in_s3_; }
 
  private:
   // The last requested values, newest first.
@@ -102,6 +102,7 @@ class joined_files {
   std::uint64_t largest_expansion_;
   std::size_t most_open_;
   std::vector<entry> files_;
+  bool any_in_s3_ = false;
   mutable recent<std::size_t, source_file> open_;
   mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;
   mutable std::mutex raw_turn_;

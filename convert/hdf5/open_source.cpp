@@ -4,6 +4,7 @@
 #include "convert/hdf5/s3_source.hpp"
 #include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
+#include "convert/io/s3_objects.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -3,63 +3,19 @@
 
 #include <zarrbits/convert.hpp>
 
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
-#ifdef ZARRBITS_WITH_S3
-#include "convert/io/s3_client.hpp"
-#endif
-
 #if defined ZARRBITS_WITH_S3 && defined H5_HAVE_ROS3_VFD
 #define ZARRBITS_READS_S3
+#include "convert/io/s3_client.hpp"
+#include "convert/io/s3_objects.hpp"
+
 #include <H5FDros3.h>
 
+#include <cstring>
 #include <string_view>
+#include <utility>
 #endif
 
 namespace zarrbits::conversion {
-
-#ifdef ZARRBITS_WITH_S3
-
-namespace {
-
-file_state state_in(s3_client& client, const std::string& key) {
-  const auto there = client.send({.method = "HEAD", .key = key});
-  if (there.status == 404) return {};
-  return {true, static_cast<std::uint64_t>(std::max(there.length, 0LL)), 0, 0, there.etag};
-}
-
-}  // namespace
-
-std::pair<s3_client*, std::string> s3_objects::find(const std::string& name) {
-  s3_settings settings = read_s3_settings(name, endpoint_);
-  const std::string key = settings.prefix;
-  std::shared_ptr<s3_client>& client = clients_[settings.bucket];
-  if (!client) client = std::make_shared<s3_client>(std::move(settings));
-  return {client.get(), key};
-}
-
-file_state s3_objects::state_of(const std::string& name) {
-  const auto [client, key] = find(name);
-  return state_in(*client, key);
-}
-
-bool s3_objects::read(const std::string& name, std::uint64_t offset, std::span<std::byte> to) {
-  const auto [client, key] = find(name);
-  const std::string range = std::to_string(offset) + "-" + std::to_string(offset + to.size() - 1);
-  const auto answer = client->send({.key = key, .range = range, .longest = to.size()});
-  if (answer.body.size() != to.size()) return false;
-  std::memcpy(to.data(), answer.body.data(), to.size());
-  return true;
-}
-
-#else
-
-file_state s3_objects::state_of(const std::string&) { return {}; }
-bool s3_objects::read(const std::string&, std::uint64_t, std::span<std::byte>) { return false; }
-
-#endif
 
 #ifdef ZARRBITS_READS_S3
 
@@ -93,7 +49,7 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   const std::string url = settings.url + "/" + s3_client::percent_encoded(key, true);
   // libhdf5 does not report the reason; this request does
   s3_client client(std::move(settings));
-  file_state state = state_in(client, key);
+  file_state state = state_in_s3(client, key);
   if (!state.regular)
     throw convert_error("cannot open \"" + name +
                         "\": there is no such object; give the name of an HDF5 file, and check `endpoint`");

@@ -6,9 +6,9 @@
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/joined_parts.hpp"
 #include "convert/hdf5/lent_decoders.hpp"
-#include "convert/hdf5/s3_source.hpp"
 #include "convert/hdf5/virtual_parts.hpp"
 #include "convert/io/files.hpp"
+#include "convert/io/s3_objects.hpp"
 #include "convert/text/names.hpp"
 
 #include <zarrbits/error.hpp>

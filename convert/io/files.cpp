@@ -62,6 +62,20 @@ int file_descriptor::close() noexcept {
   return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
 }
 
+file_state state_in(const struct stat& info) noexcept {
+#ifdef __APPLE__
+  const auto& time = info.st_mtimespec;
+#else
+  const auto& time = info.st_mtim;
+#endif
+  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec, {}};
+}
+
+file_state state_of(int descriptor) noexcept {
+  struct stat info {};
+  return ::fstat(descriptor, &info) == 0 ? state_in(info) : file_state();
+}
+
 int write_all(int fd, std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());

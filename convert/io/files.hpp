@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -50,6 +51,17 @@ class file_descriptor {
  private:
   int fd_ = -1;
 };
+
+// Identifies the state of a file: a write changes it.
+struct file_state {
+  bool regular = false;
+  std::uint64_t size = 0;
+  std::int64_t seconds = 0, nanoseconds = 0;  // of the last change; 0 in S3
+  std::string etag = {};                      // in S3: another one is another content
+  bool operator==(const file_state&) const = default;
+};
+file_state state_in(const struct stat& info) noexcept;
+file_state state_of(int descriptor) noexcept;  // not regular where there is none
 
 // 0, or errno. A disk that takes nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;

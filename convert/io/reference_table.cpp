@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/io/reference_table.hpp"
 
-#include "convert/io/files.hpp"
 #include "convert/io/parquet_file.hpp"
 #include "convert/text/names.hpp"
 #include <zarrbits/convert.hpp>
@@ -43,10 +42,12 @@ class table_builder {
     if (is_new) table_.files.push_back({url});
     return at->second;
   }
+  // `modified`: nanoseconds since 1970.
   void add_source(const std::string& url, std::uint64_t size, std::int64_t modified, std::string etag) {
-    referred_file& source = table_.files[file(url)];
-    source.state = {size, modified};
-    source.etag = std::move(etag);
+    constexpr std::int64_t second = 1'000'000'000;
+    std::int64_t seconds = modified / second, part = modified % second;
+    if (part < 0) part += second, --seconds;
+    table_.files[file(url)].state = file_state{true, size, seconds, part, std::move(etag)};
   }
   void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
     table_.keys.insert_or_assign(std::move(key), reference{file(url), offset, size});

@@ -9,6 +9,7 @@
 #ifndef ZARRBITS_CONVERT_IO_REFERENCE_TABLE_HPP
 #define ZARRBITS_CONVERT_IO_REFERENCE_TABLE_HPP
 
+#include "convert/io/files.hpp"
 #include "convert/text/json_text.hpp"
 
 #include <cstddef>
@@ -17,7 +18,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -34,10 +35,8 @@ struct reference {
 };
 
 struct referred_file {
-  std::string url;  // as it is written: "file:///a/b.h5"
-  // Size, and modification time in nanoseconds since 1970, when the references were made.
-  std::optional<std::pair<std::uint64_t, std::int64_t>> state = {};
-  std::string etag = {};  // in S3, in place of the time, which is 0
+  std::string url;                       // as it is written: "file:///a/b.h5"
+  std::optional<file_state> state = {};  // when the references were made
 };
 
 // Nothing in it is checked but its form: offsets, sizes and files may be anything.
@@ -57,6 +56,9 @@ bool are_own_references(const std::string& path) noexcept;
 std::string data_beside(const std::string& references, std::size_t number = 0);
 // Whether it is one, of whatever number.
 bool is_data_beside(const std::string& references, const std::string& file);
+
+// URLs of local files and of S3.
+constexpr std::string_view file_url = "file://", s3_url = "s3://";
 
 // The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1" in a folder of Parquet files, whose readers know no
 // other.

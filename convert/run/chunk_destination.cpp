@@ -48,9 +48,9 @@ void chunk_destination::put(const std::vector<hsize_t>& at, buffer bytes) {
 }
 
 void chunk_destination::put_range(const std::vector<hsize_t>& at, const stored_range& range) {
-  if (const auto object = plan_.data.object_in_s3(range.file); object && out_.refers()) {
-    const auto& [url, state] = *object;
-    return out_.refer(key(at), {url, state.size, state.etag}, range.offset, range.size);
+  if (out_.refers()) {
+    if (const auto object = plan_.data.object_in_s3(range.file))
+      return out_.refer(key(at), object->first, object->second, range.offset, range.size);
   }
   const source_bytes from(plan_.data, range.file);
   if (!shard_) return out_.put_range(key(at), from.descriptor(), range.offset, range.size);

@@ -38,8 +38,9 @@ class consolidating_sink final : public sink {
     out_->put_range(key, fd, offset, size);
   }
   bool refers() const override { return out_->refers(); }
-  void refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size) override {
-    out_->refer(key, object, offset, size);
+  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+             std::uint64_t size) override {
+    out_->refer(key, url, state, offset, size);
   }
   std::unique_ptr<object_writer> begin(std::string_view key) override { return out_->begin(key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override { return out_->put_new(key, bytes); }

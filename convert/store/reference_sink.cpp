@@ -19,13 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view local = "file://";
-
 bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder); }
-
-std::pair<std::uint64_t, std::int64_t> state_in(const struct stat& s) {
-  return {static_cast<std::uint64_t>(s.st_size), s.st_mtim.tv_sec * std::int64_t{1'000'000'000} + s.st_mtim.tv_nsec};
-}
 
 // Of a file that a source has open: libhdf5 and the tables of joined files know them by numbers alone.
 std::string name_of(int fd) {
@@ -76,10 +70,10 @@ void reference_sink::take_what_is_there() {
   }
   for (const referred_file& f : files_) {
     struct stat s {};
-    if (f.url.starts_with("s3://"))
+    if (f.url.starts_with(s3_url))
       throw convert_error("\"" + path_ + "\" has references to S3, and cannot grow; make them anew with `concat`");
-    if (!f.state || !f.url.starts_with(local)) continue;
-    const std::string name = f.url.substr(local.size());
+    if (!f.state || !f.url.starts_with(file_url)) continue;
+    const std::string name = f.url.substr(file_url.size());
     if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
       throw convert_error("\"" + name + "\" is not as it was when the references in \"" + path_ +
                           "\" were made: it was changed, moved or removed; make them anew with `concat`");
@@ -118,7 +112,7 @@ std::size_t reference_sink::number_of(int fd) {
   if (::fstat(fd, &info) != 0) throw convert_error("a source cannot be looked at");
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
-  if (is_new) files_.push_back({std::string(local) + name_of(fd), state_in(info)});
+  if (is_new) files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
   return at->second;
 }
 
@@ -132,7 +126,7 @@ void reference_sink::open_data() {
   options.target = sink_options::existing::refuse;
   data_ = std::make_unique<file_target>(name, unfinished_zip(name), options, file_target::kind{});
   data_file_ = files_.size();
-  files_.push_back({std::string(local) + absolute(name)});
+  files_.push_back({std::string(file_url) + absolute(name)});
 }
 
 void reference_sink::put(std::string_view key, std::span<const std::byte> bytes) {
@@ -154,15 +148,16 @@ void reference_sink::put_range(std::string_view key, int fd, std::uint64_t offse
   add(key, {number_of(fd), offset, size});
 }
 
-void reference_sink::refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size) {
+void reference_sink::refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+                           std::uint64_t size) {
   std::size_t file = 0;
   {
     const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = known_in_s3_.emplace(object.url, files_.size());
-    if (is_new && !is_utf8(object.url))
+    const auto [at, is_new] = known_in_s3_.emplace(url, files_.size());
+    if (is_new && !is_utf8(url))
       throw convert_error(
           "the name of a source is no UTF-8, which references have to be; rename it, or convert it without references");
-    if (is_new) files_.push_back({object.url, std::pair{object.size, std::int64_t{0}}, object.etag});
+    if (is_new) files_.push_back({url, state});
     file = at->second;
   }
   add(key, {file, offset, size});
@@ -203,7 +198,7 @@ std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) 
     url = files_[found->file].url;
   }
   const bool own = data_ && found->file == data_file_;
-  const file_descriptor from(own ? -1 : ::open(url.substr(local.size()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const file_descriptor from(own ? -1 : ::open(url.substr(file_url.size()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   try {
     read_range(own ? data_->descriptor() : from.get(), found->offset, bytes);
   } catch (const unreadable_range& e) {
@@ -237,7 +232,7 @@ void reference_sink::remove_other_data() const {
   std::error_code e;
   for (fs::directory_iterator i(fs::path(path).parent_path(), e), end; !e && i != end; i.increment(e)) {
     const std::string name = i->path().string();
-    if (is_data_beside(path, name) && !ours.contains(std::string(local) + name)) others.push_back(name);
+    if (is_data_beside(path, name) && !ours.contains(std::string(file_url) + name)) others.push_back(name);
   }
   for (const std::string& name : others) ::unlink(name.c_str());
 }

@@ -36,7 +36,8 @@ class reference_sink final : public sink {
   void put(std::string_view key, std::span<const std::byte> bytes) override;
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
   bool refers() const override { return true; }
-  void refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size) override;
+  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+             std::uint64_t size) override;
   std::unique_ptr<object_writer> begin(std::string_view key) override;
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> get(std::string_view key) override;

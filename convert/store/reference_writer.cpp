@@ -71,10 +71,11 @@ std::string sources_json(const std::vector<referred_file>& files) {
   std::string text;
   for (const referred_file& f : files) {
     if (!f.state) continue;
-    text += (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->first) +
-            (f.url.starts_with("s3://") ? ",\"etag\":" + json_text(json(f.etag))
-                                        : ",\"modified\":" + std::to_string(f.state->second)) +
-            "}";
+    text +=
+        (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->size) +
+        (f.url.starts_with(s3_url) ? ",\"etag\":" + json_text(json(f.state->etag))
+                                   : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
+        "}";
   }
   return text;
 }

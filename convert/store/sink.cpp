@@ -50,7 +50,7 @@ void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t siz
   }
 }
 
-void sink::refer(std::string_view key, const object_in_s3&, std::uint64_t, std::uint64_t) {
+void sink::refer(std::string_view key, const std::string&, const file_state&, std::uint64_t, std::uint64_t) {
   throw std::logic_error("a store that refers to nothing was to refer to \"" + std::string(key) + "\"");
 }
 

@@ -49,13 +49,6 @@ class object_writer {
   virtual void commit() = 0;
 };
 
-// "s3://bucket/key", as it is.
-struct object_in_s3 {
-  std::string url;
-  std::uint64_t size = 0;
-  std::string etag = {};
-};
-
 // All functions except remove() and finish() may be called from several threads at once. Keys are "/"-separated, without empty
 // parts,
 // "." or "..". A failed write throws convert_error.
@@ -71,9 +64,10 @@ class sink {
   void put(std::string_view key, std::string_view text) { put(key, std::as_bytes(std::span(text.data(), text.size()))); }
   // The same with bytes of a file. Throws unreadable_range too; the object then does not exist.
   virtual void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size);
-  // The same with bytes that stay in S3, where the store can refer to them.
+  // The same with bytes that stay in "s3://bucket/key", where the store can refer to them; its state is as it is now.
   virtual bool refers() const { return false; }
-  virtual void refer(std::string_view key, const object_in_s3& object, std::uint64_t offset, std::uint64_t size);
+  virtual void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+                     std::uint64_t size);
   virtual std::unique_ptr<object_writer> begin(std::string_view key) = 0;
   // Writes one object if there is none yet, else returns false. If several callers in any processes do so at once, exactly one
   // gets true.

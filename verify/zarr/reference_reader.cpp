@@ -76,7 +76,7 @@ class reference_reader final : public store_reader {
     const auto found = table_.keys.find(key);
     if (found == table_.keys.end()) return nullptr;
     const conversion::reference& r = found->second;
-    if (r.file && table_.files[*r.file].url.starts_with("s3://")) return in_s3(table_.files[*r.file], r);
+    if (r.file && table_.files[*r.file].url.starts_with(conversion::s3_url)) return in_s3(table_.files[*r.file], r);
     if (r.file) return std::make_unique<range_object>(opened(*r.file, r), r);
     return std::make_unique<bytes_object>(r.content);
   }
@@ -93,9 +93,7 @@ class reference_reader final : public store_reader {
 #ifdef ZARRBITS_WITH_S3
     const std::lock_guard held(turn_);
     if (!in_s3_) in_s3_ = open_s3_files(endpoint_);
-    s3_files::state as_it_was;
-    if (file.state) as_it_was = {file.state->first, file.etag};
-    return in_s3_->range(file.url, as_it_was, r.offset, r.size);
+    return in_s3_->range(file.url, file.state, r.offset, r.size);
 #else
     throw store_error("this zarrbits was built without libcurl and cannot read \"" + file.url + "\"");
 #endif
@@ -106,7 +104,7 @@ class reference_reader final : public store_reader {
     const std::lock_guard held(turn_);
     auto& known = open_[number];
     const conversion::referred_file& file = table_.files[number];
-    const std::string name = file.url.starts_with("file://") ? file.url.substr(7) : file.url;
+    const std::string name = file.url.starts_with(conversion::file_url) ? file.url.substr(conversion::file_url.size()) : file.url;
     if (!known) {
       std::error_code e;
       const std::string real = fs::canonical(name, e).string();
@@ -122,9 +120,7 @@ class reference_reader final : public store_reader {
       struct stat s = {};
       if (!*fd || ::fstat(fd->get(), &s) != 0 || !S_ISREG(s.st_mode))
         throw store_error("the references lead to \"" + name + "\", which is no regular file that can be read");
-      const std::pair state(static_cast<std::uint64_t>(s.st_size),
-                            s.st_mtim.tv_sec * std::int64_t{1'000'000'000} + s.st_mtim.tv_nsec);
-      if (file.state && *file.state != state)
+      if (file.state && *file.state != conversion::state_in(s))
         throw store_error("\"" + name + "\" has changed since the references were made; make them anew");
       open_[number] = fd;
     }

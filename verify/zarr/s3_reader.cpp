@@ -2,11 +2,10 @@
 #include "verify/zarr/store_reader.hpp"
 
 #include "convert/io/s3_listing.hpp"
+#include "convert/io/s3_objects.hpp"
 
 #include <zarrbits/convert.hpp>
 
-#include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -15,8 +14,6 @@
 namespace zarrbits::verification {
 
 namespace {
-
-constexpr std::uint64_t most_at_once = 32u << 20;  // one request has its whole answer in memory
 
 // Turns the client's errors, which are the converter's, into errors of the store.
 template <class F>
@@ -35,17 +32,8 @@ class s3_object final : public stored_object {
       : client_(client), key_(std::move(key)), size_(size), first_(first) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    offset += first_;
-    while (!out.empty()) {
-      const auto piece = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), most_at_once)));
-      const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
-      const auto answer = asked([&] { return client_.send({.key = key_, .range = range, .longest = piece.size()}); });
-      if (answer.body.size() != piece.size())
-        throw store_error("the S3 server does not give all of \"" + key_ + "\": it was changed, or the server knows no ranges");
-      std::memcpy(piece.data(), answer.body.data(), piece.size());
-      offset += piece.size();
-      out = out.subspan(piece.size());
-    }
+    if (!asked([&] { return conversion::read_from_s3(client_, key_, first_ + offset, out); }))
+      throw store_error("the S3 server does not give all of \"" + key_ + "\": it was changed, or the server knows no ranges");
   }
 
  private:
@@ -89,45 +77,29 @@ class s3_reader final : public store_reader {
   mutable conversion::s3_client client_;  // thread-safe
 };
 
-// One client for each bucket, and one question for each object.
+// Asks for the state of each object once.
 class objects_of_sources final : public s3_files {
  public:
-  explicit objects_of_sources(std::string endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit objects_of_sources(const std::string& endpoint) : objects_(endpoint) {}
 
-  std::unique_ptr<stored_object> range(const std::string& url, const state& as_it_was, std::uint64_t offset,
-                                       std::uint64_t size) override {
+  std::unique_ptr<stored_object> range(const std::string& url, const std::optional<conversion::file_state>& as_it_was,
+                                       std::uint64_t offset, std::uint64_t size) override {
     const std::lock_guard held(turn_);
     auto at = known_.find(url);
-    if (at == known_.end()) at = known_.emplace(url, asked([&] { return look(url); })).first;
-    const known& there = at->second;
-    if (as_it_was && *as_it_was != std::pair{there.size, there.etag})
+    if (at == known_.end()) at = known_.emplace(url, asked([&] { return objects_.state_of(url); })).first;
+    const conversion::file_state& there = at->second;
+    if (!there.regular) throw store_error("the references lead to \"" + url + "\", which is not there");
+    if (as_it_was && *as_it_was != there)
       throw store_error("\"" + url + "\" has changed since the references were made; make them anew");
     if (size > there.size || offset > there.size - size) throw store_error("a reference leads behind the end of \"" + url + "\"");
-    return std::make_unique<s3_object>(*there.client, there.key, size, offset);
+    const auto [client, key] = asked([&] { return objects_.find(url); });
+    return std::make_unique<s3_object>(*client, key, size, offset);
   }
 
  private:
-  struct known {
-    conversion::s3_client* client;
-    std::string key;
-    std::uint64_t size;
-    std::string etag;
-  };
-  known look(const std::string& url) {
-    conversion::s3_settings settings = conversion::read_s3_settings(url, endpoint_);
-    std::string key = settings.prefix;
-    auto& client = clients_[settings.bucket];
-    if (!client) client = std::make_unique<conversion::s3_client>(std::move(settings));
-    const auto answer = client->send({.method = "HEAD", .key = key});
-    if (answer.status == 404 || answer.length < 0)
-      throw store_error("the references lead to \"" + url + "\", which is not there");
-    return {client.get(), std::move(key), static_cast<std::uint64_t>(answer.length), answer.etag};
-  }
-
-  std::string endpoint_;
   std::mutex turn_;
-  std::map<std::string, std::unique_ptr<conversion::s3_client>> clients_;  // by bucket
-  std::map<std::string, known> known_;
+  conversion::s3_objects objects_;
+  std::map<std::string, conversion::file_state> known_;
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 #ifndef ZARRBITS_VERIFY_ZARR_STORE_READER_HPP
 #define ZARRBITS_VERIFY_ZARR_STORE_READER_HPP
 
+#include "convert/io/files.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,7 +18,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace zarrbits::verification {
@@ -64,10 +65,9 @@ class store_reader {
 class s3_files {
  public:
   virtual ~s3_files() = default;
-  // A range of "s3://bucket/key", where the object has this size and ETag; not given: whichever it has. Throws store_error.
-  using state = std::optional<std::pair<std::uint64_t, std::string>>;
-  virtual std::unique_ptr<stored_object> range(const std::string& url, const state& as_it_was, std::uint64_t offset,
-                                               std::uint64_t size) = 0;
+  // A range of "s3://bucket/key", where the object has this state; not given: whichever it has. Throws store_error.
+  virtual std::unique_ptr<stored_object> range(const std::string& url, const std::optional<conversion::file_state>& as_it_was,
+                                               std::uint64_t offset, std::uint64_t size) = 0;
 };
 std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint);  // s3_reader.cpp
 
