@@ -31,15 +31,7 @@ class byte_reader {
     for (unsigned i = size; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
     return value;
   }
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const std::uint64_t b = little(1);
-      value |= (b & 0x7F) << shift;
-      if (b < 0x80) return value;
-    }
-    throw parquet_error("a number is too long");
-  }
+  std::uint64_t varint() { return take_varint(bytes_); }
 
  private:
   std::span<const std::byte> bytes_;
@@ -54,8 +46,8 @@ std::vector<std::uint32_t> read_runs(byte_reader& in, unsigned width, std::size_
     const std::uint64_t head = in.varint(), n = head >> 1;
     if (n == 0) throw parquet_error("an empty run");
     if (head & 1) {
-      const auto bytes = in.take(std::min<std::uint64_t>(n * width, in.left()));
-      if (bytes.size() != n * width) throw parquet_error("a page ends too early");
+      if (width > 0 && n > in.left() / width) throw parquet_error("a page ends too early");  // n may be any number
+      const auto bytes = in.take(n * width);
       for (std::uint64_t i = 0; i < 8 * n && out.size() < count; ++i) {
         std::uint64_t value = 0;
         for (unsigned b = 0; b < width; ++b) {

@@ -22,6 +22,18 @@ void append_varint(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
+std::uint64_t take_varint(std::span<const std::byte>& from) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    if (from.empty()) throw thrift_error("it ends too early");
+    const auto b = std::to_integer<std::uint64_t>(from[0]);
+    from = from.subspan(1);
+    value |= (b & 0x7F) << shift;
+    if (b < 0x80) return value;
+  }
+  throw thrift_error("a number is too long");
+}
+
 void thrift_writer::header(int field, type t) {
   const int step = field - last_.back();
   if (step > 0 && step < 16) {
@@ -110,13 +122,10 @@ class reader {
   }
 
   std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const unsigned b = byte();
-      value |= static_cast<std::uint64_t>(b & 0x7F) << shift;
-      if (b < 0x80) return value;
-    }
-    throw thrift_error("a number is too long");
+    auto rest = bytes_.subspan(at_);
+    const std::uint64_t value = take_varint(rest);
+    at_ = bytes_.size() - rest.size();
+    return value;
   }
 
   std::size_t length() {

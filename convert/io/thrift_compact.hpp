@@ -26,6 +26,8 @@ namespace zarrbits::conversion {
 
 // Numbers of seven bits in each byte, the lowest first.
 void append_varint(std::string& out, std::uint64_t value);
+// Takes one from the front. Throws thrift_error.
+std::uint64_t take_varint(std::span<const std::byte>& from);
 
 class thrift_writer {
  public:

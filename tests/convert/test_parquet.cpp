@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "convert/io/parquet_file.hpp"
+#include "convert/io/thrift_compact.hpp"
 #include "convert/store/parquet_writer.hpp"
 
 #include <cstddef>
@@ -75,6 +76,62 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
   BOOST_TEST((file.numbers("numbers") == numbers));
   BOOST_CHECK_THROW(file.numbers("few"), parquet_error);
   BOOST_CHECK_THROW(file.texts("none"), parquet_error);
+}
+
+// The bytes of so many groups of numbers are no number of 64 bits.
+BOOST_AUTO_TEST_CASE(a_run_whose_length_overflows_is_refused) {
+  for (const unsigned power : {59U, 60U, 62U}) {
+    std::string page(4, '\0');  // the dictionary: an empty text
+    const auto add = [](std::string& file, int kind, int encoding, int values, const std::string& content) {
+      thrift_writer header;
+      header.number(1, kind);
+      header.number(2, static_cast<int>(content.size()));
+      header.number(3, static_cast<int>(content.size()));
+      header.begin(kind == parquet::dictionary_page ? 7 : 5);
+      header.number(1, values);
+      header.number(2, encoding);
+      header.end();
+      header.end();
+      file += header.bytes() + content;
+    };
+    std::string file(parquet::magic);
+    add(file, parquet::dictionary_page, parquet::plain, 1, page);
+    const std::size_t first = file.size();
+    std::string runs(1, static_cast<char>(32));  // bits of a number
+    append_varint(runs, std::uint64_t{1} << power << 1 | 1);
+    add(file, parquet::data_page, parquet::rle_dictionary, 3, runs);
+    thrift_writer w;
+    w.begin_list(2, thrift_writer::type::structure, 2);
+    w.begin_element();
+    w.number(5, 1);
+    w.end();
+    w.begin_element();
+    w.number(1, parquet::byte_array);
+    w.number(3, parquet::required);
+    w.text(4, "path");
+    w.end();
+    w.large_number(3, 3);
+    w.begin_list(4, thrift_writer::type::structure, 1);
+    w.begin_element();
+    w.begin_list(1, thrift_writer::type::structure, 1);
+    w.begin_element();
+    w.begin(3);
+    w.number(4, parquet::uncompressed);
+    w.large_number(5, 3);
+    w.large_number(9, static_cast<std::int64_t>(first));
+    w.large_number(11, 4);
+    w.end();
+    w.end();
+    w.end();
+    w.end();
+    const std::size_t size = w.bytes().size();
+    file += w.bytes();
+    for (unsigned i = 0; i < 4; ++i) file += static_cast<char>(size >> (8 * i) & 0xFF);
+    file += parquet::magic;
+    parquet_file read(bytes_of(file), 10);
+    BOOST_CHECK_EXCEPTION(read.texts("path"), parquet_error,
+                          [](const parquet_error& e) { return std::string(e.what()) == "a page ends too early"; });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_damaged_is_refused) {
