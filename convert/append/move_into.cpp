@@ -3,6 +3,7 @@
 
 #include "convert/store/sink.hpp"
 #include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -175,8 +176,7 @@ void waiting_append::move() {
   std::vector<std::string> keys;
   for (const json& each : list) {
     const auto key = text_of(each, "key"), before = text_of(each, "before"), after = text_of(each, "after");
-    if (!key || !before || !after || (*key != "zarr.json" && !key->ends_with("/zarr.json")))
-      refuse("its list of metadata cannot be read");
+    if (!key || !before || !after || !is_node_key(*key)) refuse("its list of metadata cannot be read");
     check_key(*key);
     const std::string now = checksum_of(text_at(root_.get(), *key, store_ + "/" + *key));
     if (now != *before && now != *after) refuse("\"" + *key + "\" of the store was changed by another program");

@@ -167,7 +167,7 @@ class parquet_folder {
     if (record_size_ == 0 || record_size_ > most_in_part) damaged();
     if (const json* const own = find(document, "zarrbits")) read_sources(*own);
     for (const auto& [key, value] : metadata->items()) {
-      if (key == "zarr.json" || key.ends_with("/zarr.json")) read_node(key, value);
+      if (is_node_key(key)) read_node(key, value);
     }
     struct stat read {
     }, there{};

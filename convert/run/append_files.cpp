@@ -106,10 +106,6 @@ new_files choose(const convert_options& given) {
   return all;
 }
 
-}  // namespace
-
-namespace {
-
 // Makes the new chunks, and the metadata that tells of them.
 grown_metadata make_new(job& made, const new_files& all, bool consolidate, convert_result& result) {
   made.run();

@@ -132,10 +132,9 @@ void job::doubt_journal(mode how) {
 
 bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std::uint64_t>& bytes) {
   const std::string node = source_->objects()[index].store_path.substr(1);
-  const auto is_metadata = [](std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); };
   std::uint64_t journalled = 0, there = 0;
   for (const auto& unit : bytes) journalled += unit.second;
-  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_metadata(key) ? 0 : size; });
+  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_node_key(key) ? 0 : size; });
   if (there == journalled) return true;
   // some of them may be of units that the journal does not have
   bool divisible = false;

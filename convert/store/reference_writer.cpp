@@ -80,8 +80,6 @@ std::string sources_json(const std::vector<referred_file>& files) {
   return text;
 }
 
-bool is_node_key(std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
-
 bool is_parquet_target(const std::string& path) {
   std::string_view name = path;
   while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);

@@ -46,9 +46,6 @@ bool remove_unfinished_references(const std::string& path);
 bool is_reference_target(const std::string& path);
 bool is_parquet_target(const std::string& path);
 
-// Whether an object is the metadata of a node.
-bool is_node_key(std::string_view key);
-
 // The sources as JSON, without the brackets around: {"url":..,"size":..,"modified":..},..; in S3 "etag" in place of
 // "modified".
 std::string sources_json(const std::vector<referred_file>& files);

@@ -4,6 +4,7 @@
 #include "convert/io/files.hpp"
 #include "convert/store/s3_lock.hpp"
 #include "convert/store/s3_upload.hpp"
+#include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -18,8 +19,6 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::size_t longest_read = 64 << 20;  // limit for reading back the plan and the journal
-
-bool is_metadata(const std::string& key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
 
 }  // namespace
 
@@ -162,7 +161,7 @@ void s3_sink::remove_all(bool mark_too) {
   remove_object(whole("zarr.json"));  // whether it is listed or not
   std::vector<std::string> keys;
   for (s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) keys.push_back(std::move(e.key));
-  const auto late = std::stable_partition(keys.begin(), keys.end(), is_metadata);
+  const auto late = std::stable_partition(keys.begin(), keys.end(), is_node_key);
   std::sort(keys.begin(), late, [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
   const std::string begun = whole(in_unfinished(s3_begun)), old = whole(in_unfinished(removing));
   for (const std::string& key : keys) {

@@ -137,6 +137,8 @@ std::string base64(std::span<const std::byte> bytes) {
   return out;
 }
 
+bool is_node_key(std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
+
 std::string join_path(std::string_view parent, std::string_view name) {
   std::string out(parent);
   if (out.empty() || out.back() != '/') out += '/';

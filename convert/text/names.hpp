@@ -56,6 +56,9 @@ std::string base64(std::string_view bytes);
 // Empty if the text is no base64.
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 
+// Whether the object under this key of a store is the metadata of a node: "a/zarr.json", or that of the root.
+bool is_node_key(std::string_view key);
+
 std::string join_path(std::string_view parent, std::string_view name);
 // "c" of "/a/b/c".
 std::string leaf_of(std::string_view path);
