@@ -162,7 +162,9 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                      "Make the chunks of share I of N (from 0) and write no metadata; when all shares are done, finalize does. "
                      "Default: the share that a Slurm array, srun or mpirun assigns; 0/1 is the whole store")
           ->type_name("I/N");
-    app.add_option("--threads", threads, "Threads that make chunks (default: the processors that the process may use)")
+    app.add_option("--threads", threads,
+                   "Threads that make chunks, and processes that read the metadata of many files (default: the processors that "
+                   "the process may use)")
         ->type_name("N");
     app.add_option("--memory", memory,
                    "Limit the memory of the process, such as 512M (the default); a chunk that needs more is made alone, after a "
@@ -275,6 +277,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + threads);
     options.threads = static_cast<unsigned>(n);
   }
+  options.processes = options.threads;
   tune_heap(options.memory);
   options.wording = [](const std::string& reason) { return with_flags(reason); };
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };

@@ -2,13 +2,11 @@
 #include "convert/concat/join_files.hpp"
 
 #include "convert/concat/cf_terms.hpp"
-#include "convert/concat/compare_files.hpp"
+#include "convert/concat/file_reader.hpp"
 #include "convert/concat/joined_axis.hpp"
+#include "convert/concat/reader_processes.hpp"
 #include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
-#include "convert/convention/convention_rules.hpp"
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/file_references.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 
@@ -18,7 +16,6 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -27,11 +24,7 @@ namespace {
 
 using kind_type = source_object::kind_type;
 
-constexpr std::size_t most_named = 20;   // files, in one sentence
-constexpr std::size_t most_places = 64;  // chunks of a dataset that are kept in memory
-// What values mean: these are compared, and put in one file's terms.
-const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
-                                             "units",        "calendar",   "_FillValue_source"};
+constexpr std::size_t most_named = 20;  // files, in one sentence
 
 // A pattern that matches this path alone.
 std::string escaped_pattern(const std::string& path) {
@@ -45,13 +38,13 @@ std::string escaped_pattern(const std::string& path) {
 
 class joiner {
  public:
-  joiner(source_file& first, const std::vector<std::string>& sources, const convert_options& options, const source_options& how,
-         bool tells_case_apart, const grown_store* store)
+  joiner(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+         const convert_options& options, const source_options& how, bool tells_case_apart, const grown_store* store)
       : first_(first),
+        open_first_(open_first),
         names_(sources),
         options_(options),
         concat_(*options.concat),
-        wanted_(options.include, options.exclude),
         tells_case_apart_(tells_case_apart),
         there_(store),
         files_(std::make_shared<joined_files>(how, first.largest_expansion())) {}
@@ -59,17 +52,32 @@ class joiner {
   joined_store run() {
     find_variables();
     if (there_) go_on_in_store();
+    const file_reader::setting setting{names_, options_, *files_, tells_case_apart_, there_, variables_};
+    file_reader here(first_, setting);
+    // an open store cannot be shared, either
+    const unsigned processes = there_ ? 1 : options_.processes;
+    reader_processes others(names_.size(), processes, [&] {
+      const std::shared_ptr<source_file> first = open_first_();
+      if (first->state() != first_.state()) throw convert_error("the first file has changed");
+      return [first, reader = std::make_shared<file_reader>(*first, setting)](std::size_t k) { return reader->read(k); };
+    });
     std::string damaged;
     std::size_t count = 0;
     for (std::size_t k = 0; k < names_.size(); ++k) {
       joined_source note;
       note.file = names_[k];
       tell(names_[k].starts_with('/') ? "/" + names_[k] : names_[k]);  // unlike the path of an object
-      if (const auto why = try_file(k, note)) {
-        if (++count <= most_named) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *why;
-        note.count = 0;
+      std::optional<file_metadata> found;
+      if (k > 0) found = others.take(k);
+      if (!found) found = here.read(k);
+      note_state(split_source(names_[k]).file, found->state.value_or(file_state{}));
+      if (found->stops) throw unjoinable(*found->why);
+      if (!found->why) {
+        add(k, *found, note);
+      } else {
+        if (++count <= most_named) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *found->why;
         note.left_out = true;
-        note.notes = {*why};
+        note.notes = {*found->why};
       }
       store_.sources.push_back(std::move(note));
     }
@@ -141,161 +149,33 @@ class joiner {
     if (!state.etag.empty()) sum_.add_field(state.etag);
   }
 
-  // Why a file cannot be read; then nothing of it is joined.
-  std::optional<std::string> try_file(std::size_t k, joined_source& note) {
-    std::optional<std::string> why;
-    try {
-      why = reason_to_skip([&] { add_file(k, note); });
-    } catch (const unjoinable&) {
-      throw;
-    } catch (const convert_error& e) {
-      why = e.what();
-    }
-    if (!why) return {};
-    if (files_->list().size() == k) note_state(split_source(names_[k]).file, {});
-    for (variable& v : variables_) {
-      std::erase_if(v.parts, [&](const draft_part& p) { return p.file == k; });
-    }
-    return why;
-  }
-
-  void add_file(std::size_t k, joined_source& note) {
-    const source_name name = split_source(names_[k]);
-    const std::shared_ptr<source_file> other = k == 0 ? nullptr : files_->open(name.file);
-    source_file& file = k == 0 ? first_ : *other;
-    note_state(name.file, file.state());
-    if (k > 0) {
-      file.walk(tells_case_apart_, name.object);
-      rules_ = find_convention(file, options_.convention, rules_);
-      if (rules_ && rules_->arrange) rules_->arrange(file);
-    }
+  // What can only be told of all files in their order.
+  void add(std::size_t k, file_metadata& found, joined_source& note) {
     std::map<std::string, hsize_t> lengths;
-    std::unordered_map<std::string, const source_object*> there;
-    for (const source_object& o : file.objects()) there[o.store_path] = &o;
-    for (variable& v : variables_) add_part(v, k, file, there, lengths, note);
-    if (there_) compare_with_store(file, note);
-    else if (k > 0) compare_rest(file, there, note);
+    for (const variable& v : variables_) lengths[v.dimension];
+    for (found_part& p : found.parts) {
+      variable& v = variables_[p.variable];
+      hsize_t& length = lengths[v.dimension];
+      length = std::max(length, p.room);
+      v.stored += p.stored;
+      p.form.file = names_[k];
+      const cf_terms terms = p.form.terms;
+      const std::size_t which = v.variant_of(std::move(p.form));
+      ++v.variants[which].parts;
+      if (p.count > 0) v.parts.push_back({k, which, p.address, ends_[v.dimension], p.count, std::move(p.chunks)});
+      directions_[v.dimension].go_on(first_.objects()[v.object].path, names_[k], terms, p.values);
+    }
+    std::vector<std::string> left_out;
+    for (remark& r : found.remarks) {
+      if (left_out_.contains(r.object)) continue;
+      note.notes.push_back(std::move(r.text));
+      if (r.leave_out) left_out.push_back(std::move(r.object));
+    }
+    left_out_.insert(left_out.begin(), left_out.end());
     for (const auto& [dimension, length] : lengths) ends_[dimension] += length;
     const auto own = lengths.begin();
     note.first = own == lengths.end() ? 0 : ends_[own->first] - own->second;
     note.count = own == lengths.end() ? 0 : own->second;
-  }
-
-  void add_part(variable& v, std::size_t k, source_file& file, const std::unordered_map<std::string, const source_object*>& there,
-                std::map<std::string, hsize_t>& lengths, joined_source& note) {
-    const source_object& model = first_.objects()[v.object];
-    const auto found = there.find(model.store_path);
-    hsize_t& length = lengths[v.dimension];
-    if (found == there.end() || found->second->kind != kind_type::dataset) {
-      note.notes.push_back("it has no \"" + model.path + "\": its part reads as the fill value");
-      return;
-    }
-    const source_object& o = *found->second;
-    const source_dataset data(file, o);
-    const auto axis = axis_of(concat_, file, o, data);
-    const auto refuse = [&](const std::string& what) {
-      throw unjoinable("\"" + model.path + "\" of \"" + names_[0] + "\" and of \"" + names_[k] + "\" cannot be joined: " + what);
-    };
-    if (axis != v.axis || data.dims.size() != v.dims.size()) refuse("its dimensions differ");
-    for (std::size_t d = 0; d < v.dims.size(); ++d) {
-      if ((concat_.is_new || d != v.axis) && data.dims[d] != v.dims[d])
-        refuse("along another dimension they have " + std::to_string(v.dims[d]) + " and " + std::to_string(data.dims[d]) +
-               " elements");
-    }
-    if (holds_references(data.type) && !(data.type.kind == type_class::text)) refuse("its values are references or sequences");
-    const hsize_t own = concat_.is_new ? 1 : data.dims[v.axis];
-    length = std::max(length, own);
-    if (!concat_.is_new && o.arranged.shape.size() > v.axis) length = std::max(length, o.arranged.shape[v.axis]);
-    v.stored += data.stored_bytes;
-    const std::size_t which = v.variant_of(data, names_[k]);
-    ++v.variants[which].parts;
-    if (own > 0) v.parts.push_back({k, which, info_address(data.dataset), ends_[v.dimension], own, places_of(data)});
-    if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap)
-      directions_[v.dimension].go_on(model.path, names_[k], v.variants[which].terms, data);
-    if (k > 0) compare_attributes(model, file, o, data.dataset, &data.leaf(), note, true);
-  }
-
-  // Asked for now, the file need not be opened once more for each of its variables.
-  static std::vector<stored_place> places_of(const source_dataset& data) {
-    try {
-      return data.places_of_chunks(most_places);
-    } catch (const h5::failure&) {  // told where the chunks are read
-      H5Eclear2(H5E_DEFAULT);
-      return {};
-    }
-  }
-
-  static haddr_t info_address(hid_t object) {
-    H5O_info_t info{};
-    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
-    return info.addr;
-  }
-
-  void compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
-                          const type_tree* leaf, joined_source& note, bool joined) {
-    std::vector<converted_object> unused;
-    auto known = attributes_.find(model.store_path);
-    if (known == attributes_.end()) {
-      const h5::handle mine = first_.open(model);
-      std::optional<type_tree> type;
-      if (model.kind == kind_type::dataset) {
-        type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
-      }
-      file_references references(first_, mine);
-      json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, memory(), unused);
-      known = attributes_.emplace(model.store_path, std::move(all)).first;
-    }
-    file_references references(file, object);
-    const json theirs = convert_attributes(object, o.path, references, leaf, memory(), unused);
-    std::string names;
-    for (const std::string& name : differing_attributes(known->second, theirs)) {
-      if (!joined || !cf_attributes.contains(name)) names += (names.empty() ? "\"" : ", \"") + shown(name) + "\"";
-    }
-    if (!names.empty())
-      note.notes.push_back("its attributes " + names + " of \"" + model.path + "\" differ from the first file's, which are kept");
-  }
-
-  // What is not joined is the same in all files.
-  void compare_rest(source_file& file, const std::unordered_map<std::string, const source_object*>& there, joined_source& note) {
-    using different = concatenation::different_type;
-    const auto differs = [&](const std::string& path, const std::string& store_path, const std::string& what) {
-      if (concat_.different == different::refuse) {
-        throw unjoinable("\"" + path + "\" of \"" + names_[0] + "\" and of \"" + note.file + "\" is not joined, and " + what +
-                         "; leave it out with `exclude`, or give `different`");
-      }
-      const bool skip = concat_.different == different::skip;
-      if (skip) left_out_.insert(store_path);
-      note.notes.push_back("\"" + path + "\": " + what + "; " + (skip ? "it is left out" : "the first file's is kept"));
-    };
-    std::set<std::string> known;
-    for (const source_object& o : first_.objects()) {
-      known.insert(o.store_path);
-      if (variable_of_.contains(o.store_path) || left_out_.contains(o.store_path)) continue;
-      const auto found = there.find(o.store_path);
-      if (found == there.end() || found->second->kind != o.kind) {
-        differs(o.path, o.store_path, "is not in the other");
-        continue;
-      }
-      const h5::handle object = file.open(*found->second);
-      if (o.kind == kind_type::dataset) {
-        const source_dataset mine(first_, o), theirs(file, *found->second);
-        if (const std::string what = difference(mine, theirs); !what.empty()) differs(o.path, o.store_path, what);
-        compare_attributes(o, file, *found->second, object, &theirs.leaf(), note, false);
-      } else if (o.kind == kind_type::group) {
-        compare_attributes(o, file, *found->second, object, nullptr, note, false);
-      } else if (o.kind == kind_type::dimension && leaf_of(o.store_path) != concat_.dimension &&
-                 o.arranged.shape != found->second->arranged.shape) {
-        differs(o.path, o.store_path, "the dimension's lengths differ");
-      }
-    }
-    for (const auto& [path, o] : there) {
-      if (known.contains(path) || o->kind == kind_type::group || !wanted_.wants(o->path)) continue;
-      if (concat_.different == different::refuse) {
-        throw unjoinable("\"" + o->path + "\" is in \"" + note.file + "\", and not in \"" + names_[0] +
-                         "\", the first; put a file first that has all, leave it out with `exclude`, or give `different`");
-      }
-      note.notes.push_back("\"" + o->path + "\" is not in the first file, and is left out");
-    }
   }
 
   // The arrays that grow, each from where it ends in the store.
@@ -329,21 +209,6 @@ class joiner {
     }
   }
 
-  // What is not joined is the same in the store.
-  void compare_with_store(source_file& file, joined_source& note) {
-    using different = concatenation::different_type;
-    for (const source_object& o : file.objects()) {
-      if (o.kind != kind_type::dataset || variable_of_.contains(o.store_path) || !wanted_.wants(o.path)) continue;
-      const std::string what = there_->difference(o.store_path, source_dataset(file, o));
-      if (what.empty()) continue;
-      if (concat_.different == different::refuse) {
-        throw unjoinable("\"" + o.path + "\" of \"" + note.file + "\" is not joined, and beside \"" + there_->name() + "\" " +
-                         what + "; leave it out with `exclude`, or give `different`");
-      }
-      note.notes.push_back("\"" + o.path + "\": beside the store, " + what + "; the store's is kept");
-    }
-  }
-
   void leave_out() {
     for (const source_object& o : first_.objects()) {
       if (there_ && o.kind == kind_type::dataset && !o.joined) left_out_.insert(o.store_path);
@@ -357,13 +222,11 @@ class joiner {
     first_.select(rest);
   }
 
-  std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
-
   source_file& first_;
+  const open_function& open_first_;
   const std::vector<std::string>& names_;
   const convert_options& options_;
   const concatenation& concat_;
-  selection wanted_;
   bool tells_case_apart_;
   const grown_store* there_;
   std::shared_ptr<joined_files> files_;
@@ -371,18 +234,17 @@ class joiner {
   std::map<std::string, std::size_t> variable_of_;  // by path in the store
   std::map<std::string, hsize_t> ends_;             // of each dimension, so far
   std::map<std::string, value_order> directions_;
-  std::map<std::string, json> attributes_;  // of the first file's objects
   std::set<std::string> left_out_;
-  const convention_rules* rules_ = nullptr;  // of the file before
   joined_store store_;
   sha256 sum_;
 };
 
 }  // namespace
 
-joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
-                        const source_options& how, bool tells_case_apart, const grown_store* store) {
-  return joiner(first, sources, options, how, tells_case_apart, store).run();
+joined_store join_files(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+                        const convert_options& options, const source_options& how, bool tells_case_apart,
+                        const grown_store* store) {
+  return joiner(first, open_first, sources, options, how, tells_case_apart, store).run();
 }
 
 void add_sources(json& report, const std::vector<joined_source>& sources) {

@@ -5,8 +5,9 @@
 // first file's terms.
 //
 //   const auto names = ordered_sources(options, how);         // file_order.hpp
-//   source_file first(names[0], how);                         // then walk(), arrange(), select()
-//   const joined_store all = join_files(first, names, options, how, true);
+//   const auto open = [&] { ... };                            // a source_file of names[0], after walk(), arrange(), select()
+//   const std::unique_ptr<source_file> first = open();
+//   const joined_store all = join_files(*first, open, names, options, how, true);
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
@@ -18,6 +19,7 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,11 +32,16 @@ struct joined_store {
   std::string checksum;  // of the states of the files: it identifies them
 };
 
+// Opens the first file once more, up to select().
+using open_function = std::function<std::unique_ptr<source_file>()>;
+
 // `sources`: from ordered_sources(); `first` is the first of them, after select(). Sets source_object::joined of its datasets.
-// With a store, the parts come after those of the store, in its terms. Other datasets must then be equal to those of the store,
-// and are removed from `first`. Throws convert_error.
-joined_store join_files(source_file& first, const std::vector<std::string>& sources, const convert_options& options,
-                        const source_options& how, bool tells_case_apart, const grown_store* store = nullptr);
+// With convert_options::processes other than 1, other processes read the files. With a store, the parts come after those of the
+// store, in its terms. Other datasets must then be equal to those of the store, and are removed from `first`. Throws
+// convert_error.
+joined_store join_files(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+                        const convert_options& options, const source_options& how, bool tells_case_apart,
+                        const grown_store* store = nullptr);
 
 // For reports: adds nothing if the source is one file.
 void add_sources(json& report, const std::vector<joined_source>& sources);

@@ -3,18 +3,7 @@
 
 #include "convert/concat/variable.hpp"
 
-#include <cstring>
-
 namespace zarrbits::conversion {
-
-void value_order::go_on(const std::string& path, const std::string& file, const cf_terms& terms, const source_dataset& data) {
-  if (terms.kind.size == 0 || data.dims[0] == 0) return;
-  buffer bytes(static_cast<std::size_t>(data.dims[0]) * sizeof(double));
-  data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {0}, data.dims, data.dims, bytes);
-  std::vector<double> stored(static_cast<std::size_t>(data.dims[0]));
-  std::memcpy(stored.data(), bytes.data(), bytes.size());
-  go_on(path, file, terms, stored);
-}
 
 void value_order::go_on(const std::string& path, const std::string& file, const cf_terms& terms,
                         const std::vector<double>& stored) {

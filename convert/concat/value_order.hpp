@@ -6,7 +6,6 @@
 #define ZARRBITS_CONVERT_CONCAT_VALUE_ORDER_HPP
 
 #include "convert/concat/cf_terms.hpp"
-#include "convert/hdf5/source_dataset.hpp"
 
 #include <optional>
 #include <string>
@@ -16,8 +15,7 @@ namespace zarrbits::conversion {
 
 class value_order {
  public:
-  // Checks the values of the next file. `path`: of the variable. Throws unjoinable, h5::failure.
-  void go_on(const std::string& path, const std::string& file, const cf_terms& terms, const source_dataset& data);
+  // Checks the values of the next file. `path`: of the variable. Throws unjoinable.
   void go_on(const std::string& path, const std::string& file, const cf_terms& terms, const std::vector<double>& stored);
 
  private:

@@ -23,23 +23,27 @@ bool both_are_text(const variant& a, const variant& b) {
 
 }  // namespace
 
-std::size_t variable::variant_of(const source_dataset& data, const std::string& name) {
-  variant mine{terms_of(data.dataset),
+variant form_of(const source_dataset& data) {
+  variant form{terms_of(data.dataset),
                h5::handle(H5Tcopy(data.stored_type), "copy a type"),
                {},
                chunk_form(data.dcpl, data.stored_type),
-               name};
+               {}};
   if (data.layout == H5D_CHUNKED) {
-    mine.chunk.resize(data.dims.size());
-    H5Pget_chunk(data.dcpl, static_cast<int>(mine.chunk.size()), mine.chunk.data());
+    form.chunk.resize(data.dims.size());
+    H5Pget_chunk(data.dcpl, static_cast<int>(form.chunk.size()), form.chunk.data());
   }
+  return form;
+}
+
+std::size_t variable::variant_of(variant form) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const variant& known = variants[i];
-    if (known.terms == mine.terms && known.chunk == mine.chunk && known.layout == mine.layout &&
-        H5Tequal(known.type, mine.type) > 0)
+    if (known.terms == form.terms && known.chunk == form.chunk && known.layout == form.layout &&
+        H5Tequal(known.type, form.type) > 0)
       return i;
   }
-  variants.push_back(std::move(mine));
+  variants.push_back(std::move(form));
   return variants.size() - 1;
 }
 

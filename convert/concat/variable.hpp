@@ -33,6 +33,9 @@ struct variant {
   std::uint64_t parts = 0;
 };
 
+// The form of a file's dataset; `file` is left empty.
+variant form_of(const source_dataset& data);
+
 struct draft_part {
   std::size_t file = 0, variant = 0;
   haddr_t address = 0;
@@ -50,8 +53,8 @@ struct variable {
   std::shared_ptr<const stored_values> before = {};  // for a growing store; else null
   const json* node = nullptr;                        // its zarr.json
 
-  // The index of the form of a file's dataset; adds a new form if needed.
-  std::size_t variant_of(const source_dataset& data, const std::string& name);
+  // The index of this form among `variants`; adds it if it is new.
+  std::size_t variant_of(variant form);
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
   // converted to other terms. `store`: the growing store. `added`: as in joined_parts. Throws unjoinable, convert_error.
   void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,

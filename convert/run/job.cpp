@@ -45,10 +45,11 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   if (options.concat) {
     how_opened.chunk_cache = options.memory / 32;  // per open dataset
     sources = ordered_sources(options, how_opened);
+    if (options.processes == 0) options.processes = usable_processors();
     options.source = sources.front();
   }
   const source_name name = split_source(options.source);
-  const auto listed = [&](bool tells_case_apart) {
+  const auto opened = [&](bool tells_case_apart) {
     auto file = std::make_unique<source_file>(name.file, how_opened);
     file->limit_paths(room_for_paths(options.store));
     file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
@@ -69,7 +70,18 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
       if (std::none_of(file->objects().begin(), file->objects().end(), matches))
         throw convert_error("`bits` \"" + pattern + "\" matches no dataset; \"zarrbits inspect\" lists them");
     }
-    if (options.concat) joined_ = join_files(*file, sources, options, how_opened, tells_case_apart, grown_.get());
+    return file;
+  };
+  const auto listed = [&](bool tells_case_apart) {
+    auto file = opened(tells_case_apart);
+    if (options.concat) {
+      const auto in_other_process = [&] {
+        options.progress = nullptr;
+        options.warning = nullptr;
+        return opened(tells_case_apart);
+      };
+      joined_ = join_files(*file, in_other_process, sources, options, how_opened, tells_case_apart, grown_.get());
+    }
     return file;
   };
   source_ = listed(true);

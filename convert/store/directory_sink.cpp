@@ -226,7 +226,7 @@ class directory_sink::writer final : public object_writer {
 };
 
 void directory_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  const bool chunk = !is_node_key(key) && !key.starts_with(unfinished_folder);
+  const bool chunk = !is_node_key(key) && !in_unfinished_folder(key);
   if (sync_ && !chunk) sync_folders();  // what it refers to comes first
   if (key == "zarr.json") root_written_ = true;
   new_file file(*this, key, chunk && is_alone_ ? new_file::named::at_once : new_file::named::with_commit);

@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder); }
-
 // Of a file that a source has open: libhdf5 and the tables of joined files know them by numbers alone.
 std::string name_of(int fd) {
   std::string name(PATH_MAX, '\0');
@@ -130,7 +128,7 @@ void reference_sink::open_data() {
 }
 
 void reference_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  if (is_journal(key)) return all_.keep(key, bytes);
+  if (in_unfinished_folder(key)) return all_.keep(key, bytes);
   if (is_node_key(key) || bytes.size() <= inline_bytes_)
     return add_text(key, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::uint64_t at = 0;

@@ -28,6 +28,7 @@ namespace zarrbits::conversion {
 // A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
 // no zarr.json in its root; --overwrite knows by it what it may remove, and --resume what it may resume.
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
+inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(unfinished_folder); }
 // A file in that folder while an old store is removed: the remaining objects do not belong to the new store.
 constexpr const char* removing = "removing";
 // Another file there: of a single writing process, or the lock of several that share a plan. It holds the sink_options::run of a
@@ -104,7 +105,7 @@ class sink {
 
  protected:
   void count(std::string_view key, std::uint64_t bytes) noexcept {
-    if (key.starts_with(unfinished_folder)) return;
+    if (in_unfinished_folder(key)) return;
     ++objects_;
     bytes_ += bytes;
   }

@@ -26,8 +26,6 @@ std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t before = 0)
   return libdeflate_crc32(before, bytes.data(), bytes.size());
 }
 
-bool is_journal(std::string_view key) { return key.starts_with(unfinished_folder); }
-
 bool is_zip_store(const std::string& path) {
   constexpr std::uint64_t largest_node = 64U << 20;
   try {
@@ -71,7 +69,7 @@ void zip_sink::complete(std::string_view key, const zip_member& m) {
 }
 
 void zip_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  if (is_journal(key)) return members_.keep(key, bytes);
+  if (in_unfinished_folder(key)) return members_.keep(key, bytes);
   const zip_member m{.offset = reserve(key, bytes.size()), .size = bytes.size(), .crc = crc_of(bytes)};
   file_.write_at(m.offset, bytes);
   complete(key, m);

@@ -243,7 +243,10 @@ struct convert_options {
     const auto usual = references ? zarrbits::profile::native : zarrbits::profile::portable;
     return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : usual;
   }
-  unsigned threads = 0;                             // threads that make chunks; 0: one for each available processor
+  unsigned threads = 0;  // threads that make chunks; 0: one for each available processor
+  // Processes that read the metadata of many files (`concat`); 0: one for each available processor. With more than one the
+  // calling process forks: for programs that have no other threads.
+  unsigned processes = 1;
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
   bool sync = false;                                // flush everything to disk before it counts as done
   // Resume an unfinished store, or begin a new one; finished work stays even if this run fails. Here, with `share` and in

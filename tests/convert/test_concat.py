@@ -2,6 +2,7 @@
 """Several files as one store: --concat. Values are compared with those that numpy joins; tests/interop/test_concat.py compares with xarray."""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -342,3 +343,43 @@ def test_all_damaged_files_are_named_in_their_order():
     text = refused(files, words=["3 files of 50"])
     assert [text.index(name) for name in damaged] == sorted(text.index(name) for name in damaged)
     assert not any(name in text for name in files if name not in damaged), text
+
+
+def test_processes_that_read_the_metadata_change_nothing():
+    """Three processes read the files in turn, and make what one makes: bytes, reports and sentences."""
+    def unlike(i):
+        def change(f):
+            rows = f["g/rows"]
+            f.attrs["title"] = f"rows {i % 3}"
+            rows.attrs["_FillValue"] = np.int16(-i % 4 - 2000)
+            f["t"].attrs["units"] = f"days since 2000-01-0{1 + i % 2}"
+            f["t"][...] -= i % 2
+            f.create_dataset("wide", data=np.full((1, 3), [np.nan, -0.0, i], "f8" if i % 5 else "f4"), chunks=(1, 3), maxshape=(None, 3)).dims[0].attach_scale(f["t"])
+            if i % 7 == 3:
+                del f["wide"]
+            if i > 20:
+                f["mask"][0, 0] = 9
+            if i > 40:
+                f["late"] = 1
+        return change
+    files = [write(f"many{i:02d}.h5", i, 1, chunk=1 + i // 30, change=unlike(i)) for i in range(60)]
+
+    def both(*options, status=0, out="out.zarr"):
+        ways = []
+        for threads in "1", "3":
+            made = joined(files, "--threads", threads, *options, status=status, compress=(), out=out)
+            paths = [p for p in pathlib.Path(out).rglob("*") if p.is_file()] if status in (0, 3) else []
+            ways.append((made, {str(p): p.read_bytes() for p in paths}))
+        assert ways[0] == ways[1], [w[0] for w in ways]
+        return ways[0]
+
+    report, made = both("--different", "skip")
+    tells_of_mask = [any("mask" in note for note in s["notes"]) for s in report["sources"]]
+    assert len(made) > 100 and tells_of_mask == [i == 21 for i in range(60)], tells_of_mask
+    both("--different", "first", "--profile", "native")
+    assert "many21.h5" in both(status=1)[0]
+    for i in 5, 6, 50:
+        pathlib.Path(files[i]).write_bytes(b"no HDF5")
+    assert all(f"many{i}.h5" in both("--different", "first", status=1)[0] for i in ("05", "06", "50"))
+    report, _ = both("--different", "first", "--keep-going", status=3)
+    assert [s["left_out"] for s in report["sources"]] == [i in (5, 6, 50) for i in range(60)]

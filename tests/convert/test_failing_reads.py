@@ -86,7 +86,7 @@ class TestFailingReads:
     @pytest.mark.parametrize("verb", ["convert", "plan"])
     def test_of_many_files_the_one_that_crashes_the_reader_is_named(self, verb, absolute):
         self.preload()
-        names = [f"file{i}.h5" for i in range(4)]
+        names = [f"file{i}.h5" for i in range(40)]  # enough for several processes that read their metadata
         for i, name in enumerate(names):
             with h5py.File(self.folder / name, "w") as f:
                 f.create_dataset("x", data=VALUES[:100] + 1000 * i, chunks=(10,), maxshape=(None,))

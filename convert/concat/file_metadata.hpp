@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a joined store needs to know of one of its files, and the same as bytes: another process may have read the file.
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_FILE_METADATA_HPP
+#define ZARRBITS_CONVERT_CONCAT_FILE_METADATA_HPP
+
+#include "convert/concat/variable.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// A variable in one file.
+struct found_part {
+  std::size_t variable = 0;  // index in the list of variables
+  variant form;
+  haddr_t address = 0;               // address of the dataset in the file
+  hsize_t count = 0;                 // length along the axis
+  hsize_t room = 0;                  // length of its dimension in the file, at least `count`
+  std::uint64_t stored = 0;          // bytes
+  std::vector<stored_place> chunks;  // as in joined_part
+  std::vector<double> values;        // of a dimension's own variable, if the order of its values matters
+};
+
+struct remark {
+  std::string text;
+  std::string object;      // path in the store of the object that it is about; empty: of one that is joined, or of none
+  bool leave_out = false;  // the object is left out of the store
+};
+
+struct file_metadata {
+  std::optional<file_state> state;  // empty: it could not be opened
+  std::optional<std::string> why;   // why it cannot be joined
+  bool stops = false;               // ... and no file can
+  std::vector<remark> remarks;
+  std::vector<found_part> parts;
+};
+
+std::vector<std::uint8_t> to_bytes(const file_metadata& file);
+// Throws json::exception, h5::failure.
+file_metadata from_bytes(std::span<const std::uint8_t> bytes);
+
+}  // namespace zarrbits::conversion
+
+#endif

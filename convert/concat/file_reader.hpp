@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Reads the metadata of one of many files, and compares it with the first one's. Each file is read by itself: what depends on
+// the files before it is left to who joins them (join_files.cpp).
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_FILE_READER_HPP
+#define ZARRBITS_CONVERT_CONCAT_FILE_READER_HPP
+
+#include "convert/append/grown_store.hpp"
+#include "convert/concat/file_metadata.hpp"
+#include "convert/concat/variable.hpp"
+#include "convert/convention/convention_rules.hpp"
+#include "convert/hdf5/source_file.hpp"
+#include "convert/text/json_text.hpp"
+#include "convert/text/selection.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class file_reader {
+ public:
+  struct setting {
+    const std::vector<std::string>& names;
+    const convert_options& options;
+    const joined_files& files;  // opens them
+    bool tells_case_apart;
+    const grown_store* store;  // the store that grows; null: there is none
+    const std::vector<variable>& variables;
+  };
+  // `first`: the first file, after select(). It and the setting must outlive the reader.
+  file_reader(source_file& first, const setting& all);
+
+  // Of file `k`. What is wrong with the file is in the result.
+  file_metadata read(std::size_t k);
+
+ private:
+  using objects = std::unordered_map<std::string, const source_object*>;  // by path in the store
+
+  void read_file(std::size_t k, file_metadata& found);
+  void add_part(std::size_t k, std::size_t variable, source_file& file, const objects& there, file_metadata& found);
+  void compare_rest(std::size_t k, source_file& file, const objects& there, file_metadata& found);
+  void compare_with_store(std::size_t k, source_file& file, file_metadata& found);
+  void compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
+                          const type_tree* leaf, bool joined, file_metadata& found);
+  std::uint64_t memory() const;
+
+  source_file& first_;
+  setting all_;
+  const concatenation& concat_;
+  selection wanted_;
+  std::set<std::string> joined_;             // paths in the store
+  std::set<std::string> left_out_;           // those that differed in a file that was read here
+  std::map<std::string, json> attributes_;   // of the first file's objects
+  const convention_rules* rules_ = nullptr;  // of the file before
+};
+
+}  // namespace zarrbits::conversion
+
+#endif
