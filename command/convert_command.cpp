@@ -277,7 +277,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + threads);
     options.threads = static_cast<unsigned>(n);
   }
-  options.processes = options.threads;
+  options.processes = ranks ? 1 : options.threads;  // ranks are processes enough
   tune_heap(options.memory);
   options.wording = [](const std::string& reason) { return with_flags(reason); };
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
