@@ -317,6 +317,7 @@ bool nothing_to_resume(const convert_arguments& arguments, const std::function<v
   if (!arguments.options.resume) return false;
   const auto uncompared = compare_whole_store(arguments.options, at);
   if (!uncompared) return false;
+  tidy_whole_store(arguments.options.store);
   if (!arguments.quiet) {
     print_error(quote(arguments.options.store) + " is whole and of this source" +
                 (*uncompared == 0 ? "" : " (but for " + text::counted(*uncompared, "object") + ", not compared)") +

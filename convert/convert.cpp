@@ -136,6 +136,8 @@ convert_result finished(job& all, clock::time_point started) {
 
 }  // namespace
 
+void tidy_whole_store(const std::string& store) noexcept { conversion::tidy_whole(store); }
+
 bool remove_unfinished_store(const std::string& store, const std::string& endpoint, const std::string& run) noexcept {
   return conversion::remove_unfinished(store, {.run = run, .endpoint = endpoint});
 }

@@ -93,12 +93,22 @@ void check_options(const verify_options& options) {
 bool is_whole_store(const verify_options& options) {
   conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint, {});
   try {
+    using verification::store_entry;
+    const auto store =
+        verification::open_store(options.store, options.endpoint, conversion::given_sources(options.source, options.concat));
     bool begun = false;
-    verification::open_store(options.store, options.endpoint, conversion::given_sources(options.source, options.concat))
-        .list([&](const verification::store_entry& e) {
-          begun = e.name.starts_with(conversion::own_prefix);
+    store.list([&](const store_entry& e) {
+      if (!e.name.starts_with(conversion::own_prefix)) return true;
+      begun = !e.is_folder || e.is_link;
+      // a conversion that was killed as it ended may have left its lock, and nothing else
+      if (!begun) {
+        (store / e.name).list([&](const store_entry& inner) {
+          begun = inner.name != conversion::lock_name;
           return !begun;
         });
+      }
+      return !begun;
+    });
     return !begun;
   } catch (const verification::store_error&) {
     return false;

@@ -69,6 +69,8 @@ bool directory_sink::remove_unfinished(const std::string& path, const sink_optio
   return directory_target::remove_unfinished(without_slashes(path), options);
 }
 
+void directory_sink::tidy_whole(const std::string& path) noexcept { directory_target::tidy_whole(without_slashes(path)); }
+
 file_descriptor directory_sink::folder_of(std::string_view key, missing folders) const {
   file_descriptor at(::openat(target_.root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t begin = 0, end = 0; (end = key.find('/', begin)) != std::string_view::npos; begin = end + 1) {

@@ -35,6 +35,7 @@ class directory_sink final : public sink {
   bool tells_case_apart() const override { return tells_case_apart_; }
 
   static bool remove_unfinished(const std::string& path, const sink_options& options);
+  static void tidy_whole(const std::string& path) noexcept;
 
  private:
   class new_file;

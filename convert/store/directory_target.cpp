@@ -223,10 +223,12 @@ void directory_target::replace(const sink_options& options) {
   }
 }
 
-// Removes the lock first: a process that waits for it then checks the content again.
+// Removes the plan late: what is killed before can be resumed, and then a lock is all that is left of a whole store. Removes the
+// lock before the folder: a process that waits for it then checks the content again.
 void directory_target::remove_mark() {
   const fs::path mark = fs::path(path_) / unfinished_folder;
   for (int tries = 0;; ++tries) {
+    empty_mark(mark, plan_name);
     empty_mark(mark);
     ::unlinkat(mark_.get(), lock_name, 0);
     if (::unlinkat(root(), unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
@@ -278,6 +280,20 @@ bool directory_target::remove_unfinished(const std::string& path, const sink_opt
   t.created_root_ = true;  // removed if it is otherwise empty
   t.discard();
   return true;
+}
+
+void directory_target::tidy_whole(const std::string& path) noexcept {
+  try {
+    directory_target t(path);
+    t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto only_lock = [&] {
+      const content there(t);
+      return there.mark && there.more && !there.more_in_mark;
+    };
+    if (!t.root_ || !only_lock() || !t.open_mark()) return;
+    if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) == lock_state::taken && only_lock()) t.remove_mark();
+  } catch (...) {  // it harms nobody
+  }
 }
 
 }  // namespace zarrbits::conversion

@@ -37,6 +37,8 @@ class directory_target {
 
   // Removes what a killed run left (options.run, or any run). True if there was something, and nobody else writes to it.
   static bool remove_unfinished(const std::string& path, const sink_options& options);
+  // Removes the mark of a whole store if nothing but its lock is left, and nobody holds that.
+  static void tidy_whole(const std::string& path) noexcept;
 
  private:
   struct content;

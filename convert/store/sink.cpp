@@ -90,6 +90,10 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
   return std::make_unique<directory_sink>(target, options);
 }
 
+void tidy_whole(const std::string& target) noexcept {
+  if (!is_s3(target) && !is_one_file(target)) directory_sink::tidy_whole(target);
+}
+
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept {
   try {
 #ifdef ZARRBITS_WITH_S3

@@ -11,6 +11,7 @@
 #define ZARRBITS_CONVERT_STORE_SINK_HPP
 
 #include "convert/io/files.hpp"
+#include "convert/text/names.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -31,9 +32,8 @@ constexpr const char* unfinished_folder = ".zarrbits-unfinished";
 inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(unfinished_folder); }
 // A file in that folder while an old store is removed: the remaining objects do not belong to the new store.
 constexpr const char* removing = "removing";
-// Another file there: of a single writing process, or the lock of several that share a plan. It holds the sink_options::run of a
-// process that writes alone.
-constexpr const char* lock_name = "lock";
+// Another file there is lock_name: of a single writing process, or the lock of several that share a plan. It holds the
+// sink_options::run of a process that writes alone.
 
 // Throws convert_error if this is not like "a/b/c": parts that are empty, ".", "..", or too long for a file system, and NUL.
 // Anybody may have written a store or its journal. Every sink calls this where a key becomes a place, so no other code needs to
@@ -140,6 +140,9 @@ bool is_one_file(const std::string& target);
 // Removes what a killed conversion left: that of options.run or, if this is empty, any that nobody writes to. True if there was
 // something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
+
+// Removes the mark of a whole store if only a lock is left of it, and nobody holds that. Only in a folder.
+void tidy_whole(const std::string& target) noexcept;
 
 }  // namespace zarrbits::conversion
 

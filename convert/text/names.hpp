@@ -37,6 +37,8 @@ constexpr const char* own_key = "zarrbits";
 constexpr const char* hidden_own_key = "_nc_zarrbits";
 // A name in a store with this prefix belongs to the converter.
 constexpr std::string_view own_prefix = ".zarrbits-";
+// A file in the folder of an unfinished store: whoever writes has locked it.
+constexpr const char* lock_name = "lock";
 constexpr std::string_view hashed_name = "%~";
 
 // The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding returns the link name. Names too long for a file

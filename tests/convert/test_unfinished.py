@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Unfinished stores: what others left is not trusted, and a run that fails removes only what it made."""
+import fcntl
 import os
 import shutil
 import signal
@@ -140,3 +141,27 @@ def test_a_run_that_crashes_removes_only_what_is_its_own(folder):
     said = parent.communicate()[1]
     assert parent.returncode != 0, said
     assert not os.path.exists(other)
+
+
+def test_a_run_that_is_killed_as_it_ends(folder):
+    """Of a whole store's mark only the lock is left, or nothing; a lock that is held, a journal and a plan are those of an unfinished store."""
+    source, target = small(os.path.join(folder, "in.h5")), os.path.join(folder, "out.zarr")
+    convert(source, target, "-q")
+    copy, mark = os.path.join(folder, "copy.zarr"), os.path.join(target, ".zarrbits-unfinished")
+    shutil.copytree(target, copy)
+    for lock in False, True:
+        os.mkdir(mark)
+        if lock:
+            write(os.path.join(mark, "lock"), "")
+        assert "nothing to resume" in run("convert", source, target, "--resume", status=0).stderr
+        assert not os.path.exists(mark)
+        same_store.same(copy, target)
+    os.mkdir(mark)
+    with open(os.path.join(mark, "lock"), "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        run("convert", source, target, "--resume", status=0)
+        assert os.path.exists(os.path.join(mark, "lock"))
+    for name in "journal-1", "plan":
+        write(os.path.join(mark, name), "{}")
+        assert "no unfinished store" in refused("convert", source, target, "--resume")
+        os.remove(os.path.join(mark, name))
