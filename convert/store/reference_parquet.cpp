@@ -8,6 +8,7 @@
 #include "convert/store/parquet_writer.hpp"
 #include "convert/store/reference_writer.hpp"
 #include "convert/text/json_text.hpp"
+#include "convert/text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 
