@@ -80,16 +80,19 @@ found_part part_from(const json& from) {
 
 }  // namespace
 
-std::vector<std::uint8_t> to_bytes(const file_metadata& file) {
+std::string to_bytes(const file_metadata& file) {
   json state, remarks = json::array(), parts = json::array();
   if (const auto& s = file.state) state = json::array({s->regular, s->size, s->seconds, s->nanoseconds, s->etag});
   for (const remark& r : file.remarks) remarks.push_back(json::array({r.text, r.object, r.leave_out}));
   for (const found_part& p : file.parts) parts.push_back(of(p));
-  return json::to_cbor(
-      json::array({std::move(state), file.why ? json(*file.why) : json(), file.stops, std::move(remarks), std::move(parts)}));
+  std::string bytes;
+  json::to_cbor(
+      json::array({std::move(state), file.why ? json(*file.why) : json(), file.stops, std::move(remarks), std::move(parts)}),
+      bytes);
+  return bytes;
 }
 
-file_metadata from_bytes(std::span<const std::uint8_t> bytes) {
+file_metadata from_bytes(std::string_view bytes) {
   const json all = json::from_cbor(bytes.begin(), bytes.end());
   file_metadata file;
   if (const json& s = all.at(0); !s.is_null()) file.state = file_state{s.at(0), s.at(1), s.at(2), s.at(3), s.at(4)};

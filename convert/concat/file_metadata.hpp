@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -42,9 +42,9 @@ struct file_metadata {
   std::vector<found_part> parts;
 };
 
-std::vector<std::uint8_t> to_bytes(const file_metadata& file);
+std::string to_bytes(const file_metadata& file);
 // Throws json::exception, h5::failure.
-file_metadata from_bytes(std::span<const std::uint8_t> bytes);
+file_metadata from_bytes(std::string_view bytes);
 
 }  // namespace zarrbits::conversion
 

@@ -38,7 +38,7 @@ using read_function = reader_processes::read_function;
   try {
     const read_function read = make();
     for (std::size_t k = first; k < files; k += step) {
-      const std::vector<std::uint8_t> answer = to_bytes(read(k));
+      const std::string answer = to_bytes(read(k));
       const std::uint64_t size = answer.size();
       if (write_all(pipe, std::as_bytes(std::span(&size, 1))) != 0 || write_all(pipe, std::as_bytes(std::span(answer))) != 0)
         break;
@@ -107,7 +107,7 @@ std::optional<file_metadata> reader_processes::take(std::size_t k) {
   if (p.pipe < 0) return {};
   std::uint64_t size = 0;
   if (read_all(p.pipe, p.id, std::as_writable_bytes(std::span(&size, 1))) && size <= longest_answer) {
-    std::vector<std::uint8_t> answer(static_cast<std::size_t>(size));
+    std::string answer(static_cast<std::size_t>(size), '\0');
     if (read_all(p.pipe, p.id, std::as_writable_bytes(std::span(answer)))) return from_bytes(answer);
   }
   end(p);
