@@ -316,8 +316,7 @@ void take_s3_keys();
 // that the conversion with this convert_options::run began. True if there was one.
 bool remove_unfinished_store(const std::string& store, const std::string& endpoint = {}, const std::string& run = {}) noexcept;
 
-// Removes what a conversion that was killed as it ended left in a whole store (is_whole_store(), verify.hpp): a folder that has a
-// lock alone, or nothing. Nothing is removed while another process holds the lock.
+// Removes what a run that was killed as it ended left in a whole store (is_whole_store()): a lock that nobody holds, its folder.
 void tidy_whole_store(const std::string& store) noexcept;
 
 // Throws convert_error if an option, or a combination, makes no sense. convert() calls it first.

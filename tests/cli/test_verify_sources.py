@@ -92,3 +92,21 @@ class TestSources:
             assert "take more than 256" in found["attribute", "/"]["reason"]
             if not os.environ.get("ZARRBITS_SANITIZED"):  # a sanitizer's own memory is not ours to bound
                 assert used.ru_maxrss < 700 << 10  # KiB
+
+
+def test_booleans_that_are_neither(folder):
+    """h5py's boolean type with another value than 0 and 1: the store has integers, and they are compared."""
+    source, store = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        flag = h5py.h5t.enum_create(h5py.h5t.STD_I8LE)
+        flag.enum_insert(b"FALSE", 0)
+        flag.enum_insert(b"TRUE", 1)
+        d = h5py.h5d.create(f.id, b"flags", flag, h5py.h5s.create_simple((4,)))
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 2, 1], "i1"), flag)
+    assert run("convert", source, store, "-q").returncode == 0
+    assert run("verify", source, store).returncode == 0
+    chunk = os.path.join(store, "flags", "c", "0")
+    with open(chunk, "r+b") as values:
+        values.write(b"\1")
+    r = run("verify", source, store)
+    assert r.returncode == 1 and b"/flags" in r.stdout, r.stdout
