@@ -122,7 +122,6 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
   };
   switch (s.kind) {
     case source_kind::integer:
-      if (s.is_bool && z.kind == zarr_kind::boolean && s.size == 1) return likeness::equal;
       if (s.is_bool && z.kind == zarr_kind::boolean) return likeness::equal;
       if (z.kind != (s.is_signed ? zarr_kind::signed_integer : zarr_kind::unsigned_integer) || z.name.starts_with("numpy."))
         return no();
