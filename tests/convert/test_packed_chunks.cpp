@@ -3,6 +3,7 @@
 // Chunks that our own HDF5 filters wrote, and integers that are packed on request.
 //
 #include "tests/convert/support.hpp"
+#include "tests/support/test_data.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -29,7 +30,7 @@ handle packed(conversion& c, const char* name, hid_t type, hsize_t n, std::vecto
 struct golden_12_bit {
   std::string decoded, encoded;
   golden_12_bit() {
-    std::ifstream f(ZARRBITS_TEST_DATA "/golden/codecs.json");
+    std::ifstream f(golden_file("codecs.json"));
     for (const json& v : json::parse(f)) {
       if (v["codec"] == "packbits" && v["data_type"] == "uint16" && v["elements"] == 34 &&
           v["configuration"] == json{{"last_bit", 11}} && !v.contains("error")) {

@@ -9,6 +9,7 @@
 #include "convert/io/parquet_file.hpp"
 #include "convert/io/thrift_compact.hpp"
 #include "convert/store/parquet_writer.hpp"
+#include "tests/support/test_data.hpp"
 
 #include <cstddef>
 #include <cstdlib>
@@ -30,7 +31,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 }
 
 std::string golden() {
-  std::ifstream in(ZARRBITS_GOLDEN_FOLDER "/references.parquet", std::ios::binary);
+  std::ifstream in(golden_file("references.parquet"), std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -5,6 +5,7 @@
 #include "filter/bytes_plugin.hpp"
 #include "filter/packbits_plugin.hpp"
 #include "h5_support.hpp"
+#include "tests/support/test_data.hpp"
 
 #include <zarrbits/hdf5.h>
 
@@ -143,7 +144,7 @@ struct fixture {
     BOOST_REQUIRE(H5Zregister(&zarrbits::filter::packbits_class) >= 0);
     BOOST_REQUIRE(H5Zregister(&zarrbits::filter::bytes_class) >= 0);
     file = memory_file();
-    std::ifstream(ZARRBITS_TEST_DATA "/golden/codecs.json") >> vectors;
+    std::ifstream(golden_file("codecs.json")) >> vectors;
   }
   ~fixture() { H5Fclose(file); }
 };

@@ -3,6 +3,7 @@
 // Every golden vector through the Boost filters, in both directions, with writes and reads of random sizes.
 //
 #include "tests/streams/support.hpp"
+#include "tests/support/test_data.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,7 @@ std::string unhex(const std::string& hex) {
 }
 
 const json& vectors() {
-  static const json all = json::parse(std::ifstream(ZARRBITS_TEST_DATA "/golden/codecs.json"));
+  static const json all = json::parse(std::ifstream(golden_file("codecs.json")));
   return all;
 }
 

@@ -5,6 +5,8 @@
 #ifndef ZARRBITS_TESTS_GOLDEN_HPP
 #define ZARRBITS_TESTS_GOLDEN_HPP
 
+#include "test_data.hpp"
+
 #include <zarrbits/codec.hpp>
 
 #include <nlohmann/json.hpp>
@@ -76,7 +78,7 @@ inline std::span<std::byte> reverse_components(const nlohmann::json& type, std::
 
 inline const std::vector<vector>& vectors() {
   static const std::vector<vector> all = [] {
-    std::ifstream file(ZARRBITS_TEST_DATA "/golden/codecs.json");
+    std::ifstream file(golden_file("codecs.json"));
     std::vector<vector> out;
     for (const nlohmann::json& j : nlohmann::json::parse(file)) {
       vector v;
