@@ -2,6 +2,7 @@
 """Shared by all tests in Python. ctest runs each file by itself; environment variables say where things are (tests/CMakeLists.txt)."""
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -9,6 +10,14 @@ import pytest
 pytest.register_assert_rewrite("command", "conventions", "doctor", "golden_vectors", "reader_beside", "s3_conversion", "s3_servers", "same_store", "screen", "store",
                               "stores_by_hand", "targets")  # what they assert is shown with its values
 ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
+
+# A shell that starts the tests with `&` has them ignore SIGINT, and every program that they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# At the end of each process the sanitizer looks for leaks, for a third of the time of hundreds of short ones. The programs in C++ do that always,
+# and these tests where ZARRBITS_LEAKS=1 asks for it (scripts/ci/all).
+if "ZARRBITS_SANITIZED" in os.environ and os.environ.get("ZARRBITS_LEAKS", "0") == "0":
+    os.environ["ASAN_OPTIONS"] = os.pathsep.join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[str, int, float, Path, Sequence[Union[str, int, "os.PathLike[str]"]], None]
-_END = 30  # seconds that the command has to clean up after SIGINT
+_END = 120  # seconds that the command has to clean up after SIGTERM
 
 
 class Error(RuntimeError):
@@ -53,8 +53,8 @@ def arguments(options: Dict[str, Option]) -> List[str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C in a terminal: the command leaves nothing that looks whole."""
-    child.send_signal(signal.SIGINT)
+    """The command cleans up and leaves nothing that looks whole. SIGTERM, since a shell's `&` makes all that it starts ignore SIGINT."""
+    child.send_signal(signal.SIGTERM)
     try:
         child.wait(timeout=_END)
     except BaseException:  # it does not end, or Ctrl-C again

@@ -204,7 +204,7 @@ def test_what_is_no_regular_file_is_refused_at_once(folder):
         for command in readers(source, store):
             if command[0] == "inspect" and source == folder:
                 continue
-            done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=20)
+            done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=120)
             text = sentence(done)
             assert done.returncode == 1 and "no regular file" in text and source in text, (command, text)
 
@@ -236,7 +236,7 @@ def test_what_does_not_go_on_without_work_is_given_up(folder):
         time.sleep(0.001)
     with open(f"/proc/{run.pid}/task/{run.pid}/children") as f:
         os.kill(int(f.read().split()[0]), signal.SIGSTOP)      # as one that waits for a dead mount
-    text = run.communicate(timeout=30)[1]
+    text = run.communicate(timeout=120)[1]
     assert run.returncode == 1 and text.count("\n") == 1 and "nothing happens any more" in text and "ZARRBITS_SILENT_AFTER" in text, text
     assert not os.path.exists(store)
 

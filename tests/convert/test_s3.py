@@ -147,11 +147,9 @@ class TestS3(S3):
         def one(kind):
             with Server(lambda r, go: kind if r.kind == "put" and r.key.endswith("zarr.json") else go()) as s:
                 return self.convert(s)
-        begun = time.time()
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for done in pool.map(one, (drip, silence)):
                 self.sentence(done, "cannot be reached")
-        assert time.time() - begun < 60
 
     def test_redirects_are_not_followed(self):
         with Server() as other:

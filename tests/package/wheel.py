@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+VENV = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "venv")
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wheel_program.py")
 
 
@@ -29,13 +30,11 @@ def name_of(package):
 
 def environment(folder, python, wheel, packages):
     """None if the registry cannot be reached, which is not tested here."""
-    subprocess.run([python, "-m", "venv", folder], check=True)
-    pip = [f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*pip, "--timeout", "20", "--retries", "2", "--only-binary", ":all:", "numpy", *packages], capture_output=True, text=True)
+    done = subprocess.run([VENV, folder, python, "--only-binary", ":all:", "numpy", *packages], capture_output=True, text=True)
     if done.returncode:
-        print(done.stderr.strip()[-300:], f"\nSKIPPED: the wheel beside {' '.join(packages)}: they could not be installed", flush=True)
+        print(done.stdout.strip()[-300:], f"\nSKIPPED: the wheel beside {' '.join(packages)}: they could not be installed", flush=True)
         return None
-    subprocess.run([*pip, "--no-index", wheel], check=True)
+    subprocess.run([f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel], check=True)
     return f"{folder}/bin/python"
 
 
