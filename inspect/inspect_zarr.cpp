@@ -100,7 +100,7 @@ class store_walk {
     tree_.nodes.emplace_back();
     node n;
     n.path = path;
-    describe(folder, n);
+    const auto metadata = describe(folder, n);
     std::vector<verification::store_folder> below;
     scan(folder, n, below, depth);
     tree_.nodes[index] = std::move(n);
@@ -111,19 +111,23 @@ class store_walk {
                                             : "more than " + std::to_string(most_nodes) + " nodes";
         return;
       }
-      visit(child, conversion::join_path(path, conversion::shown(verification::unescape(child.last()))), depth + 1);
+      visit(child, conversion::join_path(path, conversion::shown(verification::name_in_source(metadata, child.last()))),
+            depth + 1);
     }
   }
 
-  static void describe(const verification::store_folder& folder, node& n) {
+  // Returns the zarr.json.
+  static nlohmann::json describe(const verification::store_folder& folder, node& n) {
+    nlohmann::json whole;
     try {
-      const json j = verification::read_node(folder);
+      whole = verification::read_node(folder);
+      const json j = whole;
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
       if (j.contains("attributes") && j["attributes"].is_object()) n.attributes = j["attributes"].size();
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
         throw verification::store_error("its zarr.json is of no Zarr v3 node");
       n.kind = kind;
-      if (kind == "group") return;
+      if (kind == "group") return whole;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
         if (!j.contains(key)) throw verification::store_error(std::string("its zarr.json has no \"") + key + "\"");
       }
@@ -139,6 +143,7 @@ class store_walk {
       n.kind = "unreadable";
       n.note = e.what();
     }
+    return whole;
   }
 
   // Counts objects of the node itself; returns folders that are nodes in `below`.

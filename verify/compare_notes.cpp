@@ -134,7 +134,7 @@ void metadata_comparison::names(const node_pair& n, const std::map<std::string, 
   const json store = n.notes().value("names", json::object());
   for (const auto& [stored, name] : children) {
     const bool noted = store.is_object() && store.contains(stored);
-    if (noted ? is_json_of(name, store[stored]) : unescape(stored) == name) continue;
+    if (noted ? is_json_of(name, store[stored]) : stored == name || unescape(stored) == name) continue;
     const std::string which = show_text(stored) + " is " + show_text(name) + " in the source";
     if (noted)
       tell(n, "note", key, verdict::differs,
@@ -208,7 +208,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
     part(inner_type, {n.path, "/" + child.path(), node}, child, inner_shape, false, {});
   };
   if (!array && kind == H5T_COMPOUND) {
-    child_nodes children(folder);
+    child_nodes children(folder, n.node);
     std::map<std::string, std::string> stored;
     const int count = H5Tget_nmembers(leaf.get());
     for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {

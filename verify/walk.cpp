@@ -141,7 +141,7 @@ void walk::pair_group(const place& p, const source_object& group) {
       f.reason = "is no group in the store";
     } else {
       node = read_node(folder);
-      children = child_nodes(folder);
+      children = child_nodes(folder, node);
       check_metadata(folder, f);
     }
   } catch (const store_error& e) {
@@ -174,7 +174,8 @@ void walk::pair_group(const place& p, const source_object& group) {
         compare_dimension(scale.get(), n, l);
       continue;
     }
-    const std::vector<store_folder> found = children.take(rules_.netcdf ? rules_.netcdf->name_of(group, l) : l.name);
+    std::vector<store_folder> found = children.take(l.name);
+    if (found.empty() && rules_.netcdf) found = children.take(rules_.netcdf->name_of(group, l));
     if (l.target == HADDR_UNDEF) {
       if (!selections_->wanted.wants(conversion::shown(child_path(path, l.name)))) continue;
       finding broken;

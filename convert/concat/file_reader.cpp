@@ -23,8 +23,7 @@ using different = concatenation::different_type;
 
 constexpr std::size_t most_places = 64;  // chunks of a dataset that are kept in memory
 // What values mean: these are compared, and put in one file's terms.
-const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
-                                             "units",        "calendar",   "_FillValue_source"};
+const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value", "units", "calendar"};
 
 // Asked for now, the file need not be opened once more for each of its variables.
 std::vector<stored_place> places_of(const source_dataset& data) {
@@ -80,7 +79,7 @@ void file_reader::read_file(std::size_t k, file_metadata& found) {
   if (k > 0) {
     file.walk(all_.tells_case_apart, name.object);
     rules_ = find_convention(file, all_.options.convention, rules_);
-    if (rules_ && rules_->arrange) rules_->arrange(file);
+    arrange(file, rules_);
   }
   objects there;
   for (const source_object& o : file.objects()) there[o.store_path] = &o;
@@ -137,11 +136,11 @@ void file_reader::compare_attributes(const source_object& model, source_file& fi
       type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
     }
     file_references references(first_, mine);
-    json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, memory(), unused);
+    json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, {}, memory(), unused);
     known = attributes_.emplace(model.store_path, std::move(all)).first;
   }
   file_references references(file, object);
-  const json theirs = convert_attributes(object, o.path, references, leaf, memory(), unused);
+  const json theirs = convert_attributes(object, o.path, references, leaf, {}, memory(), unused);
   std::string names;
   for (const std::string& name : differing_attributes(known->second, theirs)) {
     if (!joined || !cf_attributes.contains(name)) names += (names.empty() ? "\"" : ", \"") + shown(name) + "\"";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/source_dataset.hpp"
 
+#include "convert/hdf5/arranged_type.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
@@ -93,8 +94,7 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
   element_size = H5Tget_size(stored_type);
   type = describe_type(stored_type);
-  if (!object.arranged.complex_parts.first.empty())
-    take_for_complex(type, object.arranged.complex_parts.first, object.arranged.complex_parts.second);
+  arrange_type(type, object.arranged);
   layout = H5Pget_layout(dcpl);
   filters = read_pipeline(dcpl);
   if (layout == H5D_VIRTUAL && beside->chunked) source_filters = read_pipeline(beside->chunked->properties);

@@ -71,8 +71,8 @@ json dataset_plan::own_attributes() const {
                       (t->kind == type_class::complex && (t->parts.empty() || t->parts[0].name == "r"))) &&
                      t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
-  if (!plain && t->kind != type_class::boolean && (t->kind != type_class::enumeration || !t->stored.empty()) &&
-      !(t->kind == type_class::text && t->variable)) {
+  if (!plain && (t->kind != type_class::boolean || !t->stored.empty()) &&
+      (t->kind != type_class::enumeration || !t->stored.empty()) && !(t->kind == type_class::text && t->variable)) {
     own["hdf5_type"] = type_description(*t);
   }
   // in netCDF such a scale is a dimension without values; xarray would take its zeros for coordinates
@@ -116,14 +116,16 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
   std::vector<step> outer = steps;
   for (const type_tree* t = &type; t->kind == type_class::array; t = &t->element()) outer.push_back({t, nullptr});
   object_builder names;  // members that are stored under another name
-  for (const type_tree& m : leaf.parts) {
+  const std::vector<std::string> stored = member_nodes(leaf);
+  for (std::size_t i = 0; i < leaf.parts.size(); ++i) {
+    const type_tree& m = leaf.parts[i];
     std::vector<step> inner = outer;
     inner.push_back({nullptr, &m});
     json own = json::object();
     const type_tree* t = &m;
     while (t->kind == type_class::array) t = &t->element();
     if (t->kind == type_class::enumeration) own[own_key] = {{"enum", enumeration_members(*t)}};
-    const std::string name = node_name(m.name);
+    const std::string& name = stored[i];
     if (name != m.name) names.add(name, text_or_base64(m.name));
     add_parts(m, inner, join_path(store_path, name), std::move(own));
   }

@@ -40,7 +40,7 @@ class grown_writer {
       if (path != "/" && node["node_type"] == "group") made_.keys.push_back(metadata_key(path));
     }
     root();
-    for (const auto& [path, node] : changed_) all_.out().put(metadata_key(path), strict_json_text(node, 2) + "\n");
+    for (const auto& [path, node] : changed_) all_.out().put(metadata_key(path), python_json_text(node, 2) + "\n");
     made_.keys.push_back("zarr.json");
     return std::move(made_);
   }

@@ -58,7 +58,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
     });
     rules_ = find_convention(*file, options.convention);
     follow_links(*file, options, rules_, tells_case_apart);
-    if (rules_ && rules_->arrange) rules_->arrange(*file);
+    arrange(*file, rules_);
     selection wanted(options.include, options.exclude);
     file->select(wanted);
     refuse_links(*file, options);
@@ -89,7 +89,11 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
     options.warning("\"" + name.file +
                     "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   }
-  if (options.warning && !options.share) warn_of_links(*source_, options);
+  if (options.warning && !options.share) {
+    warn_of_links(*source_, options);
+    const std::string hint = rules_ || options.convention ? "" : convention_hint(*source_);
+    if (!hint.empty()) options.warning(hint);
+  }
   if (how == mode::look) return;
   using existing = sink_options::existing;
   // of a store in one file nothing is left of a run that was cut off: it is begun anew

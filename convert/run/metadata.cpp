@@ -44,6 +44,15 @@ converted_object not_selected(converted_object e) {
   return e;
 }
 
+void remove_attribute(json& attributes, const std::string& name) {
+  attributes.erase(name);
+  const auto notes = attributes.find(own_key);
+  if (notes == attributes.end()) return;
+  for (const char* kind : {"attribute_types", "attribute_values"}) {
+    if (const auto of = notes->find(kind); of != notes->end()) of->erase(name);
+  }
+}
+
 // Writes the metadata of all objects when their chunks are written, and makes their entries of the report.
 class metadata_writer {
  public:
@@ -51,7 +60,7 @@ class metadata_writer {
       : all_(all),
         options_(all.options()),
         source_(all.source()),
-        out_(all.out(), all.rules() && all.rules()->notes_apart),
+        out_(all.out(), all.options().convention != convention::none),
         dimensions_(source_),
         skipped_(source_.objects().size()) {}
 
@@ -80,9 +89,10 @@ class metadata_writer {
 
   json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
     file_references references(source_, object);
-    json user = convert_attributes(object, o.path, references, leaf, memory(), report);
+    const attribute_form form = all_.rules() ? all_.rules()->form : attribute_form();
+    json user = convert_attributes(object, o.path, references, leaf, form, memory(), report);
     if (o.joined) {
-      for (const std::string& name : o.joined->without) user.erase(name);
+      for (const std::string& name : o.joined->without) remove_attribute(user, name);
     }
     if (all_.rules() && all_.rules()->attributes) all_.rules()->attributes(source_, o, object, leaf, user);
     return user;

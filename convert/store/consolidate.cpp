@@ -68,13 +68,13 @@ class consolidating_sink final : public sink {
 
  private:
   std::string with_all(const std::string& text) const {
-    json root = parse_json(text);
+    json root = parse_foreign_json(text);
     if (root.value("node_type", "") != "group") return text;
     json all = json::object();
     const std::lock_guard lock(mutex_);
-    for (const auto& [place, node] : nodes_) all[place.second] = parse_json(node);
+    for (const auto& [place, node] : nodes_) all[place.second] = parse_foreign_json(node);
     root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
-    return strict_json_text(root, 2) + "\n";
+    return python_json_text(root, 2) + "\n";
   }
 
   std::unique_ptr<sink> out_;

@@ -137,6 +137,11 @@ class conversion {
   json meta(const std::string& node) const {
     return json::parse(read_file(store() + "/" + node + (node.empty() ? "" : "/") + "zarr.json"));
   }
+  // Our own notes, which readers do not see.
+  json notes(const std::string& node) const {
+    const json j = meta(node);
+    return j.value("zarrbits", j.at("attributes").value("_nc_zarrbits", json::object()));
+  }
   std::string chunk(const std::string& key) const { return read_file(store() + "/" + key); }
   const zarrbits::converted_object& entry(const std::string& path, const std::string& attribute = "") const {
     for (const auto& o : result_.objects) {

@@ -69,7 +69,7 @@ def check(files, rows, *options, **how):
         assert got.shape == rows.shape and (got == rows).all()
         assert (made.read("t") == np.arange(rows.shape[0])).all()
         assert (made.read("mask") == np.arange(12).reshape(3, 4)).all()
-        assert [s["first"] for s in made.attributes()["zarrbits"]["sources"]] == [s["first"] for s in report["sources"]]
+        assert [s["first"] for s in made.notes()["sources"]] == [s["first"] for s in report["sources"]]
     result = verify(*files, "out.zarr", *(options if "--order" in options else ()))
     assert result["elements"]["unchecked"] == 0 and result["datasets"]["equal"] == 3 * len(files), result
     return {o["path"]: o for o in report["objects"] if o["kind"] == "dataset"}, report

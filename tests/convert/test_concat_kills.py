@@ -31,7 +31,7 @@ def look(made, whole):
     there = [node for node in WANTED if made.has(node)]
     if whole:
         assert len(there) == len(WANTED) and made.has("g"), there
-        assert [s["count"] for s in made.attributes()["zarrbits"]["sources"]] == list(LENGTHS)
+        assert [s["count"] for s in made.notes()["sources"]] == list(LENGTHS)
     for node in there:
         got = made.read(node)
         assert got.shape == WANTED[node].shape and (got == WANTED[node]).all(), node
