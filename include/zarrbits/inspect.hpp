@@ -12,6 +12,8 @@
 #ifndef ZARRBITS_INSPECT_HPP
 #define ZARRBITS_INSPECT_HPP
 
+#include <zarrbits/detail/linkage.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
