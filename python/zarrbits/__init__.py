@@ -46,7 +46,7 @@ __all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "regist
 
 PACKBITS, BYTES = 45429, 45438
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
-_OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8}
+_OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8, "error": 12}
 
 
 if not TYPE_CHECKING:  # it would make every name one of the package
@@ -69,8 +69,8 @@ def _filter(number: int, plugin: str, values: Sequence[int]) -> Dict[str, Any]:
 def packbits(bits: int = 0, *, first_bit: int = 0, padding_encoding: str = "none", out_of_range: str = "raw", msb_first: bool = False) -> Dict[str, Any]:
     """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
 
-    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits. With another
-    filter than fletcher32 after it, such a value is an error with "raw" and "report".
+    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits; with "error" the
+    write fails, at the latest when the file is closed, and HDF5 may then end the process.
     """
     for name, word, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
         if word not in known:
