@@ -28,7 +28,7 @@ struct packbits_chunk {
   bool checksum_before = false;  // fletcher32 stands before, and its checksum after each chunk, packed or not
   // All chunks are filled up to one size, for a filter that follows and is unsteady: it stores what it cannot make smaller, and
   // says so in a filter mask, which HDF5 may leave as it was. So no chunk that is made smaller may get the size of another that
-  // is not. Zeros and a last byte come after the chunk: 0, or 1 if it is unpacked.
+  // is not; and with so many zeros, hardly any is not. The last byte is 0, or 1 if the chunk is unpacked.
   bool one_size = false;
   std::uint64_t decoded_size = 0, encoded_size = 0;
 
@@ -36,7 +36,8 @@ struct packbits_chunk {
   detail::layout layout() const noexcept;
   std::size_t after() const noexcept { return checksum_before ? checksum_size : 0; }
   std::size_t filled_size() const noexcept {
-    return static_cast<std::size_t>(decoded_size + std::uint64_t{2} * how.size * components) + after();
+    const std::uint64_t element = std::uint64_t{how.size} * components;
+    return static_cast<std::size_t>(decoded_size + (elements / 16 + 64 / element + 2) * element) + after();
   }
   bool may_misfit() const noexcept;  // true if there are values that do not fit
   // A chunk with a value that does not fit stays unpacked. Its length tells it from a packed one; HDF5's filter masks do not: a

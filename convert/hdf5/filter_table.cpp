@@ -95,8 +95,7 @@ constexpr known_filter table[] = {
     {.id = bytes_filter,
      .name = "bytes",
      .what = known_filter::rearranges,
-     .undo_typed = [](const filter& f, buffer in, std::size_t,
-                      const type_tree& type) { return undo_bytes(f, std::move(in), type); },
+     .undo_typed = undo_bytes,
      .knows = [](const filter&, const type_tree& type) { return knows_bytes(type); }},
 };
 static_assert(std::size(table) <= most_known_filters);

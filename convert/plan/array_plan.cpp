@@ -170,7 +170,7 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy;
   } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
     way = strategy::copy;
-    big_endian = !p.filters[0].values.empty() && p.filters[0].values[0] == 1;
+    if (was_resolved(p.filters[0])) big_endian = p.filters[0].values[0] == 1;
   } else if (bytes_are_bytes && !again && only(p, zstd_filter)) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {

@@ -42,9 +42,10 @@ struct assumptions {
   friend bool operator==(const assumptions&, const assumptions&) = default;
 };
 
-// Thrown if the data breaks an assumption; names the assumption to drop.
+// Thrown if the data breaks an assumption; names the assumption to drop, and where that has to be said, the chunk and the value.
 struct wrong_assumption {
   bool assumptions::*which;
+  std::string why = {};
 };
 
 struct array_plan {

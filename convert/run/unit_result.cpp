@@ -22,6 +22,7 @@ json to_json(const array_result& r) {
           {"bytes", r.store_bytes},
           {"rounded", r.rounded},
           {"dangling", r.dangling},
+          {"unpacked", utf8_text(r.unpacked)},
           {"lost", lost}};
 }
 
@@ -47,6 +48,7 @@ array_result array_from(const json& j) {
   r.store_bytes = number(j.at("bytes"));
   r.rounded = j.at("rounded").get<bool>();
   r.dangling = j.at("dangling").get<bool>();
+  r.unpacked = j.at("unpacked").get<std::string>();
   for (const json& l : j.at("lost")) {
     const std::vector<std::uint64_t> at = numbers(l.at(0));
     r.lost[{at.begin(), at.end()}] = l.at(1).get<std::string>();
@@ -97,6 +99,7 @@ void array_result::add(const array_result& o) {
   store_bytes += o.store_bytes;
   rounded = rounded || o.rounded;
   dangling = dangling || o.dangling;
+  if (unpacked.empty()) unpacked = o.unpacked;
   lost.insert(o.lost.begin(), o.lost.end());
 }
 

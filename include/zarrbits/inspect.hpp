@@ -75,7 +75,7 @@ struct file_options {
   bool lock = true;                        // as convert_options has it
 };
 
-// A chunk that is stored without our filter.
+// A chunk that our filter left as it was.
 struct raw_chunk {
   std::vector<std::uint64_t> origin;  // index of its first element
   std::string why;                    // in words
@@ -86,12 +86,14 @@ struct filtered_dataset {
   std::string path;                  // in the file
   std::string filter;                // "packbits" or "bytes"
   std::string parameters;            // in words
-  std::vector<std::string> after;    // names of the filters after ours
-  bool mandatory = false;            // a write fails if the filter fails; otherwise the chunk is stored raw
+  std::vector<std::string> before;   // names of the filters before ours: none, or fletcher32
+  std::vector<std::string> after;    // ... after ours
+  bool mandatory = false;            // HDF5 does not write where it does not find the plugin; otherwise it stores chunks unpacked
   std::vector<std::uint64_t> chunk;  // shape of a chunk
   std::uint64_t chunks = 0;          // number of stored chunks
-  std::uint64_t raw = 0;             // number of them without the filter
-  std::vector<raw_chunk> shown;      // the first raw chunks
+  std::uint64_t raw = 0;             // number of them that packbits left unpacked
+  std::vector<raw_chunk> shown;      // the first of these
+  std::string would_hold_all;        // if values do not fit, the bits that would hold all: "13 bits (0 to 12)"
   std::uint64_t decoded = 0;         // bytes of the stored chunks without filters
   std::uint64_t stored = 0;          // bytes of the stored chunks
   std::string problem;               // what is wrong with it, or ""

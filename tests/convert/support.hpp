@@ -163,7 +163,7 @@ inline handle chunked(const dims& chunk) {
 }
 
 inline void write_chunk(hid_t d, const std::string& bytes, std::uint32_t mask = 0) {
-  const hsize_t first[] = {0};
+  const hsize_t first[H5S_MAX_RANK] = {};
   check(H5Dwrite_chunk(d, H5P_DEFAULT, mask, first, bytes.size(), bytes.data()), "write a chunk");
 }
 
