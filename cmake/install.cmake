@@ -51,7 +51,10 @@ if(ZARRBITS_LICENCES)
   install(DIRECTORY ${ZARRBITS_LICENCES}/ DESTINATION licences COMPONENT command)
 endif()
 if(NOT ZARRBITS_DEBIAN)  # which has names of its own for these
-  install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+  install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+  # what README.md links to
+  install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN reference EXCLUDE PATTERN man EXCLUDE)
 endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake

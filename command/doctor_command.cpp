@@ -65,6 +65,11 @@ void print_plugins(const plugins::scan& s) {
           (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
     if (f.says.empty() && f.files.empty()) say("    no library in it");
   }
+  if (s.keys.given) {
+    say("HDF5_PLUGIN_KEYSTORE is " + printable(s.keys.path));
+    say(std::string("    ") + (s.keys.fault ? "FAULT: " : "") + s.keys.says +
+        (s.keys.fault ? "" : "; whether one fits a signature is not checked here"));
+  }
   std::cout << '\n';
   for (const int id : {plugins::packbits_id, plugins::bytes_id}) {
     const std::string old = s.found(id, search::up_to_1_14), now = s.found(id, search::from_2_0);
@@ -84,6 +89,8 @@ void print_plugins(const plugins::scan& s) {
 
 ordered_json plugins_json(const plugins::scan& s) {
   ordered_json j = {{"hdf5", s.hdf5}, {"from_environment", s.from_environment}, {"disabled", s.disabled}};
+  if (s.keys.given)
+    j["keystore"] = {{"path", s.keys.path}, {"keys", s.keys.keys}, {"fault", s.keys.fault}, {"says", s.keys.says}};
   j["folders"] = ordered_json::array();
   for (const plugins::folder& f : s.folders) {
     ordered_json files = ordered_json::array();
@@ -94,7 +101,8 @@ ordered_json plugins_json(const plugins::scan& s) {
         file.update({{"filter", p.id},
                      {"class_version", p.class_version},
                      {"filter_name", p.filter_name},
-                     {"netcdf_codec", p.serves_netcdf}});
+                     {"netcdf_codec", p.serves_netcdf},
+                     {"signed", p.is_signed}});
       files.push_back(std::move(file));
     }
     j["folders"].push_back({{"path", f.path},

@@ -68,6 +68,8 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
       if (c.lost) chunks["lost"] = c.lost;
       if (!chunks.empty()) e["chunks"] = chunks;
       if (!o.lost_chunks.empty()) e["lost_chunks"] = o.lost_chunks;
+      e["source_bytes"] = o.source_bytes;
+      e["store_bytes"] = o.store_bytes;
     }
     ++counts[to_string(o.outcome)];
     if (o.lossy) ++lossy;

@@ -75,16 +75,33 @@ extern "C" {
 #endif
 
 /*
- * HDF5 would accept an optional filter that it cannot find, and store everything without it. This function refuses it, with a
- * sentence on the error stack.
+ * Makes HDF5 load the plugin of a filter; if it does not find it, there is a sentence on the error stack, and the result is
+ * negative.
+ */
+static inline herr_t zarrbits_hdf5_find(int id, const char* plugin) {
+  if (H5Zfilter_avail(id) > 0) return 0;
+  H5Epush2(H5E_DEFAULT, __FILE__, "zarrbits_hdf5_find", __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_NOFILTER,
+           "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin,
+           id);
+  return -1;
+}
+
+/*
+ * Loads both filters. Call it first in a program that writes to datasets which exist already: HDF5 loads a plugin when a dataset
+ * is created or read, never when it is written, and stores chunks without an optional filter that is not loaded, in silence.
+ * Negative if HDF5 does not find one of them.
+ */
+static inline herr_t zarrbits_hdf5_load(void) {
+  const herr_t packbits = zarrbits_hdf5_find(ZARRBITS_HDF5_PACKBITS_ID, "libzarrbits_packbits.so");
+  const herr_t bytes = zarrbits_hdf5_find(ZARRBITS_HDF5_BYTES_ID, "libzarrbits_bytes.so");
+  return packbits < 0 ? packbits : bytes;
+}
+
+/*
+ * HDF5 would accept an optional filter that it cannot find, and store everything without it. This function refuses it.
  */
 static inline herr_t zarrbits_hdf5_set_filter(hid_t dcpl, int id, const char* plugin, size_t n, const unsigned cd_values[]) {
-  if (H5Zfilter_avail(id) <= 0) {
-    H5Epush2(H5E_DEFAULT, __FILE__, "zarrbits_hdf5_set_filter", __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_NOFILTER,
-             "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin,
-             id);
-    return -1;
-  }
+  if (zarrbits_hdf5_find(id, plugin) < 0) return -1;
   return H5Pset_filter(dcpl, id, H5Z_FLAG_OPTIONAL, n, cd_values);
 }
 

@@ -66,6 +66,37 @@ def test_a_healthy_folder_has_no_faults():
     assert "FAULT" not in run("doctor")
 
 
+def sign(path):
+    """What h5sign of HDF5 2.2 appends (H5PLsig.h): a signature, its kind and length, a mark, a version."""
+    with open(path, "ab") as f:
+        f.write(bytes(512) + b"\x03" + (512).to_bytes(4, "little") + b"\x89HPS\r\n\x1a\n" + b"\x01")
+
+
+def test_signatures_are_missed_where_there_is_a_keystore(here):
+    keys, folder = here / "keys", ours(here, "plugins")
+    report = doctor(folder, status=0)
+    assert "keystore" not in report and not what(report, "libzarrbits_bytes.so")["signed"]
+
+    report = doctor(folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+    assert report["keystore"]["fault"] and "No such file or directory" in report["keystore"]["says"]
+    keys.mkdir()
+    (keys / "link.pem").symlink_to(here)
+    (keys / "README").write_text("")
+    report = doctor(folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+    assert report["keystore"]["fault"] and "no public key" in report["keystore"]["says"] and report["faults"] == 3
+    assert f"h5sign -p {folder}/libzarrbits_packbits.so -k" in what(report, "libzarrbits_packbits.so")["says"]
+
+    (keys / "site.pem").write_text("")
+    sign(folder / "libzarrbits_packbits.so")
+    report = doctor(folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+    assert report["keystore"]["keys"] == 1 and report["faults"] == 1
+    assert what(report, "libzarrbits_packbits.so")["signed"] and "NOT SIGNED" in what(report, "libzarrbits_bytes.so")["says"]
+    sign(folder / "libzarrbits_bytes.so")
+    assert doctor(folder, status=0, HDF5_PLUGIN_KEYSTORE=str(keys))["faults"] == 0
+    assert hdf5_finds(folder)  # a signature does no harm to an HDF5 that wants none
+    assert f"HDF5_PLUGIN_KEYSTORE is {keys}" in run("doctor", path=folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+
+
 def test_a_missing_folder_in_front_stops_hdf5_up_to_1_14(here):
     missing = here / "missing"
     report = doctor(missing, PLUGINS)

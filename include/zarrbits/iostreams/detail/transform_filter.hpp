@@ -72,6 +72,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   std::uint64_t elements() const { return adapter().elements(); }    // whole elements, as total_in()
 
  protected:
+  // For the two of them.
   transform_filter(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size)
       : base_type(buffer_size, c, elements, buffer_size) {}
 
