@@ -90,13 +90,16 @@ bool is_integer(const source_type& t, const std::byte* p, const json& store) {
   return store.get<std::int64_t>() == load_source_signed(t, p);
 }
 
+std::string bare_word(double v) { return std::isnan(v) ? "NaN" : std::isinf(v) ? (v > 0 ? "Infinity" : "-Infinity") : ""; }
+
 bool is_float(const source_type& t, const std::byte* p, const json& store) {
   const double v = *float_value("float" + std::to_string(8 * t.size), p);
   if (std::isfinite(v)) {
     return store.is_number_float() && std::bit_cast<std::uint64_t>(store.get<double>()) == std::bit_cast<std::uint64_t>(v);
   }
-  if (!store.is_string()) return false;
-  const std::string& word = store.get_ref<const std::string&>();
+  std::string word;
+  if (store.is_string()) word = store.get<std::string>();
+  else if (store.is_number_float()) word = bare_word(store.get<double>());  // as Python writes it
   if (std::isinf(v)) return word == (v > 0 ? "Infinity" : "-Infinity");
   if (!t.exact) return word == "NaN" || word.starts_with("0x");  // the payload may be lost
   const std::uint64_t quiet = t.size == 8 ? 0x7FF8000000000000 : t.size == 4 ? 0x7FC00000 : 0x7E00;

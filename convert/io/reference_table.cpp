@@ -232,7 +232,7 @@ class parquet_folder {
       read_parts(array, counts);
     }
     set_key_form(node, key_form::slashes);
-    builder_.add_content(key, json_text(node, 2) + "\n");
+    builder_.add_content(key, python_json_text(node, 2) + "\n");
   }
 
   void read_parts(const std::string& array, const std::vector<std::uint64_t>& counts) {

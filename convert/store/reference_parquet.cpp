@@ -56,6 +56,7 @@ class parquet_references final : public reference_writer {
     folder_.write(references_metadata, bytes_of(metadata_));
     folder_.finish();
   }
+  bool in_place() const override { return folder_.in_place(); }
 
  private:
   static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
@@ -68,12 +69,12 @@ class parquet_references final : public reference_writer {
   using counts = std::vector<std::uint64_t>;  // of chunks along each dimension
 
   void add_entry(const std::string& key, const json& value) {
-    metadata_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":" + json_text(value);
+    metadata_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
     first_ = false;
   }
 
   void add_node(const std::string& key, std::string_view text) {
-    json node = parse_json(text);
+    json node = parse_foreign_json(text);
     const std::string path = key.substr(0, key.size() - std::min<std::size_t>(key.size(), 10));
     if (node["node_type"] == "array") {
       if (path.empty()) {

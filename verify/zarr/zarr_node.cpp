@@ -47,8 +47,8 @@ json read_metadata(const store_folder& folder, bool& exists) {
   json j;
   try {
     // without deep nesting, because later code recurses; without repeated keys, because readers may take the first or the last
-    j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
-                           (folder / "zarr.json").name());
+    j = detail::parse_python_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
+                                  (folder / "zarr.json").name());
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
@@ -198,7 +198,8 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
         const auto value = [&](const json& j) {
           return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
         };
-        same = same && value(said) == value(is);
+        const json a = value(said), b = value(is);
+        same = same && (a == b || json_text(a) == json_text(b));  // NaN is not equal to itself
       }
     } catch (const store_error&) {
       same = false;
