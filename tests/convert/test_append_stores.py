@@ -149,7 +149,7 @@ def test_a_failed_append_leaves_no_data_beside():
     before = {n: open(n, "rb").read() for n in os.listdir() if os.path.isfile(n)}
 
     def little_room():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (36000, 36000))
     run = subprocess.run([COMMAND, "convert", "--append", "/d:0", "d1.h5", "out.json", "--quiet"], capture_output=True, text=True, preexec_fn=little_room,
                          restore_signals=False)
     assert run.returncode == 1 and "cannot write" in run.stderr, run.stderr
