@@ -74,7 +74,17 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
   return joined_place{*axis, ends_[dimension]};
 }
 
+void joined_arrays::find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
+                               const source_tree& tree) {
+  if (!source_lenders_) source_lenders_.emplace(tree);
+  place.lent_in_source = source_lenders_->to(address);
+  place.lent_in_store = store_lenders_.to(store, store_path);
+  if (place.lent_in_source.units.empty() && !place.lent_in_store.units.empty())  // the store has the first file's attributes
+    place.lent_in_source = source_lenders::units_at(tree, place.lent_in_store.path);
+}
+
 void joined_arrays::next_file() {
+  source_lenders_.reset();
   for (const auto& [dimension, length] : lengths_) ends_[dimension] += length;
   lengths_.clear();
 }

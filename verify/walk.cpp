@@ -342,6 +342,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);
+    if (lies) joined_->find_units(*lies, address, store_, f.store_path, *tree_);
     if (lies) c.lie_at(*lies);
     else if (joined_ && !first_ && !joined_->all_equal()) return;
     c.run(folder);

@@ -5,6 +5,7 @@
 #include "convert/append/move_into.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/hdf5/other_files.hpp"
+#include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/io/s3_objects.hpp"
 #include "convert/run/grown_metadata.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -153,14 +155,31 @@ void append_chunks(new_files& all, waiting_append& waiting, convert_result& resu
   waiting.move();
 }
 
+// Keeps other appends away from references: whoever writes them renames new ones to their place, and with them the lock goes.
+file_descriptor lock_references(const std::string& path) {
+  std::error_code e;
+  const std::string name = std::filesystem::canonical(path, e).string();
+  for (int tries = 0; !e && tries < 100; ++tries) {
+    file_descriptor there(::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!there) break;
+    const lock_state state = take_lock(there.get(), AT_FDCWD, name, false);
+    if (state == lock_state::busy)
+      throw convert_error("another process appends to \"" + path + "\"; wait for it, and append then");
+    if (state != lock_state::gone) return there;
+  }
+  return {};  // what is wrong with it is told where it is read
+}
+
 }  // namespace
 
 convert_result append_files(const convert_options& given) {
   std::optional<waiting_append> waiting;
+  file_descriptor references;
   if (!is_one_file(given.store)) {
     waiting.emplace(given.store, given.sync);
     if (waiting->is_whole()) waiting->move();  // of a run that was killed
   } else {
+    references = lock_references(given.store);
     remove_unfinished(given.store, {});  // of such a run, too, which may have been done but for this
   }
   new_files all = choose(given);

@@ -173,13 +173,15 @@ namespace {
 
 std::uint64_t bound_of(const convert_options& options) { return std::max<std::uint64_t>(options.memory, 16U << 20); }
 
-// Upper limit of the memory for a chunk of this dataset, in whatever way; 0 if it has no chunks.
-std::uint64_t largest_need(hid_t dataset) {
+// Upper limit of the memory for a chunk of this dataset, or of the array in a store that it goes on in, in whatever way; 0 if it
+// has no chunks.
+std::uint64_t largest_need(const source_object& o, hid_t dataset) {
   const h5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
   hsize_t chunk[H5S_MAX_RANK] = {};
   const int rank = H5Pget_layout(properties) == H5D_CHUNKED ? H5Pget_chunk(properties, H5S_MAX_RANK, chunk) : -1;
-  if (rank < 0) return 0;
-  std::vector<hsize_t> factors(chunk, chunk + rank);
+  std::vector<hsize_t> factors(chunk, chunk + std::max(rank, 0));
+  if (o.joined && !o.joined->chunk.empty()) factors = o.joined->chunk;
+  if (factors.empty()) return 0;
   factors.insert(factors.end(), {H5Tget_size(type), chunk_maker::most_times});
   return product(factors);
 }
@@ -212,7 +214,7 @@ void job::look_ahead() {
     reason_to_skip([&] { d = source_->open(o); });  // reported when it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // a full plan takes time: only for datasets that may need a warning
-    if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);
+    if (d && options_.warning && (!options_.chunk.empty() || largest_need(o, d) > bound_of(options_))) warn_of_chunks(i);
   }
   H5Eclear2(H5E_DEFAULT);
 }
@@ -229,11 +231,15 @@ void job::warn_of_chunks(std::size_t index) {
       need = std::max(need, chunk_maker(plan).memory());
     }
   });
+  const bool grows = o.joined && o.joined->before;
+  if (grows) need = std::max(need, chunk_maker::most_times * chunk);  // its last chunk is decoded and made again
   if (need <= bound_of(options_)) return;
-  options_.warning(
-      "dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) +
-      ", each of which may take " + human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
-      " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
+  options_.warning((grows ? "the array of dataset \"" + o.path + "\" in the store"
+                          : "dataset \"" + o.path + "\" of \"" + options_.source + "\"") +
+                   " has chunks of " + human_bytes(chunk) + ", each of which may take " + human_bytes(need) +
+                   " of memory, more than the " + human_bytes(bound_of(options_)) +
+                   " that are allowed; they are made one at a time: see that there is enough, or " +
+                   (grows ? "make the store anew with smaller chunks" : "repack the file with smaller chunks"));
 }
 
 void job::require_unchanged() const {

@@ -56,6 +56,7 @@ class parquet_references final : public reference_writer {
     folder_.write(references_metadata, bytes_of(metadata_));
     folder_.finish();
   }
+  bool in_place() const override { return folder_.in_place(); }
 
  private:
   static constexpr std::size_t no_file = static_cast<std::size_t>(-1);

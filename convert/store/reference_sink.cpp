@@ -215,7 +215,12 @@ void reference_sink::finish() {
     });
   }
   if (data_) data_->finish();
-  writer_->finish();
+  try {
+    writer_->finish();
+  } catch (...) {
+    if (data_ && !writer_->in_place()) ::unlink(data_->path().c_str());  // nothing leads to it
+    throw;
+  }
   remove_other_data();
 }
 
