@@ -75,7 +75,7 @@ bool same_json(const json& a, const json& b) {
 }
 
 json seen_form(const attribute_values& a, const json& noted, const convention& rules) {
-  if (a.null) return is_text(a.type) ? json("") : json::array();
+  if (a.null) return a.type.kind == source_kind::text ? json("") : json::array();  // characters, or a list
   json seen = json::array();
   if (is_text(a.type)) {
     for (std::uint64_t i = 0; i < product(a.dims); ++i)
