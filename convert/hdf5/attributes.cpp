@@ -182,7 +182,9 @@ void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_
     a.whole = false;
   } else if (type.kind == type_class::text) {
     if (v.dims().empty() && !type.variable) {  // libnetcdf gives all of its bytes
-      a.shown = netcdf_text({reinterpret_cast<const char*>(v.at(0)), type.size});
+      std::string bytes(reinterpret_cast<const char*>(v.at(0)), type.size);
+      if (type.space_padded) std::replace(bytes.begin(), bytes.end(), '\0', ' ');  // as in the file
+      a.shown = netcdf_text(bytes);
     } else if (v.dims().size() <= 1) {
       a.shown = json::array();
       for (std::size_t i = 0; i < v.count(); ++i) {
@@ -194,7 +196,8 @@ void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_
     a.whole = a.shown == a.plain;
   }
   if (holds_object(a.shown)) a.hidden = true;
-  if (a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1) a.shown = json(a.shown[0]);
+  const bool one = a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1;
+  if (one && !a.shown[0].is_structured()) a.shown = json(a.shown[0]);
 }
 
 void show_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const attribute_form& form,

@@ -168,9 +168,11 @@ class metadata_writer {
         out_.group(o.store_path, user);
       } else {
         e.zarr_path.clear();
+        skipped_[index] = true;  // no node
       }
       e.outcome = outcome::mapped;
     } catch (const h5::failure& reason) {
+      skipped_[index] = true;
       e.outcome = outcome::skipped;
       e.reason = reason.what();
     }
