@@ -63,6 +63,14 @@ const json* noted_value(const node_pair& n, const std::string& key) {
   return found == all->end() ? nullptr : &*found;
 }
 
+// The attribute with the plain form of "_FillValue", if notes are attributes.
+constexpr const char* source_form = "_FillValue_source";
+
+// True if the store has it. If the source itself has an attribute of this name, that has another one in the store.
+bool has_source_form(hid_t object, const json& store) {
+  return store.contains(source_form) && (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> extent_of(hid_t space) {
@@ -147,6 +155,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);
+    if (name == "_FillValue" && is_dataset && has_source_form(object, store)) taken.insert(source_form);
   }
   if (rules_.nwb) taken.merge(nwb_attributes(object, n));
   for (const auto& [key, value] : store.items()) {
@@ -168,7 +177,8 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   const json& store = n.attributes();
   const bool fill = name == "_FillValue" && is_dataset;
   const auto shown = store.find(key);
-  const json* const noted = noted_value(n, key);
+  const bool beside = fill && has_source_form(object, store);
+  const json* const noted = beside ? &store[source_form] : noted_value(n, key);
   // readers refuse some fill values, and netCDF has no attributes of some types
   const bool missing = shown == store.end() && !(noted && (fill || rules_.netcdf));
   const auto tell_missing = [&] { tell(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store"); };
@@ -183,7 +193,7 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
                                       : compare(a, *shown, d);
     if (like == likeness::unknown) throw not_supported(a.type.name);
     if (like == likeness::equal) {
-      const std::string fault = type_fault(a, n, key);
+      const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
       return tell(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
                   fault.empty() ? "" : "has an attribute " + quoted + " of another type: " + fault);
     }
@@ -204,11 +214,11 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   }
 }
 
-std::string metadata_comparison::type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const {
+std::string metadata_comparison::type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
+                                            const json* noted) const {
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
-  const json* const noted = noted_value(n, key);
   const json& value = noted ? *noted : n.attributes()[key];
   const bool empty = a.null || product(a.dims) == 0;
   // for a float, xarray's form is base64

@@ -75,7 +75,7 @@ bool same_json(const json& a, const json& b) {
 }
 
 json seen_form(const attribute_values& a, const json& noted, const convention& rules) {
-  if (a.null) return is_text(a.type) ? json("") : json::array();
+  if (a.null) return a.type.kind == source_kind::text ? json("") : json::array();  // characters, or a list
   json seen = json::array();
   if (is_text(a.type)) {
     for (std::uint64_t i = 0; i < product(a.dims); ++i)
@@ -84,7 +84,8 @@ json seen_form(const attribute_values& a, const json& noted, const convention& r
   } else {
     seen = with_numbers(noted);
   }
-  return rules.one_element_is_scalar && a.dims.size() == 1 && seen.is_array() && seen.size() == 1 ? json(seen[0]) : seen;
+  const bool one = rules.one_element_is_scalar && a.dims.size() == 1 && seen.is_array() && seen.size() == 1;
+  return one && !seen[0].is_structured() ? json(seen[0]) : seen;
 }
 
 bool is_fill_for_xarray(const attribute_values& a, const json& seen, const json& array) {

@@ -115,7 +115,7 @@ void walk::compare_named_type(const place& p) {
     const nlohmann::json node = read_node(p.folder);
     const node_pair n{p.path, f.store_path, node};
     metadata_->attributes(type.get(), n, false);
-    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types"});
+    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types", "attribute_values"});
     return;  // the type itself counts if its group has it
   } catch (const source_error& e) {
     f.outcome = verdict::unreadable;
@@ -186,8 +186,6 @@ void walk::pair_group(const place& p, const source_object& group) {
       add(std::move(broken));
       continue;
     }
-    // a named type without attributes is no node, but its group still has its name
-    if (found.empty() && tree_->at(l.target).type == H5O_TYPE_NAMED_DATATYPE) stored[conversion::node_name(l.name)] = l.name;
     if (found.empty() && node.is_object() && tree_->at(l.target).type == H5O_TYPE_DATASET) {
       if (const handle dataset = tree_->open(l.target); dataset) metadata_->skipped(dataset.get(), n, l.name);
     }
@@ -199,7 +197,7 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   if (node.is_object()) {
     if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names", "dimensions"};
+    std::set<std::string> known = {"attribute_types", "attribute_values", "links", "named_types", "skipped", "names", "dimensions"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention"});
       if (joined_) known.insert("sources");

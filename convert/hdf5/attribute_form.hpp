@@ -19,6 +19,8 @@ struct attribute_form {
   // NaN and infinities are numbers, which zarr-python reads and writes as NaN and Infinity; JSON has no such numbers, so other
   // readers refuse the node. Otherwise they are the words "NaN", "Infinity", "-Infinity".
   bool bare_nan = false;
+  // The notes are among the attributes, so the original of a "_FillValue" in another form is the attribute "_FillValue_source".
+  bool notes_shown = false;
 };
 
 // "_FillValue" of an array of type `array` in the form that xarray reads. Null if xarray would refuse `value`, or take it for

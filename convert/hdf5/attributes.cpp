@@ -178,11 +178,13 @@ struct attribute_json {
 
 void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_json& a) {
   if (v.null()) {
-    a.shown = type.kind == type_class::text ? json("") : json::array();
+    a.shown = type.kind == type_class::text && !type.variable ? json("") : json::array();  // characters, or a list
     a.whole = false;
   } else if (type.kind == type_class::text) {
     if (v.dims().empty() && !type.variable) {  // libnetcdf gives all of its bytes
-      a.shown = netcdf_text({reinterpret_cast<const char*>(v.at(0)), type.size});
+      std::string bytes(reinterpret_cast<const char*>(v.at(0)), type.size);
+      if (type.space_padded) std::replace(bytes.begin(), bytes.end(), '\0', ' ');  // as in the file
+      a.shown = netcdf_text(bytes);
     } else if (v.dims().size() <= 1) {
       a.shown = json::array();
       for (std::size_t i = 0; i < v.count(); ++i) {
@@ -194,7 +196,8 @@ void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_
     a.whole = a.shown == a.plain;
   }
   if (holds_object(a.shown)) a.hidden = true;
-  if (a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1) a.shown = json(a.shown[0]);
+  const bool one = a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1;
+  if (one && !a.shown[0].is_structured()) a.shown = json(a.shown[0]);
 }
 
 void show_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const attribute_form& form,
@@ -314,22 +317,26 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       const bool fill = name == "_FillValue" && array_type;
       attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
       const bool noted = a.hidden || !a.whole, known = fill && !noted && type.kind == type_class::floating;
+      std::string original = key;  // has the plain form
+      if (noted && form.notes_shown) {
+        original = "_FillValue_source";
+        while (taken.contains(original)) original += "_";
+        e.zarr_name = original;
+      }
       if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown))) {
         json description = type_description(type);
         room.take(json_memory(description));
-        types.add(key, std::move(description));
+        types.add(original, std::move(description));
       }
-      if (noted) {
-        room.take(json_memory(a.plain));
-        hidden_values.add(key, std::move(a.plain));
-      }
-      if (a.hidden) {
-        taken.insert(key);
+      if (a.hidden) taken.insert(key);
+      else add(key, std::move(a.shown));
+      if (noted) room.take(json_memory(a.plain));
+      if (original != key) add(original, std::move(a.plain));
+      else if (noted) hidden_values.add(key, std::move(a.plain));
+      if (a.hidden && original == key) {
         e.reason = std::string(fill ? "xarray takes no such fill value of an array of this type"
                                     : "netCDF has no attributes of this type") +
                    "; it is under zarrbits.attribute_values";
-      } else {
-        add(key, std::move(a.shown));
       }
       if (!values.null() && loses(attribute, stored, type, values.count())) {
         e.lossy = true;

@@ -296,10 +296,15 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
 }
 
 void source_file::keep_reserved_names() {
+  names taken;
   for (source_object& o : objects_) {  // parents come first
     if (o.parent == no_object) continue;
-    std::string name = with_reserved_prefix(o.link_name, leaf_of(o.store_path));
-    o.store_path = join_path(objects_[o.parent].store_path, name);
+    const std::string& above = objects_[o.parent].store_path;
+    const auto path_of = [&](std::string node) { return join_path(above, with_reserved_prefix(o.link_name, std::move(node))); };
+    // what it was unlike may be unlike it now
+    std::string path = path_of(o.link_name.starts_with("__") ? node_name(o.link_name) : leaf_of(o.store_path));
+    if (!taken.insert(folded(path)).second) path = path_of(leaf_of(o.store_path));
+    o.store_path = std::move(path);
   }
 }
 

@@ -83,7 +83,8 @@ json compound_description(const type_tree& t) {
 
 json type_description(const type_tree& t) {
   switch (t.kind) {
-    case type_class::boolean: return t.stored.empty() ? json("bool") : json{{"class", "uint8"}, {"stored", t.stored}};
+    case type_class::boolean:  // a bit field has no names
+      return t.names.empty() ? json{{"class", "uint8"}, {"stored", t.stored}} : json("bool");
     case type_class::enumeration: {
       json d = {{"class", "enum"},
                 {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},

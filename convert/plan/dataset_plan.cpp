@@ -71,7 +71,7 @@ json dataset_plan::own_attributes() const {
                       (t->kind == type_class::complex && (t->parts.empty() || t->parts[0].name == "r"))) &&
                      t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
-  if (!plain && (t->kind != type_class::boolean || !t->stored.empty()) &&
+  if (!plain && (t->kind != type_class::boolean || t->names.empty()) &&
       (t->kind != type_class::enumeration || !t->stored.empty()) && !(t->kind == type_class::text && t->variable)) {
     own["hdf5_type"] = type_description(*t);
   }

@@ -46,6 +46,7 @@ converted_object not_selected(converted_object e) {
 
 void remove_attribute(json& attributes, const std::string& name) {
   attributes.erase(name);
+  attributes.erase(name + "_source");
   const auto notes = attributes.find(own_key);
   if (notes == attributes.end()) return;
   for (const char* kind : {"attribute_types", "attribute_values"}) {
@@ -89,7 +90,8 @@ class metadata_writer {
 
   json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
     file_references references(source_, object);
-    const attribute_form form = all_.rules() ? all_.rules()->form : attribute_form();
+    attribute_form form = all_.rules() ? all_.rules()->form : attribute_form();
+    form.notes_shown = all_.options().convention == convention::none;
     json user = convert_attributes(object, o.path, references, leaf, form, memory(), report);
     if (o.joined) {
       for (const std::string& name : o.joined->without) remove_attribute(user, name);
@@ -166,9 +168,11 @@ class metadata_writer {
         out_.group(o.store_path, user);
       } else {
         e.zarr_path.clear();
+        skipped_[index] = true;  // no node
       }
       e.outcome = outcome::mapped;
     } catch (const h5::failure& reason) {
+      skipped_[index] = true;
       e.outcome = outcome::skipped;
       e.reason = reason.what();
     }

@@ -44,7 +44,7 @@ def empty_texts(f):
 
 def test_attributes_without_a_value(folder):
     store, _ = made(folder, empty_texts, "netcdf")
-    assert store.attributes("d") == {"coordinates": "", "strings": "", "numbers": [], "list": []}
+    assert store.attributes("d") == {"coordinates": "", "strings": [], "numbers": [], "list": []}  # as netCDF4 gives them
     assert store.notes("d")["attribute_values"] == {"coordinates": None, "strings": None, "numbers": None}
     store, _ = made(folder, empty_texts)
     assert store.attributes("d") == {"coordinates": None, "strings": None, "numbers": None, "list": []}

@@ -64,7 +64,8 @@ def test_failures_are_1_and_leave_nothing(folder):
 
 def selected(source, target, *args, verified=0):
     """Converts and verifies. Returns the datasets in the store, and the report's paths of objects that were not selected."""
-    run = convert(source, target, "--overwrite", "--quiet", "--json", *args)
+    # scales make it netCDF, which has copies of what links lead to
+    run = convert(source, target, "--overwrite", "--quiet", "--json", "--convention", "none", *args)
     assert run.stderr == ""
     verify = subprocess.run([COMMAND, "verify", source, target, *args], capture_output=True, text=True)
     assert verify.returncode == verified, verify.stdout + verify.stderr

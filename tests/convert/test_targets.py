@@ -73,7 +73,7 @@ def test_no_two_names_become_one_key(folder):
 
 def test_names_longer_than_a_file_system_holds(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
-    names = ["n" * 300, "n" * 301, "é" * 200, "%" * 150, "n" * 255]
+    names = ["n" * 300, "n" * 301, "é" * 200, "\\" * 150, "n" * 255]
     with h5py.File(source, "w") as f:
         for i, name in enumerate(names):
             f["g/" + name] = np.full(3, i)

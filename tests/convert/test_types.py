@@ -182,7 +182,7 @@ def test_integers_of_reduced_precision(folder):
     store, _ = made(folder, fill)
     for name in ("i12", "i12be"):
         assert store.meta(name)["data_type"] == "int16" and store.read(name).tolist() == [-1, 5, 2047, -2048]
-        assert "12 bits" in json.dumps(store.attributes(name))
+        assert "12 bits" in json.dumps(store.notes(name))
 
 
 def test_enumerations_of_reduced_precision(folder):
