@@ -15,7 +15,8 @@ namespace zarrbits::verification {
 
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
     : store_(open_store(options.store, options.endpoint,
-                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external))),
+                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external),
+                        options.memory)),
       joined_(joined),
       first_(first),
       file_(name.file),
@@ -92,6 +93,7 @@ void walk::pair() {
     pairs_.pop_front();
     if (!paired_.insert({p.address, p.folder.path()}).second) continue;
     source_object& o = tree_->at(p.address);
+    if (at_) at_(p.path);
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
       pair_group(p, o);
