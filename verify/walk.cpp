@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits::verification {
@@ -216,9 +218,10 @@ void walk::pair_group(const place& p, const source_object& group) {
     links_->group(address, n, nodes);
     const nlohmann::json noted = n.notes().value("links", nlohmann::json::object());
     if (const handle id = tree_->open(address); id && policy_ != link_policy::keep) {
+      std::set<std::string_view> copied;
+      for (const auto& [name, original] : stored) copied.insert(original);
       for (const source_link& l : group.links) {
-        const bool copied = std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return s.second == l.name; });
-        if (!copied && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
+        if (!copied.contains(l.name) && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
       }
     }
   }

@@ -12,12 +12,16 @@ External = Union[None, Path, Sequence[Path]]
 _FILE = "file://"
 
 
+class NotRegular(OSError):
+    pass
+
+
 def open_regular(name: str) -> BinaryIO:
     """A file that is a regular one; a FIFO or a device would block, or never end."""
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"\"{name}\" is no regular file")
+            raise NotRegular(f"\"{name}\" is no regular file")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from .command import Error, Path
-from .local_files import External, LocalFiles, open_regular
+from .local_files import External, LocalFiles, NotRegular, open_regular
 
 if TYPE_CHECKING:
     from zarr.storage import FsspecStore
@@ -109,7 +109,7 @@ def read(path: Path, external: External = None) -> References:
     try:
         with open_regular(os.path.join(name, ".zmetadata") if is_table else name) as f:
             document = json.loads(f.read())
-    except (ValueError, RecursionError) as e:
+    except (ValueError, RecursionError, NotRegular) as e:
         raise Error(f"zarrbits: \"{name}\" has no references: {e}", 1) from e
     keys = document.get("metadata" if is_table else "refs") if isinstance(document, dict) else None
     if not isinstance(keys, dict):
