@@ -109,7 +109,7 @@ def test_a_length_that_the_heap_does_not_have(folder):
         with open(source, "r+b") as f:
             data = f.read()
             heap = data.index(b"GCOL")
-            element = data.index(struct.pack("<IQI", 8, heap, 1))  # length, address, number
+            element = data.index(struct.pack("<IQ", 8, heap))  # length, and the heap's address
             f.seek(element)
             f.write(struct.pack("<I", 200))
         done = convert(source, f"{folder}/bad.zarr")

@@ -57,7 +57,7 @@ SHAPE = (21, 18)
 
 def values_of(dtype, rng):
     v = rng.integers(0, 50, SHAPE) * rng.integers(0, 2, SHAPE)
-    return v.astype(dtype) if dtype != "V3" else np.frombuffer(v.astype("<u4").tobytes(), "V4").astype("V3")
+    return v.astype(dtype) if dtype != "V3" else np.frombuffer(v.astype("<u4").tobytes(), "V4").astype("V3").reshape(SHAPE)
 
 
 def stored_type(dtype):
@@ -101,9 +101,19 @@ def can_write(path, orders):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def is_defined(order):
+    """nbit and scaleoffset take a whole chunk's bytes, and read behind the end of one that a filter before them has made smaller."""
+    smaller = False
+    for name in order:
+        if smaller and name in ("nbit", "scaleoffset"):
+            return False
+        smaller = smaller or name not in ("shuffle", "fletcher32", "nbit")  # all types here have full precision, which nbit leaves alone
+    return True
+
+
 def writable(path, orders):
-    """Those of them; many are asked at once."""
-    if can_write(path, orders):
+    """Those of them that HDF5 has; many are asked at once."""
+    if not orders or can_write(path, orders):
         return orders
     half = len(orders) // 2
     return [] if half == 0 else writable(path, orders[:half]) + writable(path, orders[half:])
@@ -111,13 +121,16 @@ def writable(path, orders):
 
 def write(path, orders):
     """Datasets of (name, order, dtype, seed). The values of those that HDF5 has."""
+    orders = [o for o in orders if is_defined(o[1])]
+    alike = [list(group) for _, group in itertools.groupby(orders, key=lambda o: o[1])]
+    made = [o for group in alike for o in writable(path.parent / "probe.h5", group)]
     with h5py.File(path, "w") as f:
-        return {name: create(f, name, *rest) for name, *rest in writable(path.parent / "probe.h5", orders)}
+        return {name: create(f, name, *rest) for name, *rest in made}
 
 
 def command(*arguments, status=0):
     done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=600, env=PLUGINS)
-    assert done.returncode == status, (arguments, done.returncode, done.stderr[-3000:], done.stdout[-3000:])
+    assert done.returncode == status, (arguments, done.returncode, done.stderr[:2000], done.stdout[:2000])
     return done.stdout
 
 
@@ -125,12 +138,16 @@ def codecs_of(store, name):
     return [c["name"] for c in json.loads((store / name / "zarr.json").read_text())["codecs"]]
 
 
+def bytes_of(got, dtype):
+    """In the byte order of the source, which zarr-python gives in that of the machine."""
+    return np.asarray(got).tobytes() if dtype == "V3" else np.asarray(got).astype(dtype).tobytes()
+
+
 def assert_reads(group, values):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of every codec of numcodecs
         for name, want in values.items():
-            got = np.asarray(group[name][...])
-            assert got.tobytes() == want.tobytes(), name
+            assert bytes_of(group[name][...], want.dtype) == want.tobytes(), name
 
 
 def check(path, values, folder):
@@ -162,7 +179,7 @@ def by_hand(path, store, name, order, dtype):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            got = np.asarray(zarr.open_array(str(store / name), mode="r")[...]).tobytes()
+            got = bytes_of(zarr.open_array(str(store / name), mode="r")[...], dtype)
         except Exception:
             return False
     with h5py.File(path) as f:
@@ -238,13 +255,13 @@ def test_sequences_with_filters(tmp_path):
     path = tmp_path / "in.h5"
     rows = [np.arange(n, dtype="i4") * n for n in (0, 5, 1, 700, 3)]
     with h5py.File(path, "w") as f:
-        for name, options in (("gzip", dict(compression="gzip")), ("both", dict(compression="gzip", shuffle=True)), ("sum", dict(shuffle=True, fletcher32=True))):
+        for name, options in (("gzip", dict(compression="gzip")), ("both", dict(compression="gzip", shuffle=True)), ("shuffle", dict(shuffle=True))):
             d = f.create_dataset(name, (5,), h5py.vlen_dtype("i4"), chunks=(2,), **options)
             for i, row in enumerate(rows):
                 d[i] = row
     command("convert", "-q", path, tmp_path / "out.zarr")
     group = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")
-    for name in ("gzip", "both", "sum"):
+    for name in ("gzip", "both", "shuffle"):
         assert np.array_equal(group[f"{name}/values"][:], np.concatenate(rows))
         assert group[f"{name}/offsets"][:].tolist() == [0, *np.cumsum([len(r) for r in rows])]
     command("verify", path, tmp_path / "out.zarr")
