@@ -9,13 +9,16 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits::verification {
 
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
     : store_(open_store(options.store, options.endpoint,
-                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external))),
+                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external),
+                        options.memory)),
       joined_(joined),
       first_(first),
       file_(name.file),
@@ -92,6 +95,7 @@ void walk::pair() {
     pairs_.pop_front();
     if (!paired_.insert({p.address, p.folder.path()}).second) continue;
     source_object& o = tree_->at(p.address);
+    if (at_) at_(p.path);
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
       pair_group(p, o);
@@ -213,9 +217,10 @@ void walk::pair_group(const place& p, const source_object& group) {
     links_->group(address, n, nodes);
     const nlohmann::json noted = n.notes().value("links", nlohmann::json::object());
     if (const handle id = tree_->open(address); id && policy_ != link_policy::keep) {
+      std::set<std::string_view> copied;
+      for (const auto& [name, original] : stored) copied.insert(original);
       for (const source_link& l : group.links) {
-        const bool copied = std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return s.second == l.name; });
-        if (!copied && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
+        if (!copied.contains(l.name) && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
       }
     }
   }
