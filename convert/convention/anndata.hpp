@@ -18,7 +18,8 @@ inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention
                                                    .recognise = is_anndata,
                                                    .arrange = flatten_compounds,
                                                    .attributes = anndata_attributes,
-                                                   .links_are_objects = true};
+                                                   .links_are_objects = true,
+                                                   .consolidated = true};
 
 }  // namespace zarrbits::conversion
 

@@ -302,9 +302,11 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
   buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
   if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
     if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};
+    if (plan_.packed_if_it_fits) throw wrong_assumption{&assumptions::bits_suffice};
     const std::string sentence = plan_.packed->explain(r.failure);
     throw convert_error("dataset \"" + data_.object.path + "\", index " + place(index_in_chunk(r.failure.element, at)) + ": " +
-                        sentence.substr(0, sentence.find("; ")) + "; give more `bits`, or leave the `codec` packbits out");
+                        sentence.substr(0, sentence.find("; ")) +
+                        "; give it more `bits`, or none by its name: what does not fit is then stored as bytes");
   }
   values = std::move(out);
 }

@@ -11,7 +11,7 @@ None and False are what the command does without them. With `concat`, `concat_ne
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Literal, Optional, Sequence, Union
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 
 from .command import Option, Path, run
 from .progress import Wanted, shown
@@ -20,6 +20,7 @@ from .report import Outcome, Plan, Report, Verification
 Paths = Union[Path, Sequence[Path]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
+Bits = Union[int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
 
 
 def _paths(source: Paths, *others: Optional[Path]) -> List[Path]:
@@ -28,7 +29,10 @@ def _paths(source: Paths, *others: Optional[Path]) -> List[Path]:
 
 
 def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
-    return {name: value for name, value in given.items() if name not in others}
+    options = {name: value for name, value in given.items() if name not in others}
+    if isinstance(options.get("bits"), Mapping):
+        options["bits"] = [f"{pattern}={bits}" for pattern, bits in options["bits"].items()]
+    return options
 
 
 def convert(source: Paths, store: Path, *, progress: Wanted = True,
@@ -36,13 +40,13 @@ def convert(source: Paths, store: Path, *, progress: Wanted = True,
         order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, threads: Optional[int] = None,
-        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False,
+        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False, no_consolidate: bool = False,
         endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
         allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
         compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Union[int, str, Sequence[Union[int, str]], None] = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Report:
+        bits: Bits = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Report:
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
     progress: a function that is called with a Progress now and then, and may raise to stop; or True: a bar, where tqdm is installed and a terminal or
@@ -69,7 +73,7 @@ def plan(source: Paths, store: Optional[Path] = None, *,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
         compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Union[int, str, Sequence[Union[int, str]], None] = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Plan:
+        bits: Bits = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
     return Plan(status == 0, document["datasets"], document)
@@ -79,13 +83,13 @@ def verify(source: Paths, store: Path, *,
         concat: Optional[str] = None, concat_new: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         include: Many = None, exclude: Many = None, endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False,
-        links: Optional[Literal["keep", "copy"]] = None) -> Verification:
+        links: Optional[Literal["keep", "copy"]] = None, part: bool = False) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
     return Verification(status in (0, 3), status == 0, document)
 
 
-def inspect(*files: Path, endpoint: Optional[str] = None, no_lock: bool = False) -> Dict[str, Any]:
+def inspect(*files: Path, attributes: bool = False, endpoint: Optional[str] = None, no_lock: bool = False) -> Dict[str, Any]:
     """What is in an HDF5 file or a store; of two, both."""
     return run("inspect", files, _options(locals(), "files"), (0, 3))[0]
 
