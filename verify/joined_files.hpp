@@ -48,6 +48,8 @@ class joined_arrays {
   // The dimension that every dataset with a place gets.
   std::string added_dimension() const { return is_new_ ? dimension_ : ""; }
   bool is_dimension(const std::string& name) const { return name == dimension_; }
+  // Call before a file whose place is known, without those before it.
+  void begin_at(std::uint64_t first) { start_ = first; }
   // Call at the end of the current file.
   void next_file();
   // Reports arrays that are longer than all files together.
@@ -58,7 +60,10 @@ class joined_arrays {
     std::string path, dimension;
     std::uint64_t length = 0;
   };
+  std::uint64_t begin_of(const std::string& dimension) { return start_ ? *start_ : ends_[dimension]; }
+
   std::string dimension_;
+  std::optional<std::uint64_t> start_;
   bool is_new_;
   bool all_equal_;
   std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: end of the files before, and length in this one

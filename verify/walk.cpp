@@ -15,10 +15,9 @@
 
 namespace zarrbits::verification {
 
-walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
-    : store_(open_store(options.store, options.endpoint,
-                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external),
-                        options.memory)),
+walk::walk(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined, bool first,
+           verify_result& result)
+    : store_(store),
       joined_(joined),
       first_(first),
       file_(name.file),

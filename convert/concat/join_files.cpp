@@ -263,8 +263,12 @@ void add_sources(json& report, const std::vector<joined_source>& sources) {
   for (const joined_source& s : sources) {
     json notes = json::array();
     for (const std::string& note : s.notes) notes.push_back(utf8_text(note));
-    list.push_back(
-        {{"file", shown(s.file)}, {"first", s.first}, {"count", s.count}, {"left_out", s.left_out}, {"notes", std::move(notes)}});
+    list.push_back({{"file", shown(s.file)},
+                    {"bytes", s.bytes},
+                    {"first", s.first},
+                    {"count", s.count},
+                    {"left_out", s.left_out},
+                    {"notes", std::move(notes)}});
   }
   report["sources"] = std::move(list);
 }

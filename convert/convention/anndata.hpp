@@ -20,7 +20,8 @@ inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention
                                                    .attributes = anndata_attributes,
                                                    .form = {.bare_nan = true},
                                                    .reserved_names = true,
-                                                   .links_are_objects = true};
+                                                   .links_are_objects = true,
+                                                   .consolidated = true};
 
 }  // namespace zarrbits::conversion
 

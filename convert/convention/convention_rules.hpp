@@ -36,6 +36,8 @@ struct convention_rules {
   bool reserved_names = false;
   // Copy the targets of links: its HDF5 reader shows them, and its Zarr reader has no links.
   bool links_are_objects = false;
+  // Repeat the metadata of all nodes in the root's (convert_options::consolidate): the reader looks for it first.
+  bool consolidated = false;
 };
 
 // The rules of the requested convention, or of the first one that recognises the file; null: the pure mapping. `likely`, those of

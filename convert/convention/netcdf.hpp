@@ -19,7 +19,8 @@ inline constexpr convention_rules netcdf_rules = {.which = zarrbits::convention:
                                                   .arrange = arrange_netcdf,
                                                   .form = {.netcdf = true, .bare_nan = true},
                                                   .reserved_names = true,
-                                                  .links_are_objects = true};
+                                                  .links_are_objects = true,
+                                                  .consolidated = true};
 
 }  // namespace zarrbits::conversion
 

@@ -38,6 +38,7 @@ struct assumptions {
   bool text_is_utf8 = true;
   bool bools_are_0_or_1 = true;
   bool raw_packing_fits = true;  // chunks of our packbits filter are chunks of the codec
+  bool bits_suffice = true;      // every value fits in convert_options::bits
 
   friend bool operator==(const assumptions&, const assumptions&) = default;
 };
@@ -84,8 +85,9 @@ struct array_plan {
   std::size_t trailing = 0;            // dimensions after the dataset's own
   buffer fill;                         // one dataset element, in memory
   std::optional<codec> packed;
-  bool packed_in_source = false;  // its parameters come from the source's filter, not from an option
-  std::string loss;               // loss by the plan itself: why the fill value differs from the source's
+  bool packed_in_source = false;   // its parameters come from the source's filter, not from an option
+  bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
+  std::string loss;                // loss by the plan itself: why the fill value differs from the source's
 
   // True if the array is larger than the dataset.
   bool is_extended() const { return !std::equal(data.grid.shape.begin(), data.grid.shape.end(), meta.shape.begin()); }

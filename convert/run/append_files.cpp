@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -116,7 +117,13 @@ grown_metadata make_new(job& made, const new_files& all, bool consolidate, conve
   result.objects = metadata.objects;
   result.store_objects = made.out().objects();
   result.store_bytes = made.out().bytes();
-  result.sources.insert(result.sources.end(), made.joined_sources().begin(), made.joined_sources().end());
+  result.referred_objects = made.out().referred_objects();
+  result.referred_bytes = made.out().referred_bytes();
+  convert_result fresh;
+  fresh.sources = made.joined_sources();
+  count_source(made, fresh);
+  result.source_bytes = fresh.source_bytes;
+  result.sources.insert(result.sources.end(), fresh.sources.begin(), fresh.sources.end());
   list_other_files(made.source().others(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = made.worded(refused.reason);
   for (converted_object& e : result.objects) e.reason = made.worded(e.reason);
@@ -127,17 +134,19 @@ grown_metadata make_new(job& made, const new_files& all, bool consolidate, conve
 
 // New references come to those that are there, and take their place in one step.
 void append_references(new_files& all, convert_result& result) {
-  const bool consolidate = std::exchange(all.options.consolidate, false);
+  const bool consolidate = std::exchange(all.options.consolidate, false).value_or(false);
   job made(all.options, job::mode::all, all.store);
   const grown_metadata metadata = make_new(made, all, consolidate, result);
   made.out().remove_old(metadata.absent);
   made.out().finish();
+  std::tie(result.store_objects, result.store_bytes) = count_reference_files(all.options.store);
 }
 
 // New chunks are made in a folder of the store, and moved to their places when all are there.
 void append_chunks(new_files& all, waiting_append& waiting, convert_result& result) {
   all.options.store = waiting.folder();
-  const bool consolidate = std::exchange(all.options.consolidate, false);  // of the whole store, by write_grown_metadata()
+  const bool consolidate =
+      std::exchange(all.options.consolidate, false).value_or(false);  // of the whole store, by write_grown_metadata()
   std::unique_ptr<job> made;
   const auto begin = [&] { made = std::make_unique<job>(all.options, job::mode::resume, all.store); };
   try {
@@ -173,7 +182,7 @@ file_descriptor lock_references(const std::string& path) {
 
 }  // namespace
 
-convert_result append_files(const convert_options& given) {
+convert_result append_files(const convert_options& given, const std::string& started) {
   std::optional<waiting_append> waiting;
   file_descriptor references;
   if (!is_one_file(given.store)) {
@@ -187,6 +196,7 @@ convert_result append_files(const convert_options& given) {
   convert_result result;
   result.source = given.source;
   result.store = given.store;
+  result.started = started;
   result.sources = all.known;
   if (all.none) {
     if (given.before_done) given.before_done(result);

@@ -8,6 +8,7 @@
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/run/link_policy.hpp"
+#include "convert/run/option_uses.hpp"
 #include "convert/store/consolidate.hpp"
 #include "convert/store/reference_writer.hpp"
 #include "convert/store/sink.hpp"
@@ -62,14 +63,6 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
     selection wanted(options.include, options.exclude);
     file->select(wanted);
     refuse_links(*file, options);
-    for (const auto& [pattern, bits] : options.bits_of) {
-      selection one({pattern}, {});
-      const auto matches = [&one](const source_object& o) {
-        return o.kind == source_object::kind_type::dataset && one.wants(o.path);
-      };
-      if (std::none_of(file->objects().begin(), file->objects().end(), matches))
-        throw convert_error("`bits` \"" + pattern + "\" matches no dataset; \"zarrbits inspect\" lists them");
-    }
     return file;
   };
   const auto listed = [&](bool tells_case_apart) {
@@ -82,6 +75,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
       };
       joined_ = join_files(*file, in_other_process, sources, options, how_opened, tells_case_apart, grown_.get());
     }
+    require_uses(*file, options);
     return file;
   };
   source_ = listed(true);
@@ -97,12 +91,14 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   if (how == mode::look) return;
   using existing = sink_options::existing;
   // of a store in one file nothing is left of a run that was cut off: it is begun anew
-  const bool join = how == mode::join || (how == mode::resume && !is_one_file(options.store));
-  out_ = make_sink(options.store, {.target = join                ? existing::join
+  const bool one_file = is_one_file(options.store), asked_to_join = how == mode::join || (how == mode::resume && !one_file);
+  out_ = make_sink(options.store, {.target = how == mode::finish ? existing::finish
+                                             : asked_to_join     ? existing::join
                                              : grown_            ? existing::grow
                                              : options.overwrite ? existing::replace
-                                                                 : existing::refuse,
-                                   .shared = how == mode::join,
+                                             : one_file          ? existing::refuse
+                                                                 : existing::go_on,
+                                   .shared = how == mode::join || how == mode::finish,
                                    .run = options.run,
                                    .source = name.file,
                                    .sync = options.sync,
@@ -110,64 +106,21 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
                                    .references = options.references,
                                    .memory = options.memory,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
-  const bool taken = join && take_plan(*out_, options);
-  // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
-  if (options.consolidate || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
+  const bool goes_on = how == mode::all && out_->found_unfinished(), join = goes_on || asked_to_join || how == mode::finish;
+  const bool taken = join && take_plan(*out_, options, goes_on);
   if (taken || !out_->tells_case_apart()) source_ = listed(out_->tells_case_apart());
+  // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
+  const bool consolidated = options.consolidate.value_or(rules_ && rules_->consolidated && !grown_);
+  if (consolidated || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
   if (!out_->keeps_unfinished()) return;
   journal_ = std::make_unique<journal>(*out_, options, *source_, joined_.checksum, join);
   if (!join) return;
   results_ = journal_->read();
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
-  if (!options.share) doubt_journal(how);
-}
-
-// The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
-void job::doubt_journal(mode how) {
-  std::vector<std::size_t> wrong;
-  for (auto at = results_.begin(); at != results_.end();) {
-    const std::size_t index = at->first.dataset;
-    std::map<std::uint64_t, std::uint64_t> bytes;  // bytes of each unit's chunks
-    bool skipped = false;
-    for (; at != results_.end() && at->first.dataset == index; ++at) {
-      skipped = skipped || !at->second.skipped.empty();
-      std::uint64_t& sum = bytes[at->first.number];
-      for (const array_result& a : at->second.arrays) sum += a.store_bytes;
-    }
-    if (index < source_->objects().size() && !skipped && !is_as_journalled(index, bytes)) wrong.push_back(index);
-  }
-  for (const std::size_t index : wrong) {
-    const source_object& o = source_->objects()[index];
-    const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
-                             "\", or have another size than its journal says";
-    if (how == mode::join) throw convert_error(what + "; convert again with `resume`, which makes them anew");
-    if (options_.warning) options_.warning(what + "; the dataset is made anew");
-    if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
-    results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));
-  }
-}
-
-bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std::uint64_t>& bytes) {
-  const std::string node = source_->objects()[index].store_path.substr(1);
-  std::uint64_t journalled = 0, there = 0;
-  for (const auto& unit : bytes) journalled += unit.second;
-  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_node_key(key) ? 0 : size; });
-  if (there == journalled) return true;
-  // some of them may be of units that the journal does not have
-  bool divisible = false;
-  std::map<std::uint64_t, std::uint64_t> found;
-  const auto why = reason_to_skip([&] {
-    const auto dataset = planned(index);
-    divisible = dataset->divisible();
-    if (!divisible) return;
-    const std::size_t above = node.empty() ? 2 : node.size() + 3;  // "a/b/c/"
-    out_->each(node.empty() ? "c" : node + "/c", [&](std::string_view key, std::uint64_t size) {
-      if (const auto unit = dataset->unit_of(key.substr(std::min(above, key.size())))) found[*unit] += size;
-    });
-  });
-  H5Eclear2(H5E_DEFAULT);
-  return !why && divisible &&
-         std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return found[unit.first] == unit.second; });
+  if (!options.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
+  if (options.note && out_->found_unfinished() && !options.share && how != mode::finish)
+    options.note("the unfinished store \"" + options.store + "\" goes on: " + counted(results_.size(), "unit") + " of it " +
+                 (results_.size() == 1 ? "is" : "are") + " made");
 }
 
 namespace {
@@ -243,6 +196,16 @@ void job::warn_of_chunks(std::size_t index) {
                    (grows ? "make the store anew with smaller chunks" : "repack the file with smaller chunks"));
 }
 
+void count_source(const job& all, convert_result& result) {
+  for (std::size_t i = 0; i < result.sources.size(); ++i) {
+    result.sources[i].bytes = all.files().list().at(i).state.size;
+    result.source_bytes += result.sources[i].bytes;
+  }
+  if (!result.sources.empty()) return;
+  hsize_t size = 0;
+  if (H5Fget_filesize(all.source().file(), &size) >= 0) result.source_bytes = size;
+}
+
 void job::require_unchanged() const {
   source_->require_unchanged();
   if (joined_.files) joined_.files->require_unchanged();
@@ -306,6 +269,12 @@ std::vector<planned_unit> job::units() {
 
 void job::run() {
   prepare_queue();
+  if (journal_) {
+    // of many datasets the number of units is not worth the time that it takes to plan each of them
+    constexpr std::size_t few = 256;
+    const std::uint64_t all = source_->objects().size() <= few ? units().size() : 0;
+    journal_->begin(all, all);
+  }
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
     if (source_->objects()[i].kind == source_object::kind_type::dataset) run_dataset(i, nullptr);
   }
@@ -323,6 +292,13 @@ void job::run(std::span<const planned_unit> units) {
   }
   runner_->finish();
   if (journal_) journal_->flush();
+}
+
+void job::run_share() {
+  const std::vector<planned_unit> all = units(), own = share_of(all, options_.share->index, options_.share->count);
+  journal_->begin(all.size(), own.size());
+  run(own);
+  journal_->end();
 }
 
 void job::run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers) {

@@ -61,10 +61,13 @@ class consolidating_sink final : public sink {
   void remove_old(const std::vector<std::string>& keys) override { out_->remove_old(keys); }
   void finish() override { out_->finish(); }
   bool tells_case_apart() const override { return out_->tells_case_apart(); }
+  bool found_unfinished() const override { return out_->found_unfinished(); }
   bool keeps_unfinished() const override { return out_->keeps_unfinished(); }
   bool any_order() const override { return out_->any_order(); }
   std::uint64_t objects() const noexcept override { return out_->objects(); }
   std::uint64_t bytes() const noexcept override { return out_->bytes(); }
+  std::uint64_t referred_objects() const noexcept override { return out_->referred_objects(); }
+  std::uint64_t referred_bytes() const noexcept override { return out_->referred_bytes(); }
 
  private:
   std::string with_all(const std::string& text) const {

@@ -90,7 +90,8 @@ bool reference_sink::remove_unfinished(const std::string& target) {
 
 void reference_sink::add(std::string_view key, const member& made) {
   check_key(key);
-  count(key, made.size);
+  if (made.file == in_text || made.file == data_file_) count(key, made.size);
+  else ++referred_objects_, referred_bytes_ += made.size;
   all_.add(key, made);
 }
 

@@ -37,6 +37,9 @@ constexpr const char* own_key = "zarrbits";
 constexpr const char* hidden_own_key = "_nc_zarrbits";
 // A name in a store with this prefix belongs to the converter.
 constexpr std::string_view own_prefix = ".zarrbits-";
+// A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
+// no zarr.json in its root; --overwrite knows by it what it may remove, and --resume what it may resume.
+constexpr const char* unfinished_folder = ".zarrbits-unfinished";
 // A file in the folder of an unfinished store: whoever writes has locked it.
 constexpr const char* lock_name = "lock";
 constexpr std::string_view hashed_name = "%~";

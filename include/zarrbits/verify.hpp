@@ -95,6 +95,9 @@ struct verify_options {
   // the terms of the first file (units, scale) are compared by meaning. Everything but values is compared with the first file
   // only.
   std::optional<concatenation> concat = {};
+  // With `concat`: the files are some of those in the store, whose notes say where each one is. Only values are compared, and
+  // neither the length of the arrays nor what no file of these has.
+  bool part = false;
   std::string store = {};                  // a directory, a file "x.zip", or "s3://bucket/prefix"
   std::string endpoint = {};               // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   std::vector<std::string> include = {};   // patterns of what the store must hold, as convert_options has them

@@ -24,7 +24,7 @@ from .words import of_options
 Paths = Union[Path, Sequence[Path]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
-Bits = Union[int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None]
+Bits = Union[int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _WHOLE = "0/1"
 
@@ -44,7 +44,10 @@ def _paths(source: Paths, *others: Optional[Path]) -> List[Path]:
 
 
 def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
-    return {name: value for name, value in given.items() if name not in others}
+    options = {name: value for name, value in given.items() if name not in others}
+    if isinstance(options.get("bits"), Mapping):
+        options["bits"] = [f"{pattern}={bits}" for pattern, bits in options["bits"].items()]
+    return options
 
 
 @_explained("convert")
@@ -53,7 +56,7 @@ def convert(source: Paths, store: Path, *, progress: Wanted = True,
         order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, partition: Optional[str] = None, threads: Optional[int] = None,
-        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False,
+        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False, no_consolidate: bool = False,
         endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
         allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
@@ -117,14 +120,14 @@ def verify(source: Paths, store: Path, *,
         concat: Optional[str] = None, concat_new: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         include: Many = None, exclude: Many = None, endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False,
-        links: Optional[Literal["keep", "copy"]] = None) -> Verification:
+        links: Optional[Literal["keep", "copy"]] = None, part: bool = False) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
     return Verification(status in (0, 3), status == 0, document)
 
 
 @_explained("inspect")
-def inspect(*files: Path, endpoint: Optional[str] = None, no_lock: bool = False) -> Inspection:
+def inspect(*files: Path, attributes: bool = False, endpoint: Optional[str] = None, no_lock: bool = False) -> Inspection:
     """What is in an HDF5 file or a store; of two, both."""
     document = run("inspect", files, _options(locals(), "files"), (0, 3))[0]
     return Inspection(document["trees"], document)

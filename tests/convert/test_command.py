@@ -146,7 +146,7 @@ def test_a_value_that_does_not_fit_is_named(folder):
     source = os.path.join(folder, "in.h5")
     with h5py.File(source, "w") as f:
         f["camera"] = np.array([1, 2, 5000], "u2")
-    text = sentence(convert(source, os.path.join(folder, "out.zarr"), "--codec", "packbits", "--bits", "12", status=1))
+    text = sentence(convert(source, os.path.join(folder, "out.zarr"), "--codec", "packbits", "--bits", "camera=12", status=1))
     assert "/camera" in text and "0x1388" in text and "index [2]" in text, text
 
 

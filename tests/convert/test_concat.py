@@ -369,6 +369,8 @@ def test_processes_that_read_the_metadata_change_nothing():
         for threads in "1", "3":
             made = joined(files, "--threads", threads, *options, status=status, compress=(), out=out)
             paths = [p for p in pathlib.Path(out).rglob("*") if p.is_file()] if status in (0, 3) else []
+            if isinstance(made, dict):
+                made = {k: v for k, v in made.items() if k not in ("started", "seconds")}
             ways.append((made, {str(p): p.read_bytes() for p in paths}))
         assert ways[0] == ways[1], [w[0] for w in ways]
         return ways[0]

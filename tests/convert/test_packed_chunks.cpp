@@ -139,6 +139,13 @@ BOOST_AUTO_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_an_
     BOOST_TEST((c.chunk("x/c/0") == g.encoded));
   }
   v[9] = 0x1234;
+  {
+    conversion c;
+    c.dataset("x", H5T_STD_U16LE, {34}, v);
+    BOOST_TEST(!c.run(o).lost());
+    BOOST_TEST(c.chunk("x/c/0").size() == sizeof v[0] * v.size());  // kept as it is, unless its bits are given by name
+  }
+  o.bits_of = {{.pattern = "x", .first_bit = 0, .last_bit = 11}};
   conversion c;
   c.dataset("x", H5T_STD_U16LE, {34}, v);
   BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::convert_error, [](const zarrbits::convert_error& e) {

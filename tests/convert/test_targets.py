@@ -180,7 +180,7 @@ def test_a_report_is_never_written_over_source_or_store(folder):
         assert not os.path.exists(out)
     os.mkdir(os.path.join(folder, "shares"))
     convert(source, os.path.join(folder, "shares"), "--partition", "0/2", "-q")
-    refused("convert", source, os.path.join(folder, "shares"), "--resume", "--report", "/dev/full")
+    refused("convert", source, os.path.join(folder, "shares"), "--resume", "-q", "--report", "/dev/full")
     assert not os.path.exists(os.path.join(folder, "shares", "zarr.json"))
     convert(source, os.path.join(folder, "shares"), "--resume", "-q")
     same_store.same(target, os.path.join(folder, "shares"))

@@ -93,7 +93,7 @@ def test_a_source_that_changed_or_is_gone(tmp_path):
 
 
 @pytest.mark.parametrize("change, words", [
-    (lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]), "not in the source's folder"),
+    (lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]), "not in the folder of a source; name it with --external"),
     (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "behind the end"),
     (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "behind the end"),
     (lambda r: r.__setitem__("native/c/0/0", "base64:!!"), "base64"),
@@ -252,7 +252,7 @@ def test_resumed_and_planned(tmp_path, form):
     assert ways["/native"] == ("referred to, with numcodecs' names for the filters", 0) and ways["/text"][1] > 0
     run("convert", "-q", "--virtual", "--resume", path, store)
     made = snapshot(tmp_path, form)
-    assert "nothing to resume" in run("convert", "--virtual", "--resume", path, store).stderr
+    assert "nothing is left to be made" in run("convert", "--virtual", "--resume", path, store).stderr
     assert snapshot(tmp_path, form) == made
 
 

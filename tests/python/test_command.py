@@ -144,7 +144,7 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
 def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
-    without = {"help", "json", "quiet", "log_format", "no_consolidate"}
+    without = {"help", "json", "quiet", "log_format"}
     for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], name, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without

@@ -112,7 +112,8 @@ class reference_reader final : public store_reader {
       if (e) throw store_error("the references lead to \"" + name + "\", which cannot be opened: " + e.message());
       const auto below = [&](const std::string& folder) { return folder == "/" || real.starts_with(folder + "/"); };
       if (!conversion::is_data_beside(path_, real) && std::none_of(folders_.begin(), folders_.end(), below))
-        throw store_error("the references lead to \"" + name + "\", which is not in the source's folder");
+        throw store_error("the references lead to \"" + name +
+                          "\", which is not in the folder of a source; name it with `external`");
       if (open_.size() > most_open) {
         open_.clear();
         open_[number] = {};

@@ -120,10 +120,11 @@ std::vector<store_folder> store_folder::nodes() const {
 namespace {
 
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint,
-                                                const std::vector<std::string>& sources, std::uint64_t memory, symbolic_links links) {
+                                                const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
+                                                symbolic_links links) {
   if (conversion::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
-    return open_s3(name, endpoint);
+    return open_s3(name, endpoint, use);
 #else
     throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON");
 #endif
@@ -146,10 +147,18 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
 
 }  // namespace
 
+store_folder open_folder(const std::string& name, const std::string& endpoint) {
+  std::error_code e;
+  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is no folder");
+  return {conversion::is_s3(name) ? open_reader(name, endpoint, {}, 0, use_of_store::a_little, symbolic_links::follow)
+                                  : std::make_shared<directory_reader>(name, symbolic_links::follow),
+          name};
+}
+
 store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
-                        std::uint64_t memory, symbolic_links links) {
+                        std::uint64_t memory, use_of_store use, symbolic_links links) {
   try {
-    store_folder root(open_reader(name, endpoint, sources, memory, links), name);
+    store_folder root(open_reader(name, endpoint, sources, memory, use, links), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is no Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {
