@@ -96,7 +96,8 @@ class metadata_comparison {
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
   // The error in the store's type of an attribute under `key`, or "".
-  std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key, const nlohmann::json* noted) const;
+  std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
+                         const nlohmann::json* noted) const;
   likeness compare(const attribute_values& a, const nlohmann::json& store, difference& d) const;
   likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* shown,
                          const nlohmann::json* array, difference& d) const;

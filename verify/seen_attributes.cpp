@@ -41,7 +41,8 @@ std::optional<double> number_of(const source_type& t, const std::byte* p) {
   return t.is_signed ? static_cast<double>(load_source_signed(t, p)) : static_cast<double>(load_source(t, p));
 }
 
-// The text that netCDF's users see of a string: libnetcdf gives all bytes of a scalar, and a string of a list up to the first NUL.
+// The text that netCDF's users see of a string: libnetcdf gives all bytes of a scalar, and a string of a list up to the first
+// NUL.
 std::string seen_text(const source_type& t, const std::byte* p, bool scalar) {
   std::string bytes(text_of(t, p));
   if (scalar && t.kind == source_kind::text) bytes.assign(reinterpret_cast<const char*>(p), t.size);

@@ -156,8 +156,8 @@ verify_result verify(const verify_options& options) {
                            options.warning);
     const verification::store_folder store = verification::open_store(
         options.store, options.endpoint,
-        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external),
-        options.memory, verification::use_of_store::all_of_it);
+        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external), options.memory,
+        verification::use_of_store::all_of_it);
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);
   } catch (const std::runtime_error& e) {  // an error of the source, the store, or their names

@@ -76,8 +76,8 @@ grown_store::grown_store(const std::string& path, const std::vector<std::string>
 }
 
 void grown_store::read(const std::vector<std::string>& sources, std::uint64_t memory) {
-  root_.emplace(verification::open_store(name_, "", sources, memory,
-                                         verification::use_of_store::a_little, verification::symbolic_links::refuse));
+  root_.emplace(verification::open_store(name_, "", sources, memory, verification::use_of_store::a_little,
+                                         verification::symbolic_links::refuse));
   std::vector<verification::store_folder> todo{*root_};
   while (!todo.empty()) {
     const verification::store_folder folder = std::move(todo.back());

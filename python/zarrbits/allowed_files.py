@@ -12,10 +12,8 @@ from .local_files import LocalFiles
 class AllowedFiles(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
     """LocalFiles for fsspec."""
 
-    cachable = False
-
-    def __init__(self, files: LocalFiles) -> None:
-        super().__init__()
+    def __init__(self, files: LocalFiles, **options: Any) -> None:
+        super().__init__(**options)
         self._files = files
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> BinaryIO:

@@ -250,7 +250,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     from zarr.storage import FsspecStore
 
     from .allowed_files import AllowedFiles
-    local = AsyncFileSystemWrapper(AllowedFiles(references.files), asynchronous=True)
+    local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
     systems: Dict[Optional[str], Any] = {None: local, "file": local}
     for protocol in _protocols(references):
         systems[protocol] = {**(storage_options or {}), "asynchronous": True}

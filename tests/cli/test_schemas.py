@@ -46,7 +46,6 @@ def example(path):
         f["nothing"] = h5py.Empty("f4")
         f["type"] = np.dtype("i2")
         f["soft"] = h5py.SoftLink("/g")
-        f["broken"] = h5py.SoftLink("/nowhere")
         f["g"].attrs["x"] = 1.5
         f["refs"] = np.array([f["g"].ref], h5py.ref_dtype)
         f["time"] = np.arange(50.0)

@@ -90,6 +90,6 @@ def test_each_kind_at_each_type(options, source, tmp_path):
     if options[-1:] == ["none"]:  # our notes are attributes there, which netCDF cannot have
         return
     with xr.open_zarr(store, consolidated=False, decode_times=False) as ds:
-        writable = ds[[v for v in ds.variables if ds[v].dtype.kind in "iuf" and ds[v].ndim == 1]]
+        writable = ds[[v for v in ds.variables if ds[v].dtype.kind in "iuf" and ds[v].dtype.itemsize * (ds[v].dtype.kind == "f") != 2 and ds[v].ndim == 1]]
         writable.rename({v: v.replace(">", "big ") for v in writable.variables}).to_netcdf(tmp_path / "again.nc", engine="netcdf4")
         ds.drop_vars([v for v in ds.variables if v.split()[0] in ("V3", "pair", "time")]).to_zarr(tmp_path / "again.zarr", consolidated=False)

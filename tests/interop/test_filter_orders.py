@@ -162,7 +162,7 @@ def check(path, values, folder):
         command("verify", path, folder / target)
 
 
-def by_hand(path, store, name, order, dtype):
+def by_hand(path, store, name, order, dtype, want):
     """The chunks as HDF5 has them, under the codecs of the filters' names; whether zarr-python reads the values."""
     size = np.dtype(dtype).itemsize
     with h5py.File(path) as f:
@@ -182,8 +182,7 @@ def by_hand(path, store, name, order, dtype):
             got = bytes_of(zarr.open_array(str(store / name), mode="r")[...], dtype)
         except Exception:
             return False
-    with h5py.File(path) as f:
-        assert got == f[name][...].tobytes(), f"{name}: zarr-python reads other values"
+    assert got == want.tobytes(), f"{name}: zarr-python reads other values"
     return True
 
 
@@ -195,7 +194,8 @@ def rows_of(copies):
         for second in COPIED:
             yes = [d for d in TYPES if copies.get((first, second, d))]
             no = [d for d in TYPES if copies.get((first, second, d)) is False]
-            cells.append("copied" if not no else "decoded" if not yes else "1 to 4 bytes" if {np.dtype(d).itemsize for d in yes} == {1, 2, 4} else "?")
+            sizes = ", ".join(map(str, sorted({np.dtype(d).itemsize for d in yes})))
+            cells.append("copied" if not no else "decoded" if not yes else f"copied of {sizes} bytes")
         lines.append(f"| {first} | " + " | ".join(cells) + " |")
     return lines
 
@@ -222,7 +222,7 @@ def test_every_pair(tmp_path):
             copies[*order, dtype] = has == named
         if "lz4" in order:
             continue  # another frame in HDF5
-        reads = by_hand(path, store, name, order, dtype)
+        reads = by_hand(path, store, name, order, dtype, values[name])
         if reads is not None:
             assert (has == named) == reads, f"{name}: zarr-python {'reads' if reads else 'refuses'} the chunks as they are, and native has {has}"
         if reads is False:
@@ -247,6 +247,9 @@ def test_random_orders(tmp_path):
             if name in values and rng.random() < .3:
                 plain = np.ascontiguousarray(values[name][:CHUNK[0], :CHUNK[1]])
                 f[name].id.write_direct_chunk((0, 0), plain.tobytes(), (1 << len(order)) - 1)
+    with h5py.File(path) as f:  # HDF5 2 keeps the mask of a chunk that is written again with the same size
+        for name, want in values.items():
+            f[name].id.read(h5s.ALL, h5s.ALL, want, f[name].id.get_type())
     check(path, values, tmp_path)
 
 
