@@ -18,10 +18,7 @@ inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention
                                                    .recognise = is_anndata,
                                                    .arrange = flatten_compounds,
                                                    .attributes = anndata_attributes,
-                                                   .form = {.bare_nan = true},
-                                                   .reserved_names = true,
-                                                   .links_are_objects = true,
-                                                   .consolidated = true};
+                                                   .links_are_objects = true};
 
 }  // namespace zarrbits::conversion
 

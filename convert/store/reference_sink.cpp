@@ -56,7 +56,7 @@ reference_sink::reference_sink(const std::string& path, std::uint64_t inline_byt
 // The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
 void reference_sink::take_what_is_there() {
   try {
-    reference_table table = read_references(path_, options_.memory);
+    reference_table table = read_references(path_);
     files_ = std::move(table.files);
     for (auto& [key, r] : table.keys) {
       if (r.file) all_.add(key, {*r.file, r.offset, r.size});
@@ -90,8 +90,7 @@ bool reference_sink::remove_unfinished(const std::string& target) {
 
 void reference_sink::add(std::string_view key, const member& made) {
   check_key(key);
-  if (made.file == in_text || made.file == data_file_) count(key, made.size);
-  else ++referred_objects_, referred_bytes_ += made.size;
+  count(key, made.size);
   all_.add(key, made);
 }
 
@@ -216,12 +215,7 @@ void reference_sink::finish() {
     });
   }
   if (data_) data_->finish();
-  try {
-    writer_->finish();
-  } catch (...) {
-    if (data_ && !writer_->in_place()) ::unlink(data_->path().c_str());  // nothing leads to it
-    throw;
-  }
+  writer_->finish();
   remove_other_data();
 }
 

@@ -15,8 +15,6 @@
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
 
-#include <zarrbits/detail/requirements.hpp>
-
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
