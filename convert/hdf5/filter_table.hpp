@@ -28,7 +28,7 @@ struct known_filter {
   buffer (*undo_typed)(const filter& f, buffer in, std::size_t size, const type_tree& type) = nullptr;
   // False if the filter's parameters, or the type, are unknown. nullptr: all are known.
   bool (*knows)(const filter& f, const type_tree& type) = nullptr;
-  // The output size that the stream announces. nullptr: it announces none.
+  // The output size that the stream, or the parameters, announce. nullptr: none is announced.
   std::size_t (*announced)(const filter& f, std::span<const std::byte> in) = nullptr;
   // The name under which undo() is lent to libhdf5 (lent_decoders.hpp). nullptr: it is not lent.
   const char* lent_as = nullptr;

@@ -38,7 +38,7 @@ std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const filter& f = filters[i];
     if (i < 32 && ((mask >> i) & 1)) continue;
-    if (conversion::undoable(f, stored) || foreign_filter(f.id)) continue;
+    if (conversion::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
     names += (names.empty() ? "" : ", ") + filter_name(f);
   }
   return names;
@@ -122,6 +122,7 @@ size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t
 
 buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t size, const type_tree& type) {
   const known_filter* known = find_filter(f.id);
+  if (known && known->knows && !known->knows(f, type)) known = nullptr;
   if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size, type);
   if (!known || !known->undo) return undo_foreign(f, chunk, here.bytes);
   // the announced size in a header, or else the upper limit

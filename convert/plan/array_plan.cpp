@@ -175,7 +175,7 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && wants_native && native_codecs(native) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && wants_native && native_codecs(native, chunk_bytes()) && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
@@ -274,7 +274,7 @@ void array_plan::choose_codecs() {
   else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
   else meta.codecs = bytes_codecs(flat || !time.is_null() || (!opaque && has_byte_order(leaf)), big_endian);
   if (way == strategy::copy_native) {
-    const std::optional<json> codecs = native_codecs(native);
+    const std::optional<json> codecs = native_codecs(native, chunk_bytes());
     for (const json& codec : *codecs) meta.codecs.push_back(codec);
   } else {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
@@ -309,6 +309,8 @@ void array_plan::adopt(const stored_values& there) {
   }
   meta.codecs = there.codecs;
 }
+
+std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }
 
 std::size_t array_plan::element_size() const {
   return flat ? data_type(strict_json_text(meta.data_type)).element_size() : view.size;

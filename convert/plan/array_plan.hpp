@@ -91,6 +91,8 @@ struct array_plan {
 
   // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
+  // Of a chunk of the dataset, as its first filter gets it.
+  std::uint64_t chunk_bytes() const;
 
   // As written to the store: with shards, if there are any.
   array_metadata stored_metadata() const;

@@ -132,17 +132,21 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
 
 // For filters that needs_no_look() rejects.
 made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
-  const filter& last = data_.filters.filters.back();
-  if (last.id == H5Z_FILTER_FLETCHER32) {
+  const std::vector<filter>& codecs = plan_.native.filters;
+  if (data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32) {
     buffer chunk = stored;
     drop_fletcher32(chunk);
-    if (plan_.native.filters.size() < data_.filters.filters.size()) return {std::move(chunk), outcome::rewrapped};
-    // HDF5 before 1.6.3 wrote the checksum's bytes in another order, which Zarr readers do not know
-    append_fletcher32(chunk);
-    const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
-    return {std::move(chunk), how};
+    if (codecs.size() == data_.filters.filters.size()) {
+      // HDF5 before 1.6.3 wrote the checksum's bytes in another order, which Zarr readers do not know
+      append_fletcher32(chunk);
+      const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
+      return {std::move(chunk), how};
+    }
+    if (codecs.empty()) expect_size(chunk, plain_size);
+    if (codecs.empty() || codecs.back().id != lz4_filter) return {std::move(chunk), outcome::rewrapped};
+    stored = std::move(chunk);  // lz4, whose checksum becomes a crc32c
   }
-  // lz4; at most a shuffle before it, so the size is the chunk's
+  // lz4; no filter before it changes the size
   if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
   return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
 }
