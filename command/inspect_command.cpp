@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/convert_values.hpp"
 #include "command/terminal.hpp"
 #include "text/words.hpp"
 
@@ -221,18 +222,24 @@ int inspect_main(int argc, char** argv) {
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL");
+  std::string memory;
+  app.add_option("--memory", memory, "Limit the memory for the references of a store, such as 512M (the default)")
+      ->type_name("BYTES");
   bool lock = true;
   add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  const std::uint64_t most = memory.empty() ? inspect_options().memory : parse_bytes("--memory", memory);
 
   return in_child(first, [&](const auto& at_hand) {
     std::vector<tree> trees;
     for (const std::string& name : {first, second}) {
       if (name.empty()) continue;
-      trees.push_back(inspect(
-          {.name = name, .endpoint = endpoint, .lock = lock, .progress = at_hand, .warning = [](const std::string& sentence) {
-             print_error("warning: " + sentence);
-           }}));
+      trees.push_back(inspect({.name = name,
+                               .endpoint = endpoint,
+                               .lock = lock,
+                               .memory = most,
+                               .progress = at_hand,
+                               .warning = [](const std::string& sentence) { print_error("warning: " + sentence); }}));
     }
     at_hand("");
     if (as_json) {

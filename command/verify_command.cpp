@@ -126,6 +126,9 @@ int verify_main(int argc, char** argv) {
       ->type_name("URL");
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
+  std::string memory;
+  app.add_option("--memory", memory, "Limit the memory for the references of a store, such as 512M (the default)")
+      ->type_name("BYTES");
   std::string links;
   app.add_option("--links", links,
                  "As given to convert: with copy, the store must have what links lead to; with keep, notes are enough")
@@ -133,6 +136,7 @@ int verify_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   options.concat = take_sources(joined, options.source, options.store, options.endpoint, false);
   options.links = parse_links(links);
+  if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
   try {
     check_options(options);

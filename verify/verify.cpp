@@ -94,8 +94,8 @@ bool is_whole_store(const verify_options& options) {
   conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint, {});
   try {
     using verification::store_entry;
-    const auto store =
-        verification::open_store(options.store, options.endpoint, conversion::given_sources(options.source, options.concat));
+    const auto store = verification::open_store(options.store, options.endpoint,
+                                                conversion::given_sources(options.source, options.concat), options.memory);
     bool begun = false;
     store.list([&](const store_entry& e) {
       if (!e.name.starts_with(conversion::own_prefix)) return true;

@@ -9,13 +9,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace zarrbits::verification {
 
 walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
     : store_(open_store(options.store, options.endpoint,
-                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external))),
+                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external),
+                        options.memory)),
       joined_(joined),
       first_(first),
       file_(name.file),
@@ -92,6 +94,7 @@ void walk::pair() {
     pairs_.pop_front();
     if (!paired_.insert({p.address, p.folder.path()}).second) continue;
     source_object& o = tree_->at(p.address);
+    if (at_) at_(p.path);
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
       pair_group(p, o);
@@ -214,9 +217,10 @@ void walk::pair_group(const place& p, const source_object& group) {
     links_->group(address, n, nodes);
     const nlohmann::json noted = n.notes().value("links", nlohmann::json::object());
     if (const handle id = tree_->open(address); id && policy_ != link_policy::keep) {
+      std::set<std::string> copied;
+      for (const auto& [name, original] : stored) copied.insert(original);
       for (const source_link& l : group.links) {
-        const bool copied = std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return s.second == l.name; });
-        if (!copied && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
+        if (!copied.contains(l.name) && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
       }
     }
   }
@@ -327,7 +331,6 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     f.reason = e.what();
     return add(std::move(f));
   }
-  if (at_) at_(path);
   std::vector<std::uint64_t> lengths;
   if (rules_.netcdf) {
     for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(address)) lengths.push_back(d ? d->length : 0);

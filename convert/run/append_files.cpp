@@ -83,7 +83,8 @@ const known_source* find_known(const grown_store& store, const std::string& name
 new_files choose(const convert_options& given) {
   const std::vector<std::string> names = given_sources(given.source, given.concat);
   std::vector<std::string> fresh;
-  new_files all{std::make_shared<const grown_store>(given.store, may_be_read(names, given.external)), given, {}, false};
+  new_files all{
+      std::make_shared<const grown_store>(given.store, may_be_read(names, given.external), given.memory), given, {}, false};
   if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
   take_choices(*all.store, all.options);
   s3_objects in_s3(given.endpoint);

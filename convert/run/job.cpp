@@ -104,6 +104,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
                                    .sync = options.sync,
                                    .warning = options.warning,
                                    .references = options.references,
+                                   .memory = options.memory,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
   const bool taken = join && take_plan(*out_, options);
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning

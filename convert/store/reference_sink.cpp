@@ -56,7 +56,7 @@ reference_sink::reference_sink(const std::string& path, std::uint64_t inline_byt
 // The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
 void reference_sink::take_what_is_there() {
   try {
-    reference_table table = read_references(path_);
+    reference_table table = read_references(path_, options_.memory);
     files_ = std::move(table.files);
     for (auto& [key, r] : table.keys) {
       if (r.file) all_.add(key, {*r.file, r.offset, r.size});

@@ -128,6 +128,7 @@ struct sink_options {
   bool sync = false;        // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};          // refer to bytes of sources; objects larger than this go beside them
+  std::uint64_t memory = std::uint64_t{512} << 20;       // bytes for references that are there already
   std::string endpoint = {};                             // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
 };
 

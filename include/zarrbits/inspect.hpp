@@ -59,6 +59,7 @@ struct inspect_options {
   std::string name = {};      // an HDF5 file, one of its objects ("in.h5:/a/b"), or a store: a directory, "x.zip", "s3://..."
   std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool lock = true;           // of an HDF5 file, as convert_options has it
+  std::uint64_t memory = std::uint64_t{512} << 20;                // bytes for a store's references
   std::function<void(const std::string& path)> progress = {};     // called with the current object
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };

@@ -79,13 +79,13 @@ def verify(source: Paths, store: Path, *,
         concat: Optional[str] = None, concat_new: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         include: Many = None, exclude: Many = None, endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False,
-        links: Optional[Literal["keep", "copy"]] = None) -> Verification:
+        links: Optional[Literal["keep", "copy"]] = None, memory: Union[int, str, None] = None) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
     return Verification(status in (0, 3), status == 0, document)
 
 
-def inspect(*files: Path, endpoint: Optional[str] = None, no_lock: bool = False) -> Dict[str, Any]:
+def inspect(*files: Path, endpoint: Optional[str] = None, no_lock: bool = False, memory: Union[int, str, None] = None) -> Dict[str, Any]:
     """What is in an HDF5 file or a store; of two, both."""
     return run("inspect", files, _options(locals(), "files"), (0, 3))[0]
 

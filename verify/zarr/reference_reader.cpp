@@ -30,7 +30,7 @@ class bytes_object final : public stored_object {
   explicit bytes_object(std::string content) : content_(std::move(content)) {}
   std::uint64_t size() const override { return content_.size(); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::memcpy(out.data(), content_.data() + offset, out.size());
+    if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
   }
 
  private:
@@ -57,10 +57,11 @@ class range_object final : public stored_object {
 
 class reference_reader final : public store_reader {
  public:
-  reference_reader(const std::string& path, const std::string& endpoint, const std::vector<std::string>& sources)
+  reference_reader(const std::string& path, const std::string& endpoint, const std::vector<std::string>& sources,
+                   std::uint64_t memory)
       : endpoint_(endpoint), sources_(sources) {
     try {
-      table_ = conversion::read_references(path);
+      table_ = conversion::read_references(path, memory);
     } catch (const conversion::reference_error& e) {
       throw store_error(e.what());
     }
@@ -144,8 +145,8 @@ class reference_reader final : public store_reader {
 }  // namespace
 
 std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
-                                                    const std::vector<std::string>& sources) {
-  return std::make_shared<reference_reader>(path, endpoint, sources);
+                                                    const std::vector<std::string>& sources, std::uint64_t memory) {
+  return std::make_shared<reference_reader>(path, endpoint, sources, memory);
 }
 
 }  // namespace zarrbits::verification

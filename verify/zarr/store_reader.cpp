@@ -115,7 +115,7 @@ std::vector<store_folder> store_folder::nodes() const {
 namespace {
 
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint,
-                                                const std::vector<std::string>& sources) {
+                                                const std::vector<std::string>& sources, std::uint64_t memory) {
   if (conversion::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, endpoint);
@@ -130,20 +130,21 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
       !fs::exists(fs::path(name) / "zarr.json", e))
-    return open_references(name, endpoint, sources);
+    return open_references(name, endpoint, sources, memory);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
-  return open_references(name, endpoint, sources);
+  return open_references(name, endpoint, sources, memory);
 }
 
 }  // namespace
 
-store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources) {
+store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+                        std::uint64_t memory) {
   try {
-    store_folder root(open_reader(name, endpoint, sources), name);
+    store_folder root(open_reader(name, endpoint, sources, memory), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is no Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {
