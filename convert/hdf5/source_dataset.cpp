@@ -316,9 +316,8 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
 
 bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                                   const std::vector<hsize_t>& room, buffer& out, variable_memory& strings) const {
-  constexpr std::uint64_t worth_it = 256;  // elements
-  const std::uint64_t all = dims.empty() ? 0 : product(count);
-  if (!heap_ || all < worth_it) return false;
+  const std::uint64_t all = product(count);
+  if (!heap_ || all == 0) return false;
   heap_strings reader(*heap_);
   try {
     const std::optional<buffer> elements = elements_of(first, count, room);
@@ -334,6 +333,7 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
       if (!reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, row * size), texts, strings))
         return false;
       std::memcpy(out.data() + number * sizeof(char*), texts.data(), row * sizeof(char*));
+      if (at.empty()) break;
       for (std::size_t d = at.size() - 1; d-- > 0 && ++at[d] == count[d];) at[d] = 0;
     }
     return true;
