@@ -216,8 +216,9 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   const std::string named = !is_file ? file : at[0] == '/' ? at.substr(1) : at;
   if (how == ending::stalled) {
     throw command_error(
-        "libhdf5 does not come to an end" + where + " of " + quote(named) +
-        "; the file is damaged there, or ZARRBITS_STALLED_AFTER has to allow more seconds of processor time without progress");
+        "gave up" + where + " of " + quote(named) +
+        " after much processor time without progress; libhdf5 may run for ever in a file that is not whole. If it is "
+        "only large, set ZARRBITS_STALLED_AFTER to more seconds");
   }
   if (how == ending::silent) {
     throw command_error("nothing happens any more" + where + " of " + quote(named) +

@@ -175,7 +175,7 @@ def test_bits_of_some_datasets(folder):
 def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:
-        f["x"] = np.array(["one", "two"], h5py.string_dtype())
+        f.create_dataset("x", (2,), h5py.vlen_dtype("i4"))[0] = [1, 2]  # zarrbits itself reads strings
     with open(source, "r+b") as f:
         heap = f.read().index(b"GCOL")
         f.seek(heap + 16)
@@ -185,7 +185,7 @@ def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
         text = sentence(convert(source, target, "--quiet", status=1))
     finally:
         del os.environ["ZARRBITS_STALLED_AFTER"]
-    assert "does not come to an end" in text and "/x" in text, text
+    assert "gave up at object" in text and "/x" in text and "damaged" not in text, text
     assert not os.path.exists(target)
 
 
