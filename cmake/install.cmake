@@ -32,6 +32,7 @@ if(TARGET zarrbits_command)
   install(FILES docs/man/zarrbits.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
   install(FILES command/completion/zarrbits.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME zarrbits COMPONENT command)
   set(ZARRBITS_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Where zsh's completion is installed, below the prefix")
+  install(DIRECTORY docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/zarrbits COMPONENT command)
   install(FILES command/completion/_zarrbits DESTINATION ${ZARRBITS_ZSH_DIR} COMPONENT command)
 endif()
 install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
@@ -42,7 +43,7 @@ if(NOT TARGET zarrbits_streams)
   list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)
 endif()
 if(NOT convert IN_LIST zarrbits_parts)
-  list(APPEND unbuilt_headers PATTERN convert.hpp EXCLUDE PATTERN source_name.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
+  list(APPEND unbuilt_headers PATTERN compression.hpp EXCLUDE PATTERN convert.hpp EXCLUDE PATTERN source_name.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
 endif()
 install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel ${unbuilt_headers})
 
@@ -51,7 +52,10 @@ if(ZARRBITS_LICENCES)
   install(DIRECTORY ${ZARRBITS_LICENCES}/ DESTINATION licences COMPONENT command)
 endif()
 if(NOT ZARRBITS_DEBIAN)  # which has names of its own for these
-  install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+  install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
+  # what README.md links to
+  install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN reference EXCLUDE PATTERN man EXCLUDE)
 endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake

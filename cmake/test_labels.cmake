@@ -7,9 +7,10 @@
 #   memory   what sanitizers are for: those programs, the replayed fuzzers, and tests that read many kinds of files
 set(zarrbits_slow_tests
   convert_corpus cli_verify_stores cli_verify cli_progress convert_targets convert_command convert_mutations convert_failing_reads convert_shards convert_units
-  convert_unfinished convert_s3 convert_memory convert_bounds cli_names convert_failing_writes cli_vectors convert_kills convert_concat_kills convert_attack_s3
-  convert_short_chunks filter_doctor filter_doctor_suggest package_headers_compile_alone package_installs_and_links package_subproject documents_demo
-  documents_programs)
+  convert_unfinished convert_s3 convert_memory convert_bounds cli_names convert_failing_writes convert_failing_appends cli_vectors convert_kills convert_concat_kills
+  convert_attack_s3
+  convert_short_chunks streams_full_device filter_doctor filter_doctor_suggest package_headers_compile_alone package_installs_and_links
+  package_subproject documents_demo documents_programs)
 set(zarrbits_memory_tests
   convert_strings convert_types convert_attributes convert_conventions convert_virtual convert_other_files convert_short_chunks convert_links convert_bounds
   convert_concat cli_inspect cli_names cli_files cli_command)

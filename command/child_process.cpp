@@ -180,7 +180,7 @@ void end_with(int parent) {
 }
 
 int in_child(const std::string& file, const std::function<int(const std::function<void(const std::string&)>&)>& run,
-             const std::function<void()>& clean_up) {
+             const std::function<void(bool interrupted)>& clean_up) {
   void* mapped = ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   board* shared = mapped == MAP_FAILED ? nullptr : new (mapped) board{};
   int ends[2] = {-1, -1};
@@ -205,9 +205,10 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   ::close(ends[0]);
   const std::optional<int> status = status_of(child, how != ending::own);
   if (status && WIFEXITED(*status)) return WEXITSTATUS(*status);
-  // a child that waits for a dead disk stands in the way of removing what it has open there
-  if (status && clean_up) clean_up();
   const int signal = status ? WTERMSIG(*status) : SIGKILL;
+  const bool ended_from_outside = how == ending::own && (ends_us(signal) || signal == SIGKILL || signal == SIGXCPU);
+  // a child that waits for a dead disk stands in the way of removing what it has open there
+  if (status && clean_up) clean_up(how == ending::interrupted || ended_from_outside);
   if (how == ending::interrupted) signals.die_of(caught);
   if (how == ending::own && ends_us(signal)) signals.die_of(signal);
   const std::string at = shared ? shared->at : "";
@@ -216,8 +217,9 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   const std::string named = !is_file ? file : at[0] == '/' ? at.substr(1) : at;
   if (how == ending::stalled) {
     throw command_error(
-        "libhdf5 does not come to an end" + where + " of " + quote(named) +
-        "; the file is damaged there, or ZARRBITS_STALLED_AFTER has to allow more seconds of processor time without progress");
+        "gave up" + where + " of " + quote(named) +
+        " after much processor time without progress; libhdf5 may run for ever in a file that is not whole. If it is "
+        "only large, set ZARRBITS_STALLED_AFTER to more seconds");
   }
   if (how == ending::silent) {
     throw command_error("nothing happens any more" + where + " of " + quote(named) +

@@ -15,9 +15,10 @@ namespace zarrbits::cli {
 // path of an object, or the name of another file than `file`, where an absolute name begins with "//"; "" means that reading is
 // over, and what follows may take any time. If the child dies, or is killed because it makes no progress, `clean_up` is called,
 // and command_error names the object of `file`, or that other file. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE, sent to either
-// process, end both: `clean_up` is called, and this process dies of that signal. The child does not outlive this process.
+// process, end both: `clean_up` is called with `interrupted`, and this process dies of that signal. SIGKILL, sent to the child,
+// is an interruption, too. The child does not outlive this process.
 int in_child(const std::string& file, const std::function<int(const std::function<void(const std::string&)>& at)>& run,
-             const std::function<void()>& clean_up = {});
+             const std::function<void(bool interrupted)>& clean_up = {});
 
 // Call it in a process that was just forked: it then ends when `parent` does.
 void end_with(int parent);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/command_line.hpp"
 
+#include "command/help.hpp"
+#include "text/near_name.hpp"
+
 #include <zarrbits/error.hpp>
 
 #include <CLI/CLI.hpp>
@@ -70,63 +73,6 @@ void wait_for(int descriptor, short events) {
 
 }  // namespace
 
-std::string with_flags(std::string_view sentence) {
-  struct option {
-    std::string_view member, flag;
-  };
-  static constexpr option options[] = {
-      {"`allow_expansion`", "--allow-expansion"},
-      {"`allow_overlap`", "--allow-overlap"},
-      {"`append`", "--append"},
-      {"`bits`", "--bits"},
-      {"`checksum`", "--checksum"},
-      {"`chunk`", "--chunk"},
-      {"`codec`", "--codec"},
-      {"`compress`", "--compress"},
-      {"`concat`", "--concat"},
-      {"`convention`", "--convention"},
-      {"`different`", "--different"},
-      {"`endpoint`", "--endpoint"},
-      {"`exclude`", "--exclude"},
-      {"`external`", "--external"},
-      {"`include`", "--include"},
-      {"`keep_going`", "--keep-going"},
-      {"`links`", "--links"},
-      {"`memory`", "--memory"},
-      {"`order`", "--order"},
-      {"`overwrite`", "--overwrite"},
-      {"`profile`", "--profile"},
-      {"`references`", "--virtual"},
-      {"`resume`", "--resume"},
-      {"`shard`", "--shard"},
-      {"`share`", "--partition"},
-  };
-  std::string text;
-  while (!sentence.empty()) {
-    const std::size_t tick = std::min(sentence.find('`'), sentence.size());
-    text += sentence.substr(0, tick);
-    sentence.remove_prefix(tick);
-    if (sentence.empty()) break;
-    const auto found =
-        std::find_if(std::begin(options), std::end(options), [&](const option& o) { return sentence.starts_with(o.member); });
-    const std::string_view taken = found == std::end(options) ? sentence.substr(0, 1) : found->member;
-    text += found == std::end(options) ? taken : found->flag;
-    sentence.remove_prefix(taken.size());
-  }
-  return text;
-}
-
-void print_error(std::string_view sentence) noexcept {
-  try {
-    const std::string line = "zarrbits: " + printable(with_flags(sentence)) + "\n";
-    // one write: lines of several processes on the same terminal do not mix
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
-  } catch (...) {
-    static const char text[] = "zarrbits: out of memory\n";
-    if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
-  }
-}
-
 int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexcept {
   try {
     const int status = run(argc, argv);
@@ -157,6 +103,22 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
   }
 }
 
+namespace {
+
+// The first argument that is no option of the command, and the option that was probably meant.
+std::string unknown_option(const CLI::App& app, int argc, char** argv, const std::string& otherwise) {
+  const std::vector<std::string> known = flags_of(app);
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    const std::string_view argument = argv[i], name = argument.substr(0, argument.find('='));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = text::near_name(name, known);
+    return quote(name) + " is no option of this command" + (near.empty() ? "" : "; did you mean " + near + "?");
+  }
+  return otherwise;
+}
+
+}  // namespace
+
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {  // `--output=$EMPTY in` would take `in` for the output
     const std::string_view argument = argv[i];
@@ -167,8 +129,11 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
+    std::cout << help_of(app, help_columns());
     return exit_success;
+  } catch (const CLI::ExtrasError& e) {
+    throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + unknown_option(app, argc, argv, e.what()) +
+                      "; see \"" + app.get_name() + " --help\"");
   } catch (const CLI::ParseError& e) {
     throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + e.what() + "; see \"" + app.get_name() +
                       " --help\"");
@@ -176,19 +141,29 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   return std::nullopt;
 }
 
-void add_external_option(CLI::App& app, std::vector<std::string>& external) {
+void add_external_option(CLI::App& app, std::vector<std::string>& external, const std::string& group) {
   app.add_option(
          "--external", external,
          "Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, "
          "with all, anywhere. Default: only in the source's own folder and below. May be given again")
       ->type_name("DIR|all")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->group(group);
 }
 
-void add_no_lock_option(CLI::App& app, bool& lock) {
+void add_no_lock_option(CLI::App& app, bool& lock, const std::string& group) {
   app.add_flag_callback(
-      "--no-lock", [&lock] { lock = false; },
-      "Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written");
+         "--no-lock", [&lock] { lock = false; },
+         "Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written")
+      ->group(group);
+}
+
+void add_log_format_option(CLI::App& app, std::string& format, const std::string& group) {
+  app.add_option("--log-format", format,
+                 "text, or json: each line on standard error is one JSON object with time, level and message, and the progress a "
+                 "line now and then. Without a terminal, lines of progress have the time in both")
+      ->type_name("text|json")
+      ->group(group);
 }
 
 std::uint64_t parse_count(const std::string& option, const std::string& text) {

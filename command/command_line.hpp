@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace CLI {
 class App;
 }
@@ -52,6 +54,12 @@ std::string with_flags(std::string_view sentence);
 
 // Prints "zarrbits: <sentence>" on standard error, always as one line, and with flags.
 void print_error(std::string_view sentence) noexcept;
+// Prints what is no error on standard error: as it is or, with --log-format json, as a message.
+void tell(std::string_view text);
+// A line of the log: {"time": "2026-01-31T12:34:56Z", "level": level, ...} with further members, such as "message".
+void write_log_line(const char* level, const nlohmann::ordered_json& members);
+// The time of a line of the log: "2026-01-31T12:34:56Z".
+std::string time_text();
 
 // Calls `run` and turns whatever it throws into one sentence and an exit status. A failed write to standard output is an error,
 // too: a full disk must not look like success.
@@ -61,9 +69,13 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 
 // Adds --external; for all commands that read values of an HDF5 file.
-void add_external_option(CLI::App& app, std::vector<std::string>& external);
+void add_external_option(CLI::App& app, std::vector<std::string>& external, const std::string& group = "Options");
 // Adds --no-lock; for all commands that open an HDF5 file.
-void add_no_lock_option(CLI::App& app, bool& lock);
+void add_no_lock_option(CLI::App& app, bool& lock, const std::string& group = "Options");
+// Adds --log-format, and takes its value: "text" or "json". From then on, print_error() and tell() write lines of that kind.
+void add_log_format_option(CLI::App& app, std::string& format, const std::string& group = "Options");
+void set_log_format(const std::string& format);  // throws usage_error
+bool logs_json() noexcept;
 
 // A count in decimal digits ("--elements 1000"): no sign, no base, no exponent. Throws usage_error that names `option`.
 std::uint64_t parse_count(const std::string& option, const std::string& text);

@@ -18,6 +18,7 @@ struct convert_arguments {
   std::string report;        // file for it; "": none
   std::string share_origin;  // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
+  bool bits_auto = false;    // the bits of each dataset are to be found
   bool allow_lossy = false;  // exit status 0 where something was skipped or lossy
 };
 
@@ -30,8 +31,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
 // 0 nothing lost (or that was allowed), 3 something skipped or lossy.
 int exit_status_of(const convert_arguments& arguments, const convert_result& result);
 
-// True where the store is whole and of this source, so that there is nothing to resume; says so.
-bool nothing_to_resume(const convert_arguments& arguments, const std::function<void(const std::string& path)>& at = {});
+// True where the store is whole and of this source, so that nothing is left to be made; says so.
+bool nothing_to_do(const convert_arguments& arguments, const std::function<void(const std::string& path)>& at = {});
 
 // Losses, report and table of a conversion that is finished. Returns its exit status.
 int tell_result(const convert_arguments& arguments, const convert_result& result);

@@ -150,16 +150,31 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
   return n << shift;
 }
 
+bit_range parse_bit_range(const std::string& option, const std::string& text) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string::npos) {
+    const std::uint64_t n = parse_number(option, text, text);
+    if (n < 1 || n > 64) throw usage_error(option + " is 1 to 64 bits, not " + text);
+    return {0, static_cast<unsigned>(n - 1)};
+  }
+  const std::string_view all = text;
+  const std::uint64_t first = parse_number(option, all.substr(0, dash), text),
+                      last = parse_number(option, all.substr(dash + 1), text);
+  if (first > last || last > 63)
+    throw usage_error(option + " is \"" + text + "\", which is no range of the bits 0 to 63; give FIRST-LAST, such as 2-11");
+  return {static_cast<unsigned>(first), static_cast<unsigned>(last)};
+}
+
 shard_size parse_shard(const std::string& option, const std::string& text) {
   shard_size wanted;
   if (text.empty()) return wanted;
-  if (text.find(',') == std::string::npos) {
+  if (text.find_first_of(",x") == std::string::npos) {
     wanted.bytes = parse_bytes(option, text);
-    if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000,1000");
+    if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000x1000");
     return wanted;
   }
   for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view extent = rest.substr(0, rest.find(','));
+    const std::string_view extent = rest.substr(0, rest.find_first_of(",x"));
     wanted.shape.push_back(parse_number(option, extent, text));
     if (wanted.shape.back() == 0) throw usage_error(option + " is \"" + text + "\"; extents are at least 1");
     rest.remove_prefix(std::min(rest.size(), extent.size() + 1));
@@ -170,7 +185,7 @@ shard_size parse_shard(const std::string& option, const std::string& text) {
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text) {
   const shard_size wanted = parse_shard(option, text);
   if (wanted.bytes > 0) {
-    throw usage_error(option + " is \"" + text + "\"; give a shape, such as 100,200, or 100, for one dimension with its comma");
+    throw usage_error(option + " is \"" + text + "\"; give a shape, such as 100x200, or 100, for one dimension with its comma");
   }
   return wanted.shape;
 }

@@ -44,7 +44,13 @@ checksum parse_checksum(const std::string& text);
 // "512M", "2G", "1048576", "64kiB".
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 
-// "100,200" is a shape, "100," a shape of rank 1. All else is a number of bytes.
+// "12" are bits 0 to 11, "2-11" bits 2 to 11.
+struct bit_range {
+  unsigned first = 0, last = 0;
+};
+bit_range parse_bit_range(const std::string& option, const std::string& text);
+
+// "100,200" and "100x200" are shapes, "100," is a shape of rank 1. All else is a number of bytes.
 shard_size parse_shard(const std::string& option, const std::string& text);
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
 

@@ -31,8 +31,7 @@ const char doctor_footer[] =
     "happens to each file. Each file is opened in a process of its own.\n"
     "With a file: also lists its datasets with the filters packbits and bytes of zarrbits, their parameters in words, the chunks "
     "that are\n"
-    "stored raw and why, the bytes saved, and the datasets of earlier plugins that may be misread once they are written "
-    "again.\n\n"
+    "unpacked and why, the number of bits that would hold all values, and the bytes saved.\n\n"
     "Examples:\n"
     "  zarrbits doctor\n"
     "  zarrbits doctor camera.h5\n"
@@ -66,6 +65,11 @@ void print_plugins(const plugins::scan& s) {
           (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
     if (f.says.empty() && f.files.empty()) say("    no library in it");
   }
+  if (s.keys.given) {
+    say("HDF5_PLUGIN_KEYSTORE is " + printable(s.keys.path));
+    say(std::string("    ") + (s.keys.fault ? "FAULT: " : "") + s.keys.says +
+        (s.keys.fault ? "" : "; whether one fits a signature is not checked here"));
+  }
   std::cout << '\n';
   for (const int id : {plugins::packbits_id, plugins::bytes_id}) {
     const std::string old = s.found(id, search::up_to_1_14), now = s.found(id, search::from_2_0);
@@ -85,6 +89,8 @@ void print_plugins(const plugins::scan& s) {
 
 ordered_json plugins_json(const plugins::scan& s) {
   ordered_json j = {{"hdf5", s.hdf5}, {"from_environment", s.from_environment}, {"disabled", s.disabled}};
+  if (s.keys.given)
+    j["keystore"] = {{"path", s.keys.path}, {"keys", s.keys.keys}, {"fault", s.keys.fault}, {"says", s.keys.says}};
   j["folders"] = ordered_json::array();
   for (const plugins::folder& f : s.folders) {
     ordered_json files = ordered_json::array();
@@ -95,7 +101,8 @@ ordered_json plugins_json(const plugins::scan& s) {
         file.update({{"filter", p.id},
                      {"class_version", p.class_version},
                      {"filter_name", p.filter_name},
-                     {"netcdf_codec", p.serves_netcdf}});
+                     {"netcdf_codec", p.serves_netcdf},
+                     {"signed", p.is_signed}});
       files.push_back(std::move(file));
     }
     j["folders"].push_back({{"path", f.path},
@@ -114,24 +121,24 @@ ordered_json plugins_json(const plugins::scan& s) {
 
 void print_dataset(const filtered_dataset& d) {
   say("  " + printable(d.path));
-  std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "MANDATORY" : "optional");
+  std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "mandatory" : "optional");
+  for (const std::string& name : d.before) line += ", after " + printable(name);
   for (const std::string& name : d.after) line += ", then " + printable(name);
   say(line);
-  if (d.mandatory)
-    say("    a mandatory filter makes the write fail where a value does not fit; optional, the chunk is stored raw");
   if (!d.problem.empty()) say("    FAULT: " + d.problem);
   if (d.chunk.empty()) return;
-  line = "    " + text::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) +
-         " stored raw; " + grouped(d.decoded) + " bytes take " + grouped(d.stored);
+  line = "    " + text::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) + " unpacked; " +
+         grouped(d.decoded) + " bytes take " + grouped(d.stored);
   if (d.decoded > d.stored)
     line += ": " + grouped(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
   say(line);
   for (const raw_chunk& c : d.shown) {
     std::string at;
     for (const auto n : c.origin) at += (at.empty() ? "" : ", ") + std::to_string(n);
-    say("    raw: chunk at (" + at + "): " + printable(c.why));
+    say("    unpacked: chunk at (" + at + "): " + printable(c.why));
   }
-  if (d.raw > d.shown.size()) say("    raw: and " + std::to_string(d.raw - d.shown.size()) + " more");
+  if (d.raw > d.shown.size()) say("    unpacked: and " + std::to_string(d.raw - d.shown.size()) + " more");
+  if (!d.would_hold_all.empty()) say("    " + d.would_hold_all + " would hold every value");
 }
 
 void print_file(const filter_report& r, const std::string& path) {
@@ -150,11 +157,13 @@ ordered_json file_json(const filter_report& r, const std::string& path) {
                              {"filter", d.filter},
                              {"parameters", d.parameters},
                              {"mandatory", d.mandatory},
+                             {"before", d.before},
                              {"after", d.after},
                              {"chunk", d.chunk},
                              {"chunks", d.chunks},
                              {"raw_chunks", d.raw},
                              {"raw", std::move(raw)},
+                             {"would_hold_all", d.would_hold_all},
                              {"decoded_bytes", d.decoded},
                              {"stored_bytes", d.stored},
                              {"problem", d.problem}});

@@ -26,7 +26,7 @@ bool hdf5_opens(const std::string& name) {
 
 std::string join(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 
-plugin_file examine(const std::string& folder, const std::string& name) {
+plugin_file examine(const std::string& folder, const std::string& name, bool signatures_wanted) {
   plugin_file f;
   f.name = name;
   if (!hdf5_opens(name)) {
@@ -55,6 +55,7 @@ plugin_file examine(const std::string& folder, const std::string& name) {
       f.id = r.id;
       f.filter_name = r.name;
       f.serves_netcdf = r.netcdf_codec;
+      f.is_signed = is_signed(path);
       f.says = "filter " + std::to_string(r.id) + (r.name.empty() ? "" : " \"" + r.name + "\"");
       if (r.class_version != 1) {
         f.fault = true;
@@ -62,6 +63,12 @@ plugin_file examine(const std::string& folder, const std::string& name) {
                   ": netCDF's Zarr refuses it, and every other plugin of this folder with it, and HDF5 up to 2.2 calls it as if "
                   "it were version 1; "
                   "move it to a folder of its own";
+      }
+      if (f.is_signed) f.says += ", signed";
+      if (signatures_wanted && !f.is_signed) {
+        f.fault = true;
+        f.says += ", NOT SIGNED: an HDF5 that demands signed plugins refuses it; sign it: h5sign -p " + cli::shell_quoted(path) +
+                  " -k PRIVATE_KEY.pem";
       }
       break;
     case kind::other_plugin: f.says = "a plugin of HDF5, but no filter"; break;
@@ -86,7 +93,7 @@ plugin_file examine(const std::string& folder, const std::string& name) {
   return f;
 }
 
-folder list(const std::string& path, bool last) {
+folder list(const std::string& path, bool last, bool signatures_wanted) {
   folder f;
   f.path = path;
   DIR* d = ::opendir(path.c_str());
@@ -101,7 +108,7 @@ folder list(const std::string& path, bool last) {
   }
   while (const dirent* e = ::readdir(d)) {
     const std::string name = e->d_name;
-    if (hdf5_opens(name) || name.find(".so") != std::string::npos) f.files.push_back(examine(path, name));
+    if (hdf5_opens(name) || name.find(".so") != std::string::npos) f.files.push_back(examine(path, name, signatures_wanted));
   }
   ::closedir(d);
   return f;
@@ -147,7 +154,7 @@ std::string scan::found(int id, search how) const {
 }
 
 unsigned scan::faults() const {
-  unsigned n = disabled;
+  unsigned n = disabled + keys.fault;
   for (const folder& f : folders) {
     n += f.fault;
     for (const plugin_file& p : f.files) n += p.fault;
@@ -181,6 +188,7 @@ scan look() {
   s.from_environment = std::getenv("HDF5_PLUGIN_PATH") != nullptr;
   const char* preload = std::getenv("HDF5_PLUGIN_PRELOAD");
   s.disabled = preload && std::strcmp(preload, "::") == 0;
+  s.keys = look_at_keystore();
   std::vector<std::string> paths;
   if (H5PLsize(&count) < 0) count = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -191,7 +199,7 @@ scan look() {
     path.resize(static_cast<std::size_t>(n));
     paths.push_back(path);
   }
-  for (std::size_t i = 0; i < paths.size(); ++i) s.folders.push_back(list(paths[i], i + 1 == paths.size()));
+  for (std::size_t i = 0; i < paths.size(); ++i) s.folders.push_back(list(paths[i], i + 1 == paths.size(), s.keys.given));
   for (const folder& f : s.folders) {
     const auto has = [&f](int id) {
       return std::any_of(f.files.begin(), f.files.end(), [id](const plugin_file& p) { return is_ours(p) && p.id == id; });

@@ -11,6 +11,8 @@
 #ifndef ZARRBITS_COMMAND_DOCTOR_PLUGINS_HPP
 #define ZARRBITS_COMMAND_DOCTOR_PLUGINS_HPP
 
+#include "command/doctor_signatures.hpp"
+
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct plugin_file {
   int id = -1;
   std::string filter_name;
   bool serves_netcdf = false;  // it has a codec for netCDF's Zarr files
+  bool is_signed = false;      // by h5sign
   bool fault = false;
   std::string says;  // what happens to it and why
 };
@@ -45,6 +48,7 @@ struct scan {
   bool from_environment = false;
   bool disabled = false;  // HDF5_PLUGIN_PRELOAD=::
   std::vector<folder> folders;
+  keystore keys;
   std::string ours;  // a folder that has our plugins, found or not; "" where there is none
 
   // The path of the file that serves this filter, or "".

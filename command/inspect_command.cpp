@@ -5,7 +5,10 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/convert_values.hpp"
+#include "command/fitted.hpp"
 #include "command/terminal.hpp"
+#include "command/unfinished_text.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -28,16 +31,16 @@ using node = inspected_node;
 using tree = inspected_tree;
 
 const char inspect_footer[] =
-    "The column of stored bytes counts the chunks as they are in the file or the store, without metadata. With two trees, a cell "
-    "with an arrow\n"
-    "has the first's value, then the second's; a cell without an arrow is the same in both; \"-\" means that one has no "
-    "value.\n\n"
+    "The column of stored bytes counts the chunks as they are in the file or the store, without metadata. Fill values of 0 are "
+    "not shown. With two trees, a cell with an arrow has the first's value, then the second's; a cell without an arrow is the "
+    "same "
+    "in both; \"-\" means that one has no value.\n\n"
     "Examples:\n"
     "  zarrbits inspect in.h5\n"
     "  zarrbits inspect in.h5:/group out.zarr\n"
     "  zarrbits inspect out.zip\n"
     "  zarrbits inspect --json out.zarr | python3 -m json.tool\n\n"
-    "Exit status: 0 all could be read, 1 failure, 2 wrong usage, 3 something in it cannot be read.";
+    "Exit status: 0 all could be read, 1 failure, 2 wrong usage, 3 something in it cannot be read, or a store is unfinished.";
 
 std::string extent_text(const std::vector<std::uint64_t>& extent) {
   std::string s;
@@ -46,8 +49,11 @@ std::string extent_text(const std::vector<std::uint64_t>& extent) {
 }
 
 struct cells {
-  std::string shape, type, chunks, codecs, stored, count;
+  std::string shape, dimensions, type, fill, chunks, codecs, stored, count;
 };
+
+// The converter's names of nameless dimensions say nothing.
+std::string shown_dimension(const std::string& name) { return name.empty() || name.starts_with("phony_dim_") ? "-" : name; }
 
 cells cells_of(const node& n) {
   cells c;
@@ -57,6 +63,9 @@ cells cells_of(const node& n) {
     return c;
   }
   c.shape = n.shape ? extent_text(*n.shape) : "null";
+  for (const std::string& name : n.dimension_names) c.dimensions += (c.dimensions.empty() ? "" : ", ") + shown_dimension(name);
+  if (c.dimensions.find_first_not_of("-, ") == std::string::npos) c.dimensions.clear();
+  if (n.fill_value != "0" && n.fill_value != "0.0" && n.fill_value != "false" && n.fill_value != "\"\"") c.fill = n.fill_value;
   c.type = n.type;
   c.chunks = !n.layout.empty() ? n.layout : n.chunk.empty() ? "" : extent_text(n.chunk);
   if (!n.shard.empty()) c.chunks += " in " + extent_text(n.shard);
@@ -98,17 +107,29 @@ void print_one(const tree& t, const terminal& screen) {
   const bool zarr = t.format != "HDF5";
   text_table table({name_column(),
                     {"shape", text_table::left, 6},
+                    {"dimensions", text_table::left, 8},
                     {"type", text_table::left, 8},
+                    {"fill", text_table::left, 6},
                     {"chunks", text_table::left, 6},
                     {zarr ? "codecs" : "filters", text_table::left, 12},
                     {"stored", text_table::right},
                     {zarr ? "files" : "chunks", text_table::right}});
   for (const node& n : t.nodes) {
     const cells c = cells_of(n);
-    table.add({indented(n.path, t.top), c.shape, c.type, c.chunks, c.codecs, c.stored, c.count}, paint_of(n));
+    table.add({indented(n.path, t.top), c.shape, c.dimensions, c.type, c.fill, c.chunks, c.codecs, c.stored, c.count},
+              paint_of(n));
   }
   print_heading(t, screen);
   std::cout << table.text(screen);
+}
+
+void print_attributes(const tree& t, const terminal& screen) {
+  for (const node& n : t.nodes) {
+    if (n.attribute_values.empty()) continue;
+    std::cout << '\n' << coloured(screen, colour::bold, printable(n.path)) << '\n';
+    const json values = json::parse(n.attribute_values);
+    for (const auto& [name, value] : values.items()) say("  " + name + ": " + text::json_text(value));
+  }
 }
 
 std::string both(const std::string& a, const std::string& b) {
@@ -124,6 +145,7 @@ void print_both(const tree& a, const tree& b, const terminal& screen) {
   for (const node& n : b.nodes) second.emplace(below(n.path, b.top), &n);
   text_table table({name_column(),
                     {"shape", text_table::left, 6},
+                    {"dimensions", text_table::left, 8},
                     {"type", text_table::left, 7},
                     {"chunks", text_table::left, 7},
                     {"stored as", text_table::left, 12},
@@ -146,24 +168,32 @@ void print_both(const tree& a, const tree& b, const terminal& screen) {
     std::string as = cell(p.codecs, q.codecs);
     if (!found && x.kind != "array" && y.kind != "array")
       as = x.kind.empty() ? "- → " + y.kind : (p.codecs.empty() ? x.kind : p.codecs) + " → -";
-    table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.type, q.type), cell(p.chunks, q.chunks), as,
-               cell(p.stored, q.stored), ratio},
+    table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.dimensions, q.dimensions), cell(p.type, q.type),
+               cell(p.chunks, q.chunks), as, cell(p.stored, q.stored), ratio},
               !found && x.kind != "link" && y.kind != "link" ? colour::yellow
                                                              : paint_of(found            ? y
                                                                         : x.kind.empty() ? y
                                                                                          : x));
   };
-  // those of the first in its order; then what the second has alone
-  std::map<std::string, bool> done;
+  // below each group, what is in the first, in its order, then what the second has alone
+  std::map<std::string, const node*> first;
+  std::map<std::string, std::vector<std::string>> children;
+  const auto add_child = [&](const std::string& path) {
+    if (path != "/") children[path.substr(0, std::max<std::size_t>(1, path.rfind('/')))].push_back(path);
+  };
   for (const node& n : a.nodes) {
-    const std::string path = below(n.path, a.top);
-    const auto other = second.find(path);
-    row(n, other == second.end() ? none : *other->second, path);
-    done[path] = true;
+    if (first.emplace(below(n.path, a.top), &n).second) add_child(below(n.path, a.top));
   }
   for (const node& n : b.nodes) {
-    const std::string path = below(n.path, b.top);
-    if (!done.count(path)) row(none, n, path);
+    if (!first.contains(below(n.path, b.top))) add_child(below(n.path, b.top));
+  }
+  for (std::vector<std::string> todo{"/"}; !todo.empty();) {
+    const std::string path = todo.back();
+    todo.pop_back();
+    const auto one = first.find(path), other = second.find(path);
+    row(one == first.end() ? none : *one->second, other == second.end() ? none : *other->second, path);
+    const auto below_it = children.find(path);
+    if (below_it != children.end()) todo.insert(todo.end(), below_it->second.rbegin(), below_it->second.rend());
   }
   print_heading(a, screen);
   print_heading(b, screen);
@@ -185,7 +215,10 @@ json to_json(const tree& t) {
     } else if (!n.type.empty()) {
       j["type"] = n.type;
     }
+    if (!n.dimension_names.empty()) j["dimension_names"] = n.dimension_names;
+    if (!n.fill_value.empty()) j["fill_value"] = json::parse(n.fill_value);
     if (n.attributes) j["attributes"] = n.attributes;
+    if (!n.attribute_values.empty()) j["attribute_values"] = json::parse(n.attribute_values);
     if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
     if (!n.details.empty()) j.update(json::parse(n.details));
     nodes.push_back(std::move(j));
@@ -211,40 +244,56 @@ int inspect_main(int argc, char** argv) {
       "zarrbits inspect");
   app.footer(inspect_footer);
   std::string first, second, endpoint;
-  bool as_json = false;
+  bool as_json = false, attributes = false;
   app.add_option(
          "FILE", first,
          "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store (a directory, a .zip file, s3://BUCKET/PREFIX)")
       ->required()
       ->type_name("FILE|STORE");
   app.add_option("OTHER", second, "Another, to be compared by eye")->type_name("FILE|STORE");
+  app.add_flag("--attributes", attributes, "Also show the values of all attributes");
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL");
+  std::string memory;
+  app.add_option("--memory", memory, "Limit the memory for the references of a store, such as 512M (the default)")
+      ->type_name("BYTES");
   bool lock = true;
   add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  const std::uint64_t most = memory.empty() ? inspect_options().memory : parse_bytes("--memory", memory);
 
   return in_child(first, [&](const auto& at_hand) {
     std::vector<tree> trees;
+    std::vector<std::pair<std::string, unfinished_store>> unfinished;
     for (const std::string& name : {first, second}) {
       if (name.empty()) continue;
-      trees.push_back(inspect(
-          {.name = name, .endpoint = endpoint, .lock = lock, .progress = at_hand, .warning = [](const std::string& sentence) {
-             print_error("warning: " + sentence);
-           }}));
+      if (auto begun = find_unfinished(name, endpoint)) {
+        unfinished.emplace_back(name, std::move(*begun));
+        continue;
+      }
+      trees.push_back(inspect({.name = name,
+                               .endpoint = endpoint,
+                               .lock = lock,
+                               .attributes = attributes,
+                               .memory = most,
+                               .progress = at_hand,
+                               .warning = [](const std::string& sentence) { print_error("warning: " + sentence); }}));
     }
     at_hand("");
     if (as_json) {
       json j = {{"version", 1}, {"trees", json::array()}};
       for (const tree& t : trees) j["trees"].push_back(to_json(t));
+      for (const auto& [name, store] : unfinished) j["unfinished"].push_back(unfinished_json(name, store));
       std::cout << printable_json(text::json_text(j, 1)) << '\n';
     } else {
       const terminal screen = describe_terminal(STDOUT_FILENO);
+      for (const auto& [name, store] : unfinished) print_unfinished(name, store);
       if (trees.size() == 1) print_one(trees[0], screen);
-      else print_both(trees[0], trees[1], screen);
+      if (trees.size() == 2) print_both(trees[0], trees[1], screen);
+      for (const tree& t : trees) print_attributes(t, screen);
     }
-    int status = exit_success;
+    int status = unfinished.empty() ? exit_success : exit_loss;
     for (const tree& t : trees) {
       if (!whole(t)) status = exit_loss;
       if (!t.incomplete.empty()) print_error("not all of " + quote(t.name) + " is shown: " + t.incomplete);

@@ -4,6 +4,7 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "text/near_name.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <vector>
 
 namespace zarrbits::cli {
 namespace {
@@ -59,7 +61,11 @@ int dispatch(int argc, char** argv) {
   for (const command& c : commands) {
     if (name == c.name) return c.run(argc - 1, argv + 1);
   }
-  throw usage_error(quote(name) + " is no command of zarrbits; \"zarrbits --help\" lists the commands");
+  std::vector<std::string> known;
+  for (const command& c : commands) known.emplace_back(c.name);
+  const std::string near = text::near_name(name, known);
+  throw usage_error(quote(name) + " is no command of zarrbits; " + (near.empty() ? "" : "did you mean " + near + "? ") +
+                    "\"zarrbits --help\" lists the commands");
 }
 
 // If the program is started with standard output closed, the next file that it opens would get that descriptor, and the program

@@ -168,7 +168,7 @@ void mpi_worker::serve(int argc, char** argv) {
   arguments.options.share = convert_options::share_type{static_cast<unsigned>(rank), static_cast<unsigned>(size)};
   const auto open = [](int, char**) -> int {
     const convert_options& o = arguments.options;
-    if (o.share->index == 0 && nothing_to_resume(arguments)) return exit_success;
+    if (o.share->index == 0 && o.resume && nothing_to_do(arguments)) return exit_success;
     if (o.share->index == 0) begin_store(o);  // from then on all join
     work.emplace(o);
     if (o.share->index == 0) {

@@ -14,14 +14,33 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <string>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace zarrbits::cli {
 
 namespace {
 
 using text::human_bytes;
+
+// A note that several files share is printed once.
+void print_notes(const std::vector<joined_source>& sources) {
+  std::map<std::string, std::size_t> files;
+  for (const joined_source& s : sources) {
+    for (const std::string& note : s.notes) ++files[note];
+  }
+  for (const joined_source& s : sources) {
+    for (const std::string& note : s.notes) {
+      const std::size_t n = std::exchange(files[note], 0);
+      if (n == 0) continue;
+      std::cout << quote(s.file) << (n > 1 ? " and " + text::counted(n - 1, "file") + " more" : std::string()) << ": "
+                << printable(with_flags(note)) << '\n';
+    }
+  }
+}
 
 void print(const convert_plan& p) {
   text_table table({{"dataset"},
@@ -44,9 +63,7 @@ void print(const convert_plan& p) {
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   if (p.convention != convention::none) std::cout << "convention " << to_string(p.convention) << '\n';
-  for (const joined_source& s : p.sources) {
-    for (const std::string& note : s.notes) std::cout << quote(s.file) << ": " << printable(with_flags(note)) << '\n';
-  }
+  print_notes(p.sources);
   std::cout << links_line(p.links);
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';

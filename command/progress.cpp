@@ -75,6 +75,7 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
     }
   }
   if (quiet) return;
+  if (logs_json()) screen_.present = false;  // each line is an object
   if (screen_.present) {
     interval_ = std::chrono::milliseconds(100);
     last_ -= interval_;  // at once
@@ -117,7 +118,16 @@ void progress::update(const progress_state& s) {
     for (const std::string& word : {objects(s, " of "), amount(s), rate(s, seconds), time_left(s, seconds)}) {
       if (!word.empty()) line += ", " + word;
     }
-    print_error(line + (s.at.empty() ? "" : ", at " + quote(s.at)));
+    if (logs_json()) {
+      write_log_line("progress", {{"done", s.done},
+                                  {"total", s.total},
+                                  {"objects_done", s.objects_done},
+                                  {"objects", s.objects},
+                                  {"seconds", seconds},
+                                  {"path", s.at}});
+    } else {
+      print_error(time_text() + " " + line + (s.at.empty() ? "" : ", at " + quote(s.at)));
+    }
     return;
   }
   screen_.columns = describe_terminal(STDERR_FILENO).columns;  // windows change their size

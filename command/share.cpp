@@ -3,8 +3,10 @@
 
 #include "command/command_line.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 namespace zarrbits::cli {
@@ -35,11 +37,32 @@ constexpr launcher launchers[] = {
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 };
 
-}  // namespace
+// The task of a Slurm array. Nothing if there is only one.
+std::optional<named_share> task_of_array() {
+  const auto id = number("SLURM_ARRAY_TASK_ID"), tasks = number("SLURM_ARRAY_TASK_COUNT");
+  if (!id || !tasks || *tasks <= 1) return {};
+  const unsigned first = number("SLURM_ARRAY_TASK_MIN").value_or(0), step = number("SLURM_ARRAY_TASK_STEP").value_or(1);
+  const unsigned index = *id < first ? *tasks : (*id - first) / (step ? step : 1);
+  if (index >= *tasks) {
+    throw usage_error(
+        "the tasks of the Slurm array are not evenly spaced; say with --partition I/N which share this one is to do");
+  }
+  return named_share{{index, *tasks}, "the Slurm array"};
+}
+
+// Nothing if there is only one rank.
+std::optional<named_share> rank_of_launcher() {
+  for (const launcher& l : launchers) {
+    const auto rank = number(l.rank), size = number(l.size);
+    if (rank && size && *size > 1 && *rank < *size) return named_share{{*rank, *size}, l.name};
+  }
+  return {};
+}
 
 convert_options::share_type parse_share(const std::string& option, const std::string& text) {
   const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) throw usage_error(option + " is a share and their number, such as 0/4, not " + quote(text));
+  if (slash == std::string::npos)
+    throw usage_error(option + " is a share and their number, such as 0/4, or slurm or mpi, not " + quote(text));
   const std::uint64_t index = parse_count(option, text.substr(0, slash)), count = parse_count(option, text.substr(slash + 1));
   if (count == 0 || count > 1'000'000 || index >= count) {
     throw usage_error(option + " " + text + ": shares are counted from 0, so that the last of 4 is 3/4");
@@ -47,26 +70,31 @@ convert_options::share_type parse_share(const std::string& option, const std::st
   return {static_cast<unsigned>(index), static_cast<unsigned>(count)};
 }
 
-std::optional<named_share> share_of_environment() {
-  named_share found{{0, 1}, ""};
+}  // namespace
+
+named_share parse_partition(const std::string& option, const std::string& text) {
+  const bool slurm = text == "slurm";
+  if (!slurm && text != "mpi") return {parse_share(option, text), option};
+  const auto task = slurm ? task_of_array() : std::nullopt, rank = rank_of_launcher();
+  if (task && rank) {
+    const auto &outer = task->share, &inner = rank->share;
+    return {{outer.index * inner.count + inner.index, outer.count * inner.count}, task->origin + " and " + rank->origin};
+  }
+  if (task) return *task;
+  if (rank) return *rank;
+  const auto is_set = [](const launcher& l) { return number(l.size).has_value(); };
+  if (slurm ? std::getenv("SLURM_JOB_ID") != nullptr : std::any_of(std::begin(launchers), std::end(launchers), is_set))
+    return {{0, 1}, text};  // a job of one task
+  throw usage_error(option + " is " + text + ", but this process was not started by " +
+                    (slurm ? "Slurm (SLURM_JOB_ID is not set)" : "mpirun or srun (no variable tells its rank)") +
+                    "; give I/N, or leave the option out to convert everything");
+}
+
+std::optional<launcher_hint> launcher_of_environment() {
   const auto id = number("SLURM_ARRAY_TASK_ID"), tasks = number("SLURM_ARRAY_TASK_COUNT");
-  if (id && tasks && *tasks > 1) {
-    const unsigned first = number("SLURM_ARRAY_TASK_MIN").value_or(0), step = number("SLURM_ARRAY_TASK_STEP").value_or(1);
-    const unsigned index = *id < first ? *tasks : (*id - first) / (step ? step : 1);
-    if (index >= *tasks) {
-      throw usage_error("the tasks of the Slurm array are not evenly spaced; say with --partition which share this one is to do");
-    }
-    found = {{index, *tasks}, "the Slurm array"};
-  }
-  for (const launcher& l : launchers) {
-    const auto rank = number(l.rank), size = number(l.size);
-    if (!rank || !size || *size <= 1 || *rank >= *size) continue;
-    found.share = {found.share.index * *size + *rank, found.share.count * *size};
-    found.origin += (found.origin.empty() ? "" : " and ") + std::string(l.name);
-    break;
-  }
-  if (found.share.count <= 1) return {};
-  return found;
+  if (id && tasks && *tasks > 1) return launcher_hint{"a Slurm array", "slurm"};
+  if (const auto rank = rank_of_launcher()) return launcher_hint{rank->origin, rank->origin == "srun" ? "slurm" : "mpi"};
+  return {};
 }
 
 }  // namespace zarrbits::cli

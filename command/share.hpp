@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The share of a conversion that this process makes: given as an option, or by the launcher in the environment.
+// The share of a conversion that this process makes, as --partition asks for it. Without that option, a launcher's variables in
+// the environment change nothing: a job array may well convert one file per task.
 //
 #ifndef ZARRBITS_COMMAND_SHARE_HPP
 #define ZARRBITS_COMMAND_SHARE_HPP
@@ -14,14 +15,19 @@ namespace zarrbits::cli {
 
 struct named_share {
   convert_options::share_type share;
-  std::string origin;  // "--partition", "a Slurm array", ...
+  std::string origin;  // "--partition", "the Slurm array", ...
 };
 
-// "2/8". Throws usage_error.
-convert_options::share_type parse_share(const std::string& option, const std::string& text);
+// "2/8"; "slurm": the task of a Slurm array, and the rank in it; "mpi": the rank that mpirun or srun assigned. Throws
+// usage_error, also if the launcher's variables are missing.
+named_share parse_partition(const std::string& option, const std::string& text);
 
-// A task of a Slurm array, a rank of srun, Open MPI, PALS or PMI, or a rank in such a task. Nothing if there is only one.
-std::optional<named_share> share_of_environment();
+// The launcher whose variables say that this process is one of several, and the value of --partition that asks for it. Nothing if
+// there is none.
+struct launcher_hint {
+  std::string launcher, partition;
+};
+std::optional<launcher_hint> launcher_of_environment();
 
 }  // namespace zarrbits::cli
 

@@ -75,31 +75,38 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names, c
 }
 
 void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
+  const char* const group = "Several files";
   app.add_option("more", a.more, "With --concat: more names; all are sources but the last one, which is the store")
       ->type_name("");
   app.add_option(
          "--concat", a.dimension,
          "Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets. A source may also be "
          "@LIST.txt or a quoted \"*.nc\"")
-      ->type_name("DIMENSION");
+      ->type_name("DIMENSION")
+      ->group(group);
   app.add_option(
          "--concat-new", a.fresh,
          "Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of "
          "all datasets but the dimension scales")
-      ->type_name("DIMENSION");
+      ->type_name("DIMENSION")
+      ->group(group);
   if (may_append) {
     app.add_option("--append", a.append,
                    "Append these files to an existing store, along this dimension; files that are already in it are skipped")
-        ->type_name("DIMENSION");
+        ->type_name("DIMENSION")
+        ->group(group);
   }
   app.add_option("--order", a.order,
                  "With --concat: given (the default), name, or value, which is the first one of the dimension's variable")
-      ->type_name("ORDER");
+      ->type_name("ORDER")
+      ->group(group);
   app.add_option("--different", a.different,
                  "With --concat, where datasets without the dimension differ between the files: refuse (the default), take those "
                  "of the first file (first), or leave them out (skip)")
-      ->type_name("HOW");
-  app.add_flag("--allow-overlap", a.overlap, "With --concat: values of the dimension's variable may occur twice, or go back");
+      ->type_name("HOW")
+      ->group(group);
+  app.add_flag("--allow-overlap", a.overlap, "With --concat: values of the dimension's variable may occur twice, or go back")
+      ->group(group);
 }
 
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,

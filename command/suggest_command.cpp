@@ -6,6 +6,7 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/fitted.hpp"
+#include "command/found_bits.hpp"
 #include "command/progress.hpp"
 #include "text/words.hpp"
 
@@ -27,8 +28,8 @@ using nlohmann::ordered_json;
 const char suggest_footer[] =
     "Reads every value of the integer, boolean, enumeration and float datasets, finds the smallest range of bits (first_bit to "
     "last_bit) from\n"
-    "which all of them come back, and says what the filter packbits would store. Nothing is written: the h5repack lines are for "
-    "you to type.\n"
+    "which all of them come back, and says what the filter packbits would store. Nothing is written: the lines of h5repack and "
+    "zarrbits convert are for you to type.\n"
     "Sizes are those of the chunks, without HDF5's index of them.\n\n"
     "Examples:\n"
     "  zarrbits suggest camera.h5\n"
@@ -58,10 +59,21 @@ std::string gain(std::uint64_t before, std::uint64_t after) {
   return text::human_bytes(before) + " -> " + text::human_bytes(after) + ", " + percent(before, after) + " saved";
 }
 
+const char* const packed = "--codec packbits";
+
+// The option of convert that packs the dataset alike; "" if it packs none of its kind, as floats.
+std::string bits_option(const suggestion& s) {
+  if (s.type == "bool") return packed;  // always one bit
+  return has_bits_to_give(s) ? "--bits " + shell_quoted(bits_argument(s)) : "";
+}
+
 void print_text(const suggested_bits& r, const std::string& path, bool all) {
   std::uint64_t useful = 0, before = 0, after = 0;
   std::string options;
-  const std::string files = shell_quoted(path[0] == '-' ? "./" + path : path) + " packed.h5\n";
+  const std::string file = shell_quoted(path[0] == '-' ? "./" + path : path), files = file + " packed.h5\n",
+                    stores = file + " packed.zarr";
+  std::string bits;
+  bool convertible = false;
   const auto worthwhile = [](const suggestion& s) { return s.obstacle.empty(); };
   if (all ? !r.datasets.empty() : std::any_of(r.datasets.begin(), r.datasets.end(), worthwhile))
     say(quote(path) + ": the bits that hold every value, and what packbits would make of the size");
@@ -77,6 +89,11 @@ void print_text(const suggested_bits& r, const std::string& path, bool all) {
     }
     say(what + gain(s.before, s.after));
     std::cout << "  h5repack " << shell_line(s.h5repack) << ' ' << files;
+    if (const std::string option = bits_option(s); !option.empty()) {
+      std::cout << "  zarrbits convert " << stores << " --codec packbits" << (option == packed ? "" : " " + option) << '\n';
+      bits += option == packed ? "" : " " + option;
+      convertible = true;
+    }
     ++useful;
     before += s.before;
     after += s.after;
@@ -92,6 +109,7 @@ void print_text(const suggested_bits& r, const std::string& path, bool all) {
     std::cout << '\n';
     say("All at once: " + gain(before, after));
     std::cout << "  h5repack " << options << files;
+    if (convertible) std::cout << "  zarrbits convert " << stores << " --codec packbits" << bits << '\n';
   }
   if (useful > 0 && !r.unfound.empty()) {
     std::cout << '\n';
@@ -103,6 +121,11 @@ void print_text(const suggested_bits& r, const std::string& path, bool all) {
   if (useful > 0) std::cout << '\n';
   say(text::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " +
       std::to_string(r.left_out.size()) + " left out" + (all || rest + r.left_out.size() == 0 ? "" : " (--all tells why)"));
+}
+
+std::string convert_line(const suggestion& s) {
+  const std::string option = bits_option(s);
+  return option.empty() || option == packed ? option : packed + (" " + option);
 }
 
 ordered_json to_json(const suggested_bits& r, const std::string& path) {
@@ -124,7 +147,8 @@ ordered_json to_json(const suggested_bits& r, const std::string& path) {
                              {"packed_bytes", s.after},
                              {"worthwhile", s.obstacle.empty()},
                              {"obstacle", s.obstacle},
-                             {"h5repack", shell_line(s.h5repack)}});
+                             {"h5repack", shell_line(s.h5repack)},
+                             {"convert", convert_line(s)}});
   }
   for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
   for (const suggested_bits::omission& u : r.unfound) j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});

@@ -6,9 +6,10 @@
 #include "command/terminal.hpp"
 #include "text/words.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 #include <string>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace zarrbits::cli {
@@ -85,21 +86,38 @@ void print_summary(const convert_result& r) {
   add("all", all, colour::bold);
   if (lossy.objects > 0) table.add({"of them lossy", std::to_string(lossy.objects)}, colour::yellow);
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
-  struct stat info {};
-  const std::string file = split_source(r.source).file;
-  std::uint64_t size = ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
-  std::uint64_t notes = 0;
-  for (std::size_t i = 1; i < r.sources.size(); ++i) {
-    if (::stat(split_source(r.sources[i].file).file.c_str(), &info) == 0) size += static_cast<std::uint64_t>(info.st_size);
+  std::uint64_t notes = 0, fresh = 0;
+  for (const joined_source& s : r.sources) {
+    notes += s.notes.size();
+    fresh += s.bytes > 0;
   }
-  for (const joined_source& s : r.sources) notes += s.notes.size();
-  std::string last = human_bytes(size) + " to " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
-  if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";
+  if (!r.sources.empty() && fresh == 0 && r.store_objects == 0) {
+    tell((r.sources.size() == 1 ? "the file is" : "all " + counted(r.sources.size(), "file") + " are") + std::string(" in ") +
+         quote(r.store) + " already: nothing is appended");
+    return;
+  }
+  if (logs_json()) {
+    write_log_line("info", {{"message", "done"},
+                            {"source_bytes", r.source_bytes},
+                            {"files", r.store_objects},
+                            {"bytes", r.store_bytes},
+                            {"seconds", r.seconds}});
+    return;
+  }
+  const std::uint64_t size = r.source_bytes;
+  std::string last = human_bytes(size);
+  if (r.referred_objects > 0) {
+    last += ", of which " + human_bytes(r.referred_bytes) + " in " + counted(r.referred_objects, "chunk") +
+            " are referred to; the references have " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
+  } else {
+    last += " to " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
+    if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";
+  }
   last += ", " + duration_text(r.seconds);
   if (r.seconds > 0) last += ", " + human_bytes(static_cast<std::uint64_t>(static_cast<double>(all.source) / r.seconds)) + "/s";
   if (!r.sources.empty()) {
-    last = counted(r.sources.size(), "file") + " joined" +
-           (notes > 0 ? ", with " + counted(notes, "note") + " on them: see --report or --json" : "") + "\n" + last;
+    last = counted(r.sources.size(), "file") + (fresh < r.sources.size() ? ", " + std::to_string(fresh) + " of them new," : "") +
+           " joined" + (notes > 0 ? ", with " + counted(notes, "note") + " on them: see --report or --json" : "") + "\n" + last;
   }
   if (r.convention != convention::none)
     last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +

@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -35,24 +36,27 @@ const char verify_footer[] =
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
     "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n"
-    "  zarrbits verify in.h5 out.zip\n\n"
+    "  zarrbits verify in.h5 out.zip\n"
+    "  zarrbits verify --concat time today.nc all.zarr --part\n\n"
     "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but "
     "something\n"
     "could not be compared, or is in the store alone.";
 
-void print_text(const verify_result& r) {
+void print_text(const verify_result& r, const std::string& store) {
   for (const finding& f : r.findings)
     std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
   for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
   for (const extra& e : r.extras) {
     std::cout << "note: " << printable(e.store_path) << " has in the store alone the " << e.kind << " " << quote(e.name) << '\n';
   }
+  // kinds of which there are some, and verdicts that occur
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
-    std::cout << what;
+    std::string text;
     for (const verdict v : {verdict::equal, verdict::differs, verdict::missing, verdict::unreadable, verdict::unchecked}) {
-      std::cout << (v == verdict::equal ? " " : ", ") << counts[static_cast<std::size_t>(v)] << ' ' << to_string(v);
+      const std::uint64_t n = counts[static_cast<std::size_t>(v)];
+      if (n > 0) text += (text.empty() ? " " : ", ") + std::to_string(n) + ' ' + to_string(v);
     }
-    std::cout << '\n';
+    if (!text.empty()) std::cout << what << text << '\n';
   };
   line("datasets:", r.datasets);
   line("groups:", r.groups);
@@ -61,7 +65,15 @@ void print_text(const verify_result& r) {
   line("links:", r.links);
   line("named types:", r.named_types);
   line("notes:", r.notes);
-  std::cout << "elements: " << r.elements << " equal, " << r.elements_unchecked << " unchecked\n";
+  if (r.elements + r.elements_unchecked > 0)
+    std::cout << "elements: " << r.elements << " equal"
+              << (r.elements_unchecked > 0 ? ", " + std::to_string(r.elements_unchecked) + " unchecked" : std::string()) << '\n';
+  const std::size_t wrong = static_cast<std::size_t>(
+      std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }));
+  std::cout << (r.failed() ? "FAILED: " + text::counted(wrong, "difference") + " between " + quote(store) + " and its source"
+                : r.incomplete() ? "INCOMPLETE: nothing differs, but not all of " + quote(store) + " could be compared"
+                                 : "OK: " + quote(store) + " equals its source")
+            << '\n';
 }
 
 nlohmann::ordered_json counts_json(const std::array<std::uint64_t, verdict_count>& counts) {
@@ -115,6 +127,10 @@ int verify_main(int argc, char** argv) {
       ->type_name("out.zarr");
   concat_arguments joined;
   add_concat_options(app, joined, false);
+  app.add_flag("--part", options.part,
+               "With --concat: these are some of the files in the store, such as the one that was appended last; compares their "
+               "values alone, where the store says that they are")
+      ->group("Several files");
   app.add_option("--include", options.include, "As given to convert: only this has to be in the store; may be given again")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
@@ -126,6 +142,9 @@ int verify_main(int argc, char** argv) {
       ->type_name("URL");
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
+  std::string memory;
+  app.add_option("--memory", memory, "Limit the memory for the references of a store, such as 512M (the default)")
+      ->type_name("BYTES");
   std::string links;
   app.add_option("--links", links,
                  "As given to convert: with copy, the store must have what links lead to; with keep, notes are enough")
@@ -133,6 +152,7 @@ int verify_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   options.concat = take_sources(joined, options.source, options.store, options.endpoint, false);
   options.links = parse_links(links);
+  if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
   try {
     check_options(options);
@@ -151,7 +171,7 @@ int verify_main(int argc, char** argv) {
     if (as_json) {
       print_json(r, options.source, options.store, status);
     } else {
-      print_text(r);
+      print_text(r, options.store);
     }
     return status;
   });

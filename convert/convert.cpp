@@ -14,13 +14,17 @@
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
 #include "convert/run/planned_units.hpp"
+#include "convert/store/reference_writer.hpp"
 #include "convert/store/sink.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/selection.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace zarrbits {
@@ -63,14 +67,19 @@ void check_references(const convert_options& options) {
 
 void check_options(const convert_options& options) {
   if (options.references) check_references(options);
-  const auto check_bits = [&](unsigned bits) {
-    if (options.codec != array_codec::packbits || bits < 1 || bits > 64)
-      throw convert_error("the number of bits goes with the codec packbits, and is 1 to 64");
-  };
-  if (options.bits) check_bits(*options.bits);
-  for (const auto& [pattern, bits] : options.bits_of) {
-    check_bits(bits);
-    selection({pattern}, {});
+  if ((options.bits || !options.bits_of.empty()) && options.codec != array_codec::packbits)
+    throw convert_error("`bits` goes with the `codec` packbits");
+  if (options.bits && (*options.bits < 1 || *options.bits > 64))
+    throw convert_error("the number of bits is 1 to 64, not " + std::to_string(*options.bits));
+  for (const auto& of : options.bits_of) {
+    if (of.last_bit > 63 || of.first_bit > of.last_bit)
+      throw convert_error("bits " + std::to_string(of.first_bit) + " to " + std::to_string(of.last_bit) + " of \"" + of.pattern +
+                          "\" are no range of the bits 0 to 63");
+    selection({of.pattern}, {});
+  }
+  if (options.memory < least_memory) {
+    throw convert_error("`memory` is " + human_bytes(options.memory) + ", too little to convert in; give at least " +
+                        human_bytes(least_memory));
   }
   if (options.effective_profile() != profile::recode) {
     const std::string other = to_string(options.effective_profile());
@@ -102,35 +111,66 @@ void check_options(const convert_options& options) {
 
 namespace {
 
-using clock = std::chrono::steady_clock;
+// When a conversion began, on both clocks.
+struct start {
+  std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
+  std::time_t utc = std::time(nullptr);
 
-convert_result result_for(const convert_options& options) {
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - steady).count(); }
+  std::string text() const {
+    std::tm parts{};
+    ::gmtime_r(&utc, &parts);
+    char out[32];
+    return {out, std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+  }
+};
+
+convert_result result_for(const convert_options& options, const start& started) {
   convert_result result;
   result.source = options.source;
   result.store = options.store;
   result.profile = options.effective_profile();
+  result.started = started.text();
   return result;
 }
 
-void count(convert_result& result, job& all, clock::time_point started) {
+// `whole`: also what other processes and earlier runs wrote.
+void count(convert_result& result, job& all, const start& started, bool whole) {
   result.convention = all.convention();
   result.links = count_links(all.source());
+  count_source(all, result);
   result.store_objects = all.out().objects();
   result.store_bytes = all.out().bytes();
-  result.seconds = std::chrono::duration<double>(clock::now() - started).count();
+  result.referred_objects = all.out().referred_objects();
+  result.referred_bytes = all.out().referred_bytes();
+  // an object that was made again counts once
+  if (whole && !is_reference_target(result.store) && (!is_s3(result.store) || all.out().found_unfinished())) {
+    result.store_objects = result.store_bytes = 0;
+    all.out().each("", [&](std::string_view key, std::uint64_t size) {
+      if (in_unfinished_folder(key)) return;
+      ++result.store_objects;
+      result.store_bytes += size;
+    });
+  }
+  result.seconds = started.seconds();
 }
 
-convert_result finished(job& all, clock::time_point started) {
-  convert_result result = result_for(all.options());
+// The references themselves are written at the very end.
+void count_references(convert_result& result) {
+  if (is_reference_target(result.store)) std::tie(result.store_objects, result.store_bytes) = count_reference_files(result.store);
+}
+
+convert_result finished(job& all, const start& started) {
+  convert_result result = result_for(all.options(), started);
   result.objects = write_metadata(all);
   result.sources = all.joined_sources();
   list_other_files(all.source().others(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = all.worded(refused.reason);
-  count(result, all, started);
+  count(result, all, started, true);
   if (all.options().before_done) all.options().before_done(result);
   all.require_unchanged();
   all.out().finish();
-  result.seconds = std::chrono::duration<double>(clock::now() - started).count();
+  count_references(result);
   return result;
 }
 
@@ -144,11 +184,11 @@ bool remove_unfinished_store(const std::string& store, const std::string& endpoi
 
 convert_result convert(const convert_options& options) {
   check_options(options);
-  const auto started = clock::now();
+  const start started;
   const h5::silence quiet;
   if (options.concat && options.concat->append) {
-    convert_result result = append_files(options);
-    result.seconds = std::chrono::duration<double>(clock::now() - started).count();
+    convert_result result = append_files(options, started.text());
+    result.seconds = started.seconds();
     return result;
   }
   using mode = job::mode;
@@ -157,9 +197,9 @@ convert_result convert(const convert_options& options) {
     all.run();
     return finished(all, started);
   }
-  all.run(share_of(all.units(), options.share->index, options.share->count));
-  convert_result result = result_for(all.options());
-  count(result, all, started);
+  all.run_share();
+  convert_result result = result_for(all.options(), started);
+  count(result, all, started, false);
   return result;
 }
 
@@ -172,9 +212,9 @@ convert_plan plan(const convert_options& options) {
 
 convert_result finalize(const convert_options& options) {
   check_options(options);
-  const auto started = clock::now();
+  const start started;
   const h5::silence quiet;
-  job all(options, job::mode::join);
+  job all(options, job::mode::finish);
   const auto units = all.units();
   const unsigned shares = std::max(1U, all.shares());
   const std::vector<unsigned> share_of_unit = shares_of(units, shares);

@@ -68,6 +68,8 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
       if (c.lost) chunks["lost"] = c.lost;
       if (!chunks.empty()) e["chunks"] = chunks;
       if (!o.lost_chunks.empty()) e["lost_chunks"] = o.lost_chunks;
+      e["source_bytes"] = o.source_bytes;
+      e["store_bytes"] = o.store_bytes;
     }
     ++counts[to_string(o.outcome)];
     if (o.lossy) ++lossy;
@@ -86,10 +88,17 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
                  {"convention", to_string(convention)},
                  {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}}};
   if (exit_status) report["exit_status"] = *exit_status;
+  if (!started.empty()) report["started"] = started;
+  report["seconds"] = seconds;
+  report["source_bytes"] = source_bytes;
+  report["files"] = store_objects;
+  report["bytes"] = store_bytes;
+  if (referred_objects > 0) report["referred"] = {{"objects", referred_objects}, {"bytes", referred_bytes}};
   report["objects"] = std::move(list);
   report["summary"] = std::move(summary);
   conversion::add_other_files(report, other_files, refused_files);
-  conversion::add_sources(report, sources);
+  if (sources.empty()) report["sources"] = json::array({{{"file", conversion::shown(source)}, {"bytes", source_bytes}}});
+  else conversion::add_sources(report, sources);
   return conversion::json_text(report, 1) + "\n";
 }
 

@@ -56,7 +56,7 @@ void convert_worker::make(const unit& u) {
 void begin_store(const convert_options& options) {
   if (options.resume) return;
   using existing = conversion::sink_options::existing;
-  conversion::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::refuse,
+  conversion::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::go_on,
                                         .source = split_source(options.source).file,
                                         .warning = options.warning,
                                         .references = options.references,

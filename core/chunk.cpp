@@ -8,6 +8,12 @@
 
 namespace zarrbits {
 
+#ifdef _GLIBCXX_DEBUG
+const char detail::library_was_built_with_GLIBCXX_DEBUG = 0;
+#else
+const char detail::library_was_built_without_GLIBCXX_DEBUG = 0;
+#endif
+
 namespace {
 
 chunk_result refused(errc e, std::uint64_t element, std::uint64_t value = 0) noexcept { return {0, {e, element, value}}; }

@@ -21,6 +21,10 @@ inline constexpr std::size_t deepest_json = 128;
 // than deepest_json, or repeats a key of an object: readers then take the first, the last, or none.
 nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& what);
 
+// The same of a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python writes for such
+// numbers.
+nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& what);
+
 // The input, shortened for a sentence.
 std::string in_quotes(std::string_view text);
 

@@ -23,7 +23,7 @@ int main() {
   {
     io::filtering_ostream out;
     out.push(zarrbits::iostreams::encoder(camera));
-    out.push(io::file_sink("image.bits", std::ios::binary));
+    out.push(zarrbits::iostreams::checked(io::file_sink("image.bits", std::ios::binary)));
     std::vector<std::uint16_t> row(width);
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x) row[x] = pixel(y, x);

@@ -49,7 +49,7 @@ void store(const bytes_chunk& c, unsigned cd[bytes_stored]) noexcept {
   cd[0] = c.big_endian;
   cd[1] = magic | layout_version;
   cd[2] = static_cast<unsigned>(c.size);
-  cd[3] = c.memory_big_endian;
+  cd[3] = static_cast<unsigned>(c.memory_big_endian) | static_cast<unsigned>(c.checksum_before) << 1;
   cd[4] = static_cast<unsigned>(c.chunk_size);
   cd[5] = static_cast<unsigned>(c.chunk_size >> 32);
   cd[6] = plugin_version;
@@ -65,9 +65,10 @@ bool load(std::size_t n, const unsigned cd[], bytes_chunk& out, sentence& why) n
         n);
   out.big_endian = cd[0] == 1;
   out.size = cd[2];
-  out.memory_big_endian = cd[3] == 1;
+  out.memory_big_endian = (cd[3] & 1) != 0;
+  out.checksum_before = (cd[3] & 2) != 0;
   out.chunk_size = std::uint64_t{cd[5]} << 32 | cd[4];
-  if (cd[0] > 1 || cd[3] > 1 || out.size == 0 || out.chunk_size == 0 || out.chunk_size > PTRDIFF_MAX ||
+  if (cd[0] > 1 || cd[3] > 3 || out.size == 0 || out.chunk_size == 0 || out.chunk_size > PTRDIFF_MAX ||
       out.chunk_size % out.size != 0)
     return why.set(minor::bad_value,
                    "zarrbits: bytes: the filter's parameters in the file contradict each other; the file is damaged");
@@ -75,18 +76,20 @@ bool load(std::size_t n, const unsigned cd[], bytes_chunk& out, sentence& why) n
 }
 
 std::size_t convert(const bytes_chunk& c, std::size_t nbytes, void* buf, sentence& why) noexcept {
-  if (nbytes != c.chunk_size) {
+  const std::uint64_t whole = c.chunk_size + (c.checksum_before ? checksum_size : 0);
+  if (nbytes != whole) {
     why.set(minor::cant_filter, "zarrbits: bytes: a chunk has %zu bytes instead of %llu; it is damaged", nbytes,
-            static_cast<unsigned long long>(c.chunk_size));
+            static_cast<unsigned long long>(whole));
     return 0;
   }
   if (!c.reverses()) return nbytes;
+  const auto values = static_cast<std::size_t>(c.chunk_size);
   auto* at = static_cast<std::byte*>(buf);
   const auto size = static_cast<std::size_t>(c.size);
   if (size == 2 || size == 4 || size == 8) {
-    detail::kernels().swap[detail::log2_size(static_cast<unsigned>(size))](at, at, nbytes / size);
+    detail::kernels().swap[detail::log2_size(static_cast<unsigned>(size))](at, at, values / size);
   } else {  // integers of 3 bytes, long double
-    for (std::size_t first = 0; first < nbytes; first += size)
+    for (std::size_t first = 0; first < values; first += size)
       for (std::size_t i = 0; i < size / 2; ++i) {
         const std::byte low = at[first + i];
         at[first + i] = at[first + size - 1 - i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "filter/bytes_plugin.hpp"
+#include "filter/plugins.hpp"
 
 #include "filter/bytes.hpp"
 #include "filter/callbacks.hpp"
@@ -15,25 +15,20 @@ struct bytes_codec {
   using chunk = bytes_chunk;
   static constexpr int id = ZARRBITS_HDF5_BYTES_ID;
   static constexpr const char* name = "bytes";
-  static constexpr unsigned stored = bytes_stored;
+  static constexpr unsigned given = 1, stored = bytes_stored;
 
-  static bool resolve(const creation& c, chunk& out, sentence& why) noexcept {
+  static bool resolve(creation& c, chunk& out, sentence& why) noexcept {
     bool big_endian = false;
-    return read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) &&
-           filter::resolve(big_endian, c.what, c.elements, out, why);
-  }
-  static void store(const chunk& c, unsigned cd[bytes_stored]) noexcept { filter::store(c, cd); }
-  static unsigned flags(const creation& c, const chunk&) noexcept { return c.flags; }
-  static void created(const creation&, const chunk&) noexcept {}
-  static bool load(std::size_t n, const unsigned cd[], chunk& out, sentence& why) noexcept {
-    return filter::load(n, cd, out, why);
+    if (!read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) || !filter::resolve(big_endian, c.what, c.elements, out, why))
+      return false;
+    out.checksum_before = c.checksum_before;
+    return fits_a_file(out.chunk_size, name, why);
   }
   // a swap is its own reverse
-  static std::size_t run(const library&, unsigned, const chunk& c, std::size_t nbytes, std::size_t*, void** buf,
+  static std::size_t run(const library&, unsigned, const unsigned[], const chunk& c, std::size_t nbytes, std::size_t*, void** buf,
                          sentence& why) noexcept {
     return convert(c, nbytes, *buf, why);
   }
-  static bool expected(unsigned, const chunk&) noexcept { return false; }
 };
 
 }  // namespace
@@ -42,8 +37,8 @@ const filter_class bytes_class = {class_version,
                                   bytes_codec::id,
                                   1,
                                   1,
-                                  "bytes (zarrbits)",
-                                  can_apply_callback<bytes_codec>,
+                                  "zarrbits-bytes",
+                                  nullptr,
                                   set_local_callback<bytes_codec>,
                                   filter_callback<bytes_codec>};
 

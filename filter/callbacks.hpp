@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The three callbacks of an HDF5 filter, over a codec:
+// The callbacks of an HDF5 filter, over a codec:
 //
 //   struct codec {
-//     using chunk = ...;                                       // all that is known of a chunk
-//     static constexpr int id;                                 // the filter's
-//     static constexpr const char* name;                       // in sentences
-//     static constexpr unsigned stored;                        // length of cd_values in a file
-//     static bool resolve(const creation&, chunk&, sentence&); // from the user's parameters, or refuses
-//     static void store(const chunk&, unsigned cd_values[stored]);
-//     static unsigned flags(const creation&, const chunk&);    // that the filter has in the pipeline of the new dataset
-//     static void created(const creation&, const chunk&);      // a dataset is accepted: warnings
-//     static bool load(std::size_t n, const unsigned cd_values[], chunk&, sentence&);
+//     using chunk = ...;                                    // all that is known of a chunk; store() and load() take it
+//     static constexpr int id;                              // the filter's
+//     static constexpr const char* name;                    // in sentences
+//     static constexpr unsigned given, stored;              // length of cd_values: at most, as a user gives them; in a file
+//     static bool resolve(creation&, chunk&, sentence&);    // from the user's parameters, or refuses; may change the flags
 //     // size of the result, or 0 with the sentence and nothing changed
-//     static std::size_t run(const library&, unsigned flags, const chunk&, std::size_t nbytes, std::size_t* buf_size, void** buf,
-//     sentence&); static bool expected(unsigned flags, const chunk&);      // is 0 what the user asked for, and no error?
+//     static std::size_t run(const library&, unsigned flags, const unsigned cd_values[], const chunk&, std::size_t nbytes,
+//                            std::size_t* buf_size, void** buf, sentence&);
 //   };
-//   const filter_class c = {class_version, codec::id, 1, 1, "...", can_apply_callback<codec>, set_local_callback<codec>,
-//   filter_callback<codec>};
+//   const filter_class c = {class_version, codec::id, 1, 1, "...", nullptr, set_local_callback<codec>, filter_callback<codec>};
+//
+// There is no can_apply: HDF5 asks it again when a process first writes to a dataset that it opened, and makes every write fail
+// if the answer is no. set_local is called when a dataset is created, and never again.
 //
 #ifndef ZARRBITS_FILTER_CALLBACKS_HPP
 #define ZARRBITS_FILTER_CALLBACKS_HPP
@@ -26,32 +24,8 @@
 
 namespace zarrbits::filter {
 
-template <class Codec>
-bool prepare(const library& h5, hid dcpl, hid type, hid space, creation& c, typename Codec::chunk& chunk,
-             sentence& why) noexcept {
-  if (!h5.complete)
-    return why.set(
-        minor::cant_filter,
-        "zarrbits: %s: the functions of the libhdf5 that calls cannot be found; a program that links libhdf5 statically must "
-        "export its symbols (-rdynamic)",
-        Codec::name);
-  return examine(h5, dcpl, type, space, Codec::id, Codec::name, c, why) && Codec::resolve(c, chunk, why);
-}
-
-// Refuses everything that can be known to fail, with a negative result: after 0, HDF5 would still keep an optional filter in the
-// pipeline, and call it.
-template <class Codec>
-htri can_apply_callback(hid dcpl, hid type, hid space) noexcept {
-  library scratch;
-  const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
-  creation c;
-  typename Codec::chunk chunk;
-  sentence why;
-  if (prepare<Codec>(h5, dcpl, type, space, c, chunk, why)) return 1;
-  report(h5, "can_apply", why);
-  return -1;
-}
-
+// Refuses everything that can be known to fail. The parameters stay as they were given where HDF5 stores pointers to the values
+// instead of the values: most releases do not call this function for them.
 template <class Codec>
 herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
   library scratch;
@@ -59,13 +33,17 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
   creation c;
   typename Codec::chunk chunk;
   sentence why;
-  if (prepare<Codec>(h5, dcpl, type, space, c, chunk, why)) {
+  if (!h5.complete) {
+    why.set(minor::cant_filter,
+            "zarrbits: %s: the functions of the libhdf5 that calls cannot be found; a program that links libhdf5 statically must "
+            "export its symbols (-rdynamic)",
+            Codec::name);
+  } else if (holds_pointers(h5, h5.id(type))) {
+    return 0;
+  } else if (examine(h5, dcpl, type, space, Codec::id, Codec::name, c, why) && Codec::resolve(c, chunk, why)) {
     unsigned stored[Codec::stored];
-    Codec::store(chunk, stored);
-    if (h5.call.plist_modify_filter(c.dcpl, Codec::id, Codec::flags(c, chunk), Codec::stored, stored) >= 0) {
-      Codec::created(c, chunk);
-      return 0;
-    }
+    store(chunk, stored);
+    if (h5.call.plist_modify_filter(c.dcpl, Codec::id, c.flags, Codec::stored, stored) >= 0) return 0;
     why.set(minor::cant_filter, "zarrbits: %s: HDF5 does not take the filter's resolved parameters", Codec::name);
   }
   report(h5, "set_local", why);
@@ -75,17 +53,24 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
 template <class Codec>
 std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes,
                             std::size_t* buf_size, void** buf) noexcept {
+  sentence why;
+  if (cd_nelmts <= Codec::given) {
+    static const char once = 0;
+    why.set(minor::bad_value,
+            "zarrbits: %s: the filter leaves a dataset's chunks as they are, because its parameters were not resolved when the "
+            "dataset was created: its values have variable length, or HDF5 did not find the plugin then",
+            Codec::name);
+    warn(reinterpret_cast<std::uintptr_t>(&once), why);
+    return nbytes;
+  }
   library scratch;
   const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
   typename Codec::chunk chunk;
-  sentence why;
-  const bool usable = Codec::load(cd_nelmts, cd_values, chunk, why);
-  const std::size_t result = usable ? Codec::run(h5, flags, chunk, nbytes, buf_size, buf, why) : 0;
-  if (result != 0) return result;
-  if (usable && Codec::expected(flags, chunk)) note(why);
-  else  // HDF5 continues after an optional filter that fails on writing, and clears the error stack
-    report(h5, "filter", why, (flags & flag_optional) && !(flags & flag_reverse));
-  return 0;
+  const std::size_t result =
+      load(cd_nelmts, cd_values, chunk, why) ? Codec::run(h5, flags, cd_values, chunk, nbytes, buf_size, buf, why) : 0;
+  // HDF5 continues after an optional filter that fails on writing, and clears the error stack
+  if (result == 0) report(h5, "filter", why, (flags & flag_optional) && !(flags & flag_reverse));
+  return result;
 }
 
 }  // namespace zarrbits::filter

@@ -22,8 +22,6 @@ constexpr symbol symbols[] = {
     {"H5Pget_filter2", offsetof(functions, plist_filter), true},
     {"H5Pget_filter_by_id2", offsetof(functions, plist_filter_by_id), true},
     {"H5Pmodify_filter", offsetof(functions, plist_modify_filter), true},
-    {"H5Pfill_value_defined", offsetof(functions, plist_fill_value_defined), false},
-    {"H5Pget_fill_value", offsetof(functions, plist_fill_value), false},
     {"H5Sget_simple_extent_type", offsetof(functions, space_class), true},
     {"H5Sget_simple_extent_ndims", offsetof(functions, space_rank), true},
     {"H5Sget_simple_extent_dims", offsetof(functions, space_dims), true},
@@ -37,6 +35,7 @@ constexpr symbol symbols[] = {
     {"H5Tget_super", offsetof(functions, type_super), true},
     {"H5Tget_nmembers", offsetof(functions, type_nmembers), true},
     {"H5Tget_member_value", offsetof(functions, type_member_value), false},
+    {"H5Tis_variable_str", offsetof(functions, type_is_variable_string), false},
     {"H5Tget_member_type", offsetof(functions, type_member_type), true},
     {"H5Tget_member_offset", offsetof(functions, type_member_offset), true},
     {"H5Tget_member_name", offsetof(functions, type_member_name), true},
@@ -71,19 +70,14 @@ void resolve(library& l) noexcept {
   }
 }
 
-// Append-only and lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid while the
-// plugin is loaded, because each holds a handle of its module: its address range cannot be reused meanwhile.
+// Append-only and lock-free: HDF5 may call from several threads, and two libraries have two locks. Entries stay valid, because
+// each module stays loaded: its address range cannot be reused.
 constexpr unsigned cache_size = 16;
 std::atomic<const library*> cache[cache_size];
 
-// HDF5 unloads plugins when it closes: release the modules. None of our code runs after this.
-__attribute__((destructor)) void release_modules() noexcept {
-  for (auto& slot : cache) {
-    auto* l = const_cast<library*>(slot.exchange(nullptr));
-    if (!l) continue;
-    release_module(l->where);
-    std::free(l);
-  }
+// HDF5 unloads plugins when it closes. None of our code runs after this.
+__attribute__((destructor)) void free_cache() noexcept {
+  for (auto& slot : cache) std::free(const_cast<library*>(slot.exchange(nullptr)));
 }
 
 const library* cached(std::uintptr_t address) noexcept {
@@ -119,7 +113,6 @@ const library* find_library(void* return_address, library& scratch) noexcept {
     if (append(copy)) return copy;
     std::free(copy);
   }
-  release_module(scratch.where);  // it is on the call stack, so it stays loaded
   return &scratch;
 }
 
@@ -134,16 +127,6 @@ void* library::resize(void* memory, std::size_t size) const noexcept {
 void library::release(void* memory) const noexcept {
   if (call.free_memory) call.free_memory(memory);
   else std::free(memory);
-}
-
-bool library::parallel() const noexcept {
-  if (!find_symbol(where, "H5Pset_fapl_mpio")) return false;
-  void* found = find_symbol(where, "MPI_Initialized");
-  if (!found) found = find_global_symbol("MPI_Initialized");
-  int (*initialized)(int*) = nullptr;
-  std::memcpy(&initialized, &found, sizeof found);
-  int running = 0;
-  return initialized && initialized(&running) == 0 && running != 0;
 }
 
 hid library::error_id(const char* name) const noexcept {

@@ -25,7 +25,7 @@
 namespace zarrbits::filter {
 
 struct library {
-  module where;  // stays loaded while this is cached
+  module where;
   functions call{};
   bool complete = false;             // everything was found, except what `functions` allows to be missing
   bool narrow_ids = false;           // HDF5 1.8: hid_t has 32 bits
@@ -39,9 +39,6 @@ struct library {
   void* allocate(std::size_t size) const noexcept;
   void* resize(void* memory, std::size_t size) const noexcept;  // null, with `memory` unchanged, if there is no memory
   void release(void* memory) const noexcept;
-
-  // True if this is an HDF5 for MPI, in a process where MPI is running.
-  bool parallel() const noexcept;
 
   // The value of one of HDF5's error ids ("H5E_PLINE_g"), or -1.
   hid error_id(const char* name) const noexcept;

@@ -5,7 +5,13 @@ namespace zarrbits::filter {
 
 namespace {
 
-bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* codec, bool& followed, sentence& why) noexcept {
+// Those of the usual filters that never fail on writing.
+bool is_steady(int id) noexcept {
+  // deflate, shuffle, fletcher32, bzip2, lz4, zstd
+  return (id >= 1 && id <= filter_fletcher32) || id == 307 || id == 32004 || id == 32015;
+}
+
+bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* codec, creation& out, sentence& why) noexcept {
   const int filters = h5.call.plist_nfilters(dcpl);
   bool seen = false;
   for (int i = 0; i < filters; ++i) {
@@ -17,7 +23,9 @@ bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* code
     if (id == filter_id) {
       seen = true;
     } else if (seen) {
-      followed = followed || id != filter_fletcher32 || (flags & flag_optional);
+      out.unsteady_after = out.unsteady_after || ((flags & flag_optional) && !is_steady(id));
+    } else if (id == filter_fletcher32 && !out.checksum_before) {
+      out.checksum_before = true;
     } else {
       name[sizeof name - 1] = '\0';
       return why.set(
@@ -52,14 +60,20 @@ bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, co
   type = h5.id(type);
   space = h5.id(space);
   out.dcpl = dcpl;
-  out.type = type;
   if (dcpl < 0 || type < 0 || space < 0)
     return why.set(minor::bad_value, "zarrbits: %s: only datasets can be encoded, not the heaps of groups and attributes", codec);
-  if (!check_pipeline(h5, dcpl, filter_id, codec, out.followed, why)) return false;
+  if (!check_pipeline(h5, dcpl, filter_id, codec, out, why)) return false;
   out.cd_nelmts = sizeof out.cd_values / sizeof out.cd_values[0];
   if (h5.call.plist_filter_by_id(dcpl, filter_id, &out.flags, &out.cd_nelmts, out.cd_values, 0, nullptr, nullptr) < 0)
     return why.set(minor::bad_value, "zarrbits: %s: HDF5 does not give the filter's parameters", codec);
   return describe(h5, type, codec, out.what, why) && chunk_elements(h5, space, codec, out.elements, why);
+}
+
+bool fits_a_file(std::uint64_t size, const char* codec, sentence& why) noexcept {
+  return size + 2 * checksum_size <= UINT32_MAX || why.set(minor::bad_value,
+                                                           "zarrbits: %s: a chunk may take %llu bytes in the file, but HDF5 has "
+                                                           "room for less than 4 GiB; choose a smaller chunk",
+                                                           codec, static_cast<unsigned long long>(size));
 }
 
 }  // namespace zarrbits::filter

@@ -11,19 +11,23 @@ namespace zarrbits::filter {
 
 struct creation {
   const library* h5 = nullptr;
-  hid dcpl = -1, type = -1;
+  hid dcpl = -1;
   element what;
-  std::uint64_t elements = 0;  // of a chunk
-  unsigned flags = 0;          // of our filter in the pipeline
-  bool followed = false;       // another filter follows, other than HDF5's fletcher32 (mandatory, as H5Pset_fletcher32 sets it)
-  std::size_t cd_nelmts = 0;   // may exceed the length of cd_values
+  std::uint64_t elements = 0;    // of a chunk
+  unsigned flags = 0;            // of our filter in the pipeline
+  bool checksum_before = false;  // HDF5's fletcher32 stands before ours, as netCDF puts it
+  bool unsteady_after = false;   // an optional filter follows that leaves out chunks which it cannot make smaller
+  std::size_t cd_nelmts = 0;     // may exceed the length of cd_values
   unsigned cd_values[32] = {};
 };
 
-// Refuses, with a sentence: anything but a dataset (group heaps pass ids of -1), a pipeline in which our filter is not first or
-// is repeated, datatypes that are not numbers. `h5` must be complete.
+// Refuses, with a sentence: anything but a dataset (group heaps pass ids of -1), a pipeline in which another filter than a
+// fletcher32 stands before ours, or ours is repeated, datatypes that are not numbers. `h5` must be complete.
 bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, const char* codec, creation& out,
              sentence& why) noexcept;
+
+// Refuses chunks that may have 4 GiB or more in the file: HDF5 2 keeps their length modulo 2^32, and reports success.
+bool fits_a_file(std::uint64_t size, const char* codec, sentence& why) noexcept;
 
 }  // namespace zarrbits::filter
 

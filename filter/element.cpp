@@ -117,6 +117,20 @@ bool describe_bits(const library& h5, hid type, const char* codec, element& e, s
 
 }  // namespace
 
+bool holds_pointers(const library& h5, hid type) noexcept {
+  switch (type < 0 ? -1 : h5.call.type_class(type)) {
+    case class_vlen: return true;
+    case class_string: return h5.call.type_is_variable_string && h5.call.type_is_variable_string(type) > 0;
+    case class_reference: return h5.call.type_size(type) != object_reference_size;
+    case class_array: return holds_pointers(h5, opened_type(h5, h5.call.type_super(type)).id());
+    case class_compound:
+      for (int i = h5.call.type_nmembers(type); i-- > 0;)
+        if (holds_pointers(h5, opened_type(h5, h5.call.type_member_type(type, static_cast<unsigned>(i))).id())) return true;
+      return false;
+    default: return false;
+  }
+}
+
 bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept {
   out = element{};
   const std::size_t whole = h5.call.type_size(type);

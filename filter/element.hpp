@@ -28,6 +28,10 @@ struct element {
   bool reduced() const noexcept { return precision < 8 * size; }
 };
 
+// True if elements lie elsewhere in the file, and chunks hold only where: variable-length types and strings, references other
+// than those to objects, and all that contains them.
+bool holds_pointers(const library& h5, hid type) noexcept;
+
 // Describes numbers, enumerations, bitfields, opaque bytes, complex numbers and arrays of these; refuses all other types with a
 // sentence that begins with `codec`. Calls into HDF5 clear its error stack.
 bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept;

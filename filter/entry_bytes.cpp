@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The symbols that HDF5 looks for in libzarrbits_bytes.so, which exports no others.
-#include "filter/bytes_plugin.hpp"
 #include "filter/export.hpp"
 #include "filter/message.hpp"
+#include "filter/plugins.hpp"
 
 extern "C" {
 ZARRBITS_FILTER_EXPORT int H5PLget_plugin_type() { return zarrbits::filter::plugin_type_filter; }

@@ -4,7 +4,7 @@
 #include "filter/export.hpp"
 #include "filter/message.hpp"
 #include "filter/netcdf_codec.hpp"
-#include "filter/packbits_plugin.hpp"
+#include "filter/plugins.hpp"
 
 extern "C" {
 ZARRBITS_FILTER_EXPORT int H5PLget_plugin_type() { return zarrbits::filter::plugin_type_filter; }

@@ -32,6 +32,7 @@ struct filter_class {
 inline constexpr int class_version = 1;
 inline constexpr int plugin_type_filter = 0;
 inline constexpr int filter_fletcher32 = 3;
+inline constexpr std::size_t checksum_size = 4;  // that fletcher32 appends
 inline constexpr unsigned flag_optional = 0x1;
 inline constexpr unsigned flag_reverse = 0x100;
 
@@ -39,13 +40,12 @@ inline constexpr unsigned flag_reverse = 0x100;
 inline constexpr int class_integer = 0, class_float = 1, class_time = 2, class_string = 3, class_bitfield = 4, class_opaque = 5,
                      class_compound = 6, class_reference = 7, class_enum = 8, class_vlen = 9, class_array = 10,
                      class_complex = 11;
+inline constexpr std::size_t object_reference_size = 8;  // of H5T_STD_REF_OBJ
 // H5T_order_t, H5T_sign_t, H5T_pad_t, H5S_class_t
 inline constexpr int order_le = 0, order_be = 1;
 inline constexpr int sign_2 = 1;
 inline constexpr int pad_zero = 0;
 inline constexpr int space_simple = 1;
-// H5D_fill_value_t
-inline constexpr int fill_value_user_defined = 2;
 
 inline constexpr unsigned max_rank = 32;
 
@@ -60,9 +60,6 @@ struct functions {
   herr (*plist_filter_by_id)(hid plist, int id, unsigned* flags, std::size_t* cd_nelmts, unsigned cd_values[],
                              std::size_t name_size, char name[], unsigned* config);
   herr (*plist_modify_filter)(hid plist, int id, unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[]);
-  // These two may be null: the fill value is then not checked.
-  herr (*plist_fill_value_defined)(hid plist, int* status);
-  herr (*plist_fill_value)(hid plist, hid type, void* value);
   int (*space_class)(hid space);
   int (*space_rank)(hid space);
   int (*space_dims)(hid space, std::uint64_t* dims, std::uint64_t* maximum);
@@ -79,7 +76,8 @@ struct functions {
   char* (*type_member_name)(hid type, unsigned index);
   htri (*type_equal)(hid a, hid b);
   herr (*type_close)(hid type);
-  // These two are null if a program links libhdf5 statically, and uses no other function of their object files.
+  // These three are null if a program links libhdf5 statically, and uses no other function of their object files.
+  htri (*type_is_variable_string)(hid type);
   herr (*type_pad)(hid type, int* low, int* high);
   herr (*type_member_value)(hid type, unsigned index, void* value);
   // Since 1.8.15 and 1.8.13; null in older ones, whose buffers are malloc's. The second parameter is hbool_t, at most as wide as

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "filter/message.hpp"
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -54,8 +55,12 @@ void note(const sentence& why) noexcept {
   if (wanted() == log::always) print(why);
 }
 
-void warn_once(std::atomic<bool>& said, const sentence& why) noexcept {
-  if (wanted() != log::never && !said.exchange(true, std::memory_order_relaxed)) print(why);
+void warn(std::uintptr_t about, const sentence& why) noexcept {
+  static std::atomic<std::uintptr_t> said[64];
+  std::memcpy(last, why.text, sizeof last);
+  const bool repeated = said[about / 16 % 64].exchange(about, std::memory_order_relaxed) == about;
+  const log when = wanted();
+  if (when == log::always || (when == log::when_lost && !repeated)) print(why);
 }
 
 void report(const library& h5, const char* function, const sentence& why, bool lost) noexcept {

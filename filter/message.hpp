@@ -7,7 +7,7 @@
 
 #include "filter/caller.hpp"
 
-#include <atomic>
+#include <cstdint>
 
 // MinGW's headers give C++ programs a standard printf, but the compiler takes "printf" for Windows' own.
 #ifdef __MINGW32__
@@ -36,9 +36,9 @@ struct sentence {
 // clear the stack.
 void report(const library& h5, const char* function, const sentence& why, bool lost = false) noexcept;
 
-// Prints a line on standard error once per process (not with ZARRBITS_HDF5_LOG=0): nothing has failed, but the result is probably
-// unwanted.
-void warn_once(std::atomic<bool>& said, const sentence& why) noexcept;
+// Prints a line on standard error once for each `about`, a number of the caller's choice (ZARRBITS_HDF5_LOG: always, or never):
+// nothing has failed, but the result is probably unwanted.
+void warn(std::uintptr_t about, const sentence& why) noexcept;
 
 // Prints only the line on standard error, if ZARRBITS_HDF5_LOG requests it: nothing has failed.
 void note(const sentence& why) noexcept;

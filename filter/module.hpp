@@ -12,11 +12,12 @@ namespace zarrbits::filter {
 
 struct module {
   std::uintptr_t low = 0, high = 0;  // its addresses
-  void* handle = nullptr;            // keeps it loaded until release_module()
+  void* handle = nullptr;
 };
 
 // The module of an address, which must be on the call stack. False if there is none. `handle` may still be null: find_symbol()
-// then finds nothing.
+// then finds nothing. The module is never unloaded from then on: a libhdf5 that a program has closed unloads its plugins last, in
+// its own termination, and would vanish under its own feet if the plugin held the last handle and gave it back.
 bool find_module(std::uintptr_t address, module& out) noexcept;
 
 // Searches the module, and on some systems its dependencies. Null if there is no such symbol.
@@ -24,8 +25,6 @@ void* find_symbol(const module& m, const char* name) noexcept;
 
 // Searches the symbols that the whole process sees.
 void* find_global_symbol(const char* name) noexcept;
-
-void release_module(const module& m) noexcept;
 
 }  // namespace zarrbits::filter
 

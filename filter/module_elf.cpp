@@ -50,8 +50,4 @@ void* find_symbol(const module& m, const char* name) noexcept { return m.handle 
 
 void* find_global_symbol(const char* name) noexcept { return dlsym(RTLD_DEFAULT, name); }
 
-void release_module(const module& m) noexcept {
-  if (m.handle) dlclose(m.handle);
-}
-
 }  // namespace zarrbits::filter

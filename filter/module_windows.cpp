@@ -39,8 +39,4 @@ void* find_symbol(const module& m, const char* name) noexcept {
 // On Windows a program has no copies of a library's variables.
 void* find_global_symbol(const char*) noexcept { return nullptr; }
 
-// Only called when the plugin itself is unloaded, and Windows allows no library to be freed then. The caller's module stays
-// loaded.
-void release_module(const module&) noexcept {}
-
 }  // namespace zarrbits::filter

@@ -109,7 +109,8 @@ static int packbits_to_json(std::size_t n, const unsigned* parameters, char** js
   return copy_out(numcodecs_json, sizeof numcodecs_json, json) ? netcdf_ok : netcdf_no_memory;
 }
 
-// NCZarr does not call can_apply and set_local: this makes the parameters of filter().
+// NCZarr does not call set_local: this makes the parameters of filter(). A value that does not fit is an error, because other
+// readers of numcodecs' packbits know no unpacked chunks.
 static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n,
                            unsigned** working) noexcept {
   library scratch;
@@ -126,7 +127,8 @@ static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** param
     why.set(minor::cant_filter, "zarrbits: packbits: the functions of the libnetcdf that calls cannot be found");
     return refuse(why);
   }
-  if (!describe_variable(nc, ncid, varid, elements, why) || !resolve({1, numcodecs_options, 0}, boolean, elements, chunk, why))
+  if (!describe_variable(nc, ncid, varid, elements, why) ||
+      !resolve({1, numcodecs_options | ZARRBITS_HDF5_RANGE_ERROR, 0}, boolean, elements, chunk, why))
     return refuse(why);
   unsigned stored[packbits_stored];
   store(chunk, stored);

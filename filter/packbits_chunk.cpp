@@ -11,9 +11,9 @@ namespace {
 // Uses the core's functions for components, not those for elements: the latter report through std::error_code, which needs the
 // C++ runtime, and the plugins do without it. All components of an HDF5 element are packed alike.
 
-bool no_memory(std::uint64_t size, sentence& why) noexcept {
-  return why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %llu bytes",
-                 static_cast<unsigned long long>(size));
+std::size_t no_memory(std::size_t size, sentence& why) noexcept {
+  why.set(minor::no_space, "zarrbits: packbits: no memory for a chunk of %zu bytes", size);
+  return 0;
 }
 
 // Decodes in place: from the last tile to the first, so that each one overwrites only encoded bytes that are already used. Groups
@@ -30,8 +30,8 @@ void expand_in_place(const detail::kernel_table& k, const detail::packing& how, 
 }
 
 // Encodes from `in` to `out`, which may be the same place. Returns the number of encoded components: `n`, or the index of the
-// first one that is refused. In that case `in` is unchanged, because HDF5 stores it when an optional filter fails. Each tile is
-// checked, and then encoded while it is in the first-level cache; if one is refused, those before it are decoded again.
+// first one that is refused. In that case `in` is unchanged, because the chunk is stored as it is. Each tile is checked, and then
+// encoded while it is in the first-level cache; if one is refused, those before it are decoded again.
 std::size_t pack(const detail::kernel_table& k, const detail::packing& how, const std::byte* in, std::byte* out,
                  std::size_t n) noexcept {
   detail::packing unchecked = how;
@@ -53,28 +53,59 @@ std::size_t pack(const detail::kernel_table& k, const detail::packing& how, cons
   return n;
 }
 
+// The size of the chunk in one that was filled up, or 0.
+std::size_t size_without_filling(const packbits_chunk& c, const std::byte* chunk) noexcept {
+  const std::size_t last = c.filled_size() - 1;
+  const auto raw = std::to_integer<unsigned>(chunk[last]);
+  const auto size = static_cast<std::size_t>(raw ? c.decoded_size : c.encoded_size) + c.after();
+  for (std::size_t i = size; i < last; ++i)
+    if (chunk[i] != std::byte{0}) return 0;
+  return raw > 1 ? 0 : size;
+}
+
 }  // namespace
 
 bool packbits_chunk::may_misfit() const noexcept { return detail::is_checked(how); }
 
-std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, std::size_t nbytes, std::size_t* buf_size,
-                   void** buf, sentence& why) noexcept {
-  if (nbytes != c.decoded_size) {
+std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
+                   sentence& why) noexcept {
+  const std::size_t after = c.after();
+  if (nbytes != c.decoded_size + after) {
     why.set(minor::bad_value, "zarrbits: packbits: HDF5 gave %zu bytes to encode, but a chunk of the dataset has %llu", nbytes,
-            static_cast<unsigned long long>(c.decoded_size));
+            static_cast<unsigned long long>(c.decoded_size + after));
     return 0;
   }
+  if (c.one_size) {
+    const std::size_t filled = c.filled_size();
+    if (filled > *buf_size) {
+      void* room = h5.resize(*buf, filled);
+      if (!room) return no_memory(filled, why);
+      *buf = room;
+      *buf_size = filled;
+    }
+    packbits_chunk inside = c;
+    inside.one_size = false;
+    const std::size_t size = encode(h5, inside, nbytes, buf_size, buf, why);
+    if (size == 0) return 0;
+    auto* at = static_cast<std::byte*>(*buf);
+    std::memset(at + size, 0, filled - size);
+    at[filled - 1] = static_cast<std::byte>(*why.text != '\0');
+    return *buf_size = filled;
+  }
+  const std::size_t otherwise = c.may_be_raw() && c.policy != range_policy::error ? nbytes : 0;
   const detail::kernel_table& k = detail::kernels();
   auto* in = static_cast<std::byte*>(*buf);
   const std::size_t n = c.count();
   const bool first = c.count_byte == padding::first_byte;
   const auto packed = static_cast<std::size_t>(c.encoded_size);
   std::byte* out = in;
-  if (packed > *buf_size) {  // as many bits as before, or nearly, plus a count byte
-    out = static_cast<std::byte*>(h5.allocate(packed));
+  std::byte checksum[checksum_size];
+  std::memcpy(checksum, in + nbytes - after, after);
+  if (packed + after > *buf_size) {  // as many bits as before, or nearly, plus a count byte
+    out = static_cast<std::byte*>(h5.allocate(packed + after));
     if (!out) {
-      no_memory(packed, why);
-      return 0;
+      no_memory(packed + after, why);
+      return otherwise;
     }
   }
   const std::size_t refused = pack(k, c.how, in, out, n);
@@ -82,18 +113,15 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
     if (out != in) h5.release(out);
     const std::uint64_t value = detail::load_component(c.how, in + refused * c.how.size);
     if (c.how.is_bool)
-      why.set(minor::bad_value,
-              "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; %scorrect the data",
-              refused / c.components, static_cast<unsigned long long>(value), stored_raw ? "the chunk is stored as it is; " : "");
+      why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; %s",
+              refused / c.components, static_cast<unsigned long long>(value),
+              otherwise != 0 ? "the chunk is stored as it is" : "correct the data");
     else
       why.set(minor::bad_value,
               "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; %s",
               refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit},
-              stored_raw ? "the chunk is stored as it is; keep more bits so that it is packed"
-                         : "keep more bits, or have no filter but fletcher32 after packbits, and packbits optional, so that such "
-                           "chunks are stored as "
-                           "they are");
-    return 0;
+              otherwise != 0 ? "the chunk is stored as it is; keep more bits so that it is packed" : "keep more bits");
+    return otherwise;
   }
   const auto count = static_cast<std::byte>(detail::padding_bits(c.layout(), c.elements));
   if (c.count_byte == padding::last_byte) out[packed - 1] = count;
@@ -101,6 +129,7 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
     std::memmove(out + 1, out, packed - 1);
     out[0] = count;
   }
+  std::memcpy(out + packed, checksum, after);
   if (out != in) {
     h5.release(*buf);
     *buf = out;
@@ -108,21 +137,30 @@ std::size_t encode(const library& h5, const packbits_chunk& c, bool stored_raw, 
   // Report no more than that, even if the buffer has more room because we worked in place: h5py's lzf compresses into a buffer of
   // this size, and would not fail if it saved nothing. A chunk that it made as large as the packed one could then replace one on
   // which it failed.
-  *buf_size = packed;
-  return packed;
+  *buf_size = packed + after;
+  return packed + after;
 }
 
 std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
                    sentence& why) noexcept {
-  if (c.is_raw(nbytes)) return nbytes;
-  if (nbytes != c.encoded_size) {
+  const std::size_t after = c.after();
+  if (c.one_size && nbytes == c.filled_size()) {
+    nbytes = size_without_filling(c, static_cast<const std::byte*>(*buf));
+    if (nbytes == 0) {
+      why.set(minor::cant_filter, "zarrbits: packbits: what fills up a chunk is neither zeros nor their end; it is damaged");
+      return 0;
+    }
+  }
+  if (c.may_be_raw() && nbytes == c.decoded_size + after) return nbytes;
+  if (nbytes != c.encoded_size + after) {
     why.set(minor::cant_filter, "zarrbits: packbits: a chunk has %zu bytes in the file instead of %llu; it is damaged", nbytes,
-            static_cast<unsigned long long>(c.encoded_size));
+            static_cast<unsigned long long>(c.encoded_size + after));
     return 0;
   }
   const auto* in = static_cast<const std::byte*>(*buf);
+  const std::size_t packed = nbytes - after;
   if (c.count_byte != padding::none) {
-    const unsigned found = std::to_integer<unsigned>(c.count_byte == padding::first_byte ? in[0] : in[nbytes - 1]);
+    const unsigned found = std::to_integer<unsigned>(c.count_byte == padding::first_byte ? in[0] : in[packed - 1]);
     const unsigned wanted = detail::padding_bits(c.layout(), c.elements);
     if (found != wanted) {
       why.set(minor::cant_filter, "zarrbits: packbits: a chunk's count byte says %u bits of padding instead of %u; it is damaged",
@@ -131,30 +169,28 @@ std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbyte
     }
   }
   const detail::kernel_table& k = detail::kernels();
-  const auto whole = static_cast<std::size_t>(c.decoded_size);
+  std::byte checksum[checksum_size];
+  std::memcpy(checksum, in + packed, after);
+  const std::size_t values = static_cast<std::size_t>(c.decoded_size), whole = values + after;
   if (*buf_size >= whole) {
     // HDF5 since 2.2 makes the buffer as large as the chunk. But an earlier decoding filter may have replaced it by a smaller one
     // without changing the size (lz4's and zstd's do). So HDF5 must first make sure of the size, which costs nothing if it is
     // right.
     const std::size_t size = whole < nbytes ? nbytes : whole;  // all bits and a count byte
     auto* room = static_cast<std::byte*>(h5.resize(*buf, size));
-    if (!room) {
-      no_memory(size, why);
-      return 0;
-    }
+    if (!room) return no_memory(size, why);
     *buf = room;
     *buf_size = size;
-    if (c.count_byte == padding::first_byte) std::memmove(room, room + 1, nbytes - 1);
+    if (c.count_byte == padding::first_byte) std::memmove(room, room + 1, packed - 1);
     expand_in_place(k, c.how, room, c.count());
+    std::memcpy(room + values, checksum, after);
     return whole;
   }
   const std::byte* body = in + (c.count_byte == padding::first_byte ? 1 : 0);
   auto* out = static_cast<std::byte*>(h5.allocate(whole));
-  if (!out) {
-    no_memory(whole, why);
-    return 0;
-  }
+  if (!out) return no_memory(whole, why);
   detail::decode_components(k, c.how, body, out, c.count());
+  std::memcpy(out + values, checksum, after);
   h5.release(*buf);
   *buf = out;
   *buf_size = whole;

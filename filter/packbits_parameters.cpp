@@ -13,8 +13,9 @@ namespace {
 
 constexpr unsigned magic = 0x5A504200, layout_version = 1;
 constexpr unsigned plugin_version = ZARRBITS_VERSION_MAJOR << 16 | ZARRBITS_VERSION_MINOR << 8 | ZARRBITS_VERSION_PATCH;
-constexpr unsigned flag_big_endian = 1u << 16, flag_signed = 1u << 17, flag_bool = 1u << 18;
-constexpr unsigned known_flags = flag_big_endian | flag_signed | flag_bool | 0xffff;
+constexpr unsigned flag_big_endian = 1u << 16, flag_signed = 1u << 17, flag_bool = 1u << 18, flag_checksum = 1u << 19,
+                   flag_one_size = 1u << 20;
+constexpr unsigned known_flags = flag_big_endian | flag_signed | flag_bool | flag_checksum | flag_one_size | 0xffff;
 constexpr unsigned padding_mask = 3u, policy_mask = 3u << 2;
 constexpr unsigned known_options = padding_mask | policy_mask | ZARRBITS_HDF5_MSB_FIRST;
 constexpr bool native_is_big = std::endian::native == std::endian::big;
@@ -31,12 +32,6 @@ bool check_options(unsigned options, sentence& why) noexcept {
         minor::bad_value,
         "zarrbits: packbits: options (the second value) are %u, but their bits 0-1, the padding, must be 0 (no count byte), "
         "1 (first byte) or 2 (last byte)",
-        options);
-  if ((options & policy_mask) == policy_mask)
-    return why.set(
-        minor::bad_value,
-        "zarrbits: packbits: options (the second value) are %u, but their bits 2-3, the policy for values that do not fit, must "
-        "be 0 (store the chunk raw), 1 (truncate) or 2 (raw, and report)",
         options);
   return true;
 }
@@ -176,7 +171,7 @@ void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
   cd[6] = c.components;
   const bool big = p.size > 1 && p.swap_memory != native_is_big;
   cd[7] = p.size | unsigned{p.type_bits} << 8 | (big ? flag_big_endian : 0u) | (p.is_signed ? flag_signed : 0u) |
-          (p.is_bool ? flag_bool : 0u);
+          (p.is_bool ? flag_bool : 0u) | (c.checksum_before ? flag_checksum : 0u) | (c.one_size ? flag_one_size : 0u);
   cd[8] = static_cast<unsigned>(c.elements);
   cd[9] = static_cast<unsigned>(c.elements >> 32);
   cd[10] = static_cast<unsigned>(c.encoded_size);
@@ -217,10 +212,13 @@ bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why
   out.how.swap_memory = size > 1 && ((cd[7] & flag_big_endian) != 0) != native_is_big;
   if (out.how.is_bool && (size != 1 || type_bits != 1)) return wrong("a boolean of several bits");
   if (out.how.msb_first && !out.how.is_bool) return wrong("most significant bit first");
+  out.checksum_before = (cd[7] & flag_checksum) != 0;
+  out.one_size = (cd[7] & flag_one_size) != 0;
   out.components = cd[6];
   out.elements = std::uint64_t{cd[9]} << 32 | cd[8];
   if (!complete(out, why)) return false;
   if (static_cast<unsigned>(out.encoded_size) != cd[10]) return wrong("size of a chunk");
+  if (out.one_size && (!out.may_be_raw() || out.policy == range_policy::error)) return wrong("chunks of one size");
   return true;
 }
 

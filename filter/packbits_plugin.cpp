@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "filter/packbits_plugin.hpp"
+#include "filter/plugins.hpp"
 
 #include "core/kernels/kernels.hpp"
 #include "filter/callbacks.hpp"
@@ -14,97 +14,68 @@ namespace zarrbits::filter {
 
 namespace {
 
-// Without a fill value of the user's it is 0, which always fits.
-bool fill_value_fits(const creation& c, const packbits_chunk& chunk) noexcept {
-  const functions& call = c.h5->call;
-  const std::uint64_t size = std::uint64_t{chunk.how.size} * chunk.components;
-  std::byte value[1024];
-  int status = 0;
-  if (size > sizeof value || !call.plist_fill_value || !call.plist_fill_value_defined ||
-      call.plist_fill_value_defined(c.dcpl, &status) < 0 || status != fill_value_user_defined ||
-      call.plist_fill_value(c.dcpl, c.type, value) < 0)
-    return true;
-  return detail::first_refused(detail::kernels(), chunk.how, value, chunk.components) == chunk.components;
-}
+std::atomic<unsigned> created{0};
 
 struct packbits_codec_of_hdf5 {
   using chunk = packbits_chunk;
   static constexpr int id = ZARRBITS_HDF5_PACKBITS_ID;
   static constexpr const char* name = "packbits";
-  static constexpr unsigned stored = packbits_stored;
+  static constexpr unsigned given = 4, stored = packbits_stored;
 
-  // If the filter is optional, HDF5 stores a chunk that does not fit unfiltered, and says so in the chunk's filter mask. But when
-  // it writes a chunk again, it leaves the old mask if the new size equals the old one, and the chunk is misread forever. So the
-  // filter is optional only if raw and packed chunks always differ in size. If another filter follows, this cannot be known: ours
-  // then becomes mandatory, and a value that does not fit is an error.
-  static bool resolve(const creation& c, chunk& out, sentence& why) noexcept {
+  static bool resolve(creation& c, chunk& out, sentence& why) noexcept {
     packbits_parameters_in user;
     if (!read_parameters(c.cd_nelmts, c.cd_values, user, why) || !filter::resolve(user, c.what, c.elements, out, why))
       return false;
-    if (!(flags(c, out) & flag_optional) || !out.may_misfit() || out.encoded_size != out.decoded_size) return true;
-    return why.set(
-        minor::bad_value,
-        "zarrbits: packbits: a chunk takes %llu bytes packed and as many unpacked: nothing is saved, and HDF5 would misread a "
-        "chunk that "
-        "is written again and fits no longer; choose a larger chunk%s, leave packbits out, or set it as mandatory so that values "
-        "that do not fit are errors",
-        static_cast<unsigned long long>(out.encoded_size), out.count_byte == padding::none ? "" : " or no count byte");
-  }
-  static void store(const chunk& c, unsigned cd[packbits_stored]) noexcept { filter::store(c, cd); }
-  static unsigned flags(const creation& c, const chunk& out) noexcept {
-    return c.followed && out.may_misfit() ? c.flags & ~flag_optional : c.flags;
-  }
-  static void created(const creation& c, const chunk& out) noexcept {
-    sentence why;
+    created.fetch_add(1, std::memory_order_relaxed);
+    out.checksum_before = c.checksum_before;
+    out.one_size = c.unsteady_after && out.may_be_raw() && out.policy != range_policy::error;
+    if (c.checksum_before && (out.policy == range_policy::truncate || (out.how.is_signed && out.how.zero_above)))
+      return why.set(minor::bad_value,
+                     "zarrbits: packbits: fletcher32 stands before packbits in the pipeline, which may read back other bits than "
+                     "the checksum's (%s); put fletcher32 after it",
+                     out.policy == range_policy::truncate ? "option 4 drops some" : "a sign beyond the datatype's precision");
+    const bool fails = out.may_misfit() && out.policy == range_policy::error, raw = out.may_misfit() && !fails;
+    if (fails) {
+      static const char once = 0;
+      c.flags &= ~flag_optional;  // HDF5 would store a chunk that an optional filter refuses, and could misread it later
+      hint(&once,
+           "zarrbits: packbits: with option 12, a value that does not fit, also the fill value beyond the edge, makes the write "
+           "fail when the chunk leaves HDF5's cache; HDF5 then may end the process with a crash, and in a collective write the "
+           "other ranks wait for ever");
+    }
+    if (raw && out.encoded_size == out.decoded_size)
+      return why.set(
+          minor::bad_value,
+          "zarrbits: packbits: a chunk takes %llu bytes packed and as many unpacked: nothing is saved, and its length would not "
+          "tell one from the other; choose a larger chunk%s, or leave packbits out",
+          static_cast<unsigned long long>(out.encoded_size), out.count_byte == padding::none ? "" : " or no count byte");
     if (c.what.what == kind::integer && out.how.is_signed && out.how.bits == 1 && out.how.type_bits == 8 * out.how.size) {
-      static std::atomic<bool> said;
-      why.set(minor::bad_value,
-              "zarrbits: packbits: one bit of a signed integer holds 0 and -1, and a 1 does not fit; store booleans as bool or "
-              "as an unsigned "
-              "integer, or keep 2 bits");
-      warn_once(said, why);
+      static const char once = 0;
+      hint(
+          &once,
+          "zarrbits: packbits: one bit of a signed integer holds 0 and -1, and a 1 does not fit; store booleans as bool or as an "
+          "unsigned integer, or keep 2 bits");
     }
-    if ((flags(c, out) & flag_optional) || !out.may_misfit()) return;
-    if (c.h5->parallel()) {
-      static std::atomic<bool> said;
-      why.set(minor::bad_value,
-              "zarrbits: packbits: this is parallel HDF5, and the filter is mandatory%s: in a collective write, a value that "
-              "does not fit is an error "
-              "in the rank that has it, for which the others wait for ever; end the program when a write fails (MPI_Abort), keep "
-              "enough bits, or %s",
-              c.followed ? ", since another filter follows it" : "",
-              c.followed ? "have no filter but fletcher32 after it" : "set it as optional (H5Z_FLAG_OPTIONAL)");
-      warn_once(said, why);
-    }
-    if (!fill_value_fits(c, out)) {
-      static std::atomic<bool> said;
-      why.set(minor::bad_value,
-              "zarrbits: packbits: the fill value does not fit in the kept bits, and the filter is mandatory%s: chunks that are "
-              "written in part, or reach "
-              "over the edge, will fail; give a fill value that fits, keep more bits, or %s",
-              c.followed ? ", since another filter follows it" : "",
-              c.followed ? "have no filter but fletcher32 after it" : "set it as optional (H5Z_FLAG_OPTIONAL)");
-      warn_once(said, why);
-    }
-    why.set(minor::bad_value,
-            "zarrbits: packbits: the filter is mandatory in the new dataset's pipeline%s: a value that does not fit will make "
-            "the write fail, "
-            "when the chunk is flushed; %s so that such chunks are stored as they are",
-            c.followed ? ", since another filter follows it" : "",
-            c.followed ? "have no filter but fletcher32 after it" : "set it as optional (H5Z_FLAG_OPTIONAL)");
-    note(why);
+    const std::uint64_t stored = raw && out.decoded_size > out.encoded_size ? out.decoded_size : out.encoded_size;
+    return fits_a_file(out.one_size ? out.filled_size() : stored, name, why);
   }
-  static bool load(std::size_t n, const unsigned cd[], chunk& out, sentence& why) noexcept {
-    return filter::load(n, cd, out, why);
+  static std::size_t run(const library& h5, unsigned flags, const unsigned cd[], const chunk& c, std::size_t nbytes,
+                         std::size_t* buf_size, void** buf, sentence& why) noexcept {
+    if (flags & flag_reverse) return decode(h5, c, nbytes, buf_size, buf, why);
+    const std::size_t result = encode(h5, c, nbytes, buf_size, buf, why);
+    if (result == 0 || *why.text == '\0') return result;
+    // HDF5 keeps the parameters of an open dataset in one place, and may use that place again for the next
+    if (c.policy == range_policy::report)
+      warn(reinterpret_cast<std::uintptr_t>(cd) + std::uintptr_t{16} * created.load(std::memory_order_relaxed), why);
+    else note(why);
+    return result;
   }
-  static std::size_t run(const library& h5, unsigned flags, const chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
-                         sentence& why) noexcept {
-    return flags & flag_reverse ? decode(h5, c, nbytes, buf_size, buf, why)
-                                : encode(h5, c, (flags & flag_optional) != 0, nbytes, buf_size, buf, why);
-  }
-  // HDF5 stores the chunk unfiltered, and says so in its filter mask
-  static bool expected(unsigned flags, const chunk& c) noexcept {
-    return !(flags & flag_reverse) && (flags & flag_optional) && c.policy != range_policy::report;
+
+ private:
+  static void hint(const char* once, const char* text) noexcept {
+    sentence said;
+    said.set(minor::bad_value, "%s", text);
+    warn(reinterpret_cast<std::uintptr_t>(once), said);
   }
 };
 
@@ -114,8 +85,8 @@ const filter_class packbits_class = {class_version,
                                      packbits_codec_of_hdf5::id,
                                      1,
                                      1,
-                                     "packbits (zarrbits)",
-                                     can_apply_callback<packbits_codec_of_hdf5>,
+                                     "zarrbits-packbits",
+                                     nullptr,
                                      set_local_callback<packbits_codec_of_hdf5>,
                                      filter_callback<packbits_codec_of_hdf5>};
 

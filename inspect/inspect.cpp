@@ -23,13 +23,16 @@ namespace fs = std::filesystem;
 inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
   conversion::prepare_s3({}, name, options.endpoint, options.warning);
-  if (conversion::is_s3(name)) return inspection::read_zarr(verification::open_store(name, options.endpoint), options);
+  if (conversion::is_s3(name))
+    return inspection::read_zarr(
+        verification::open_store(name, options.endpoint, {}, options.memory, verification::use_of_store::all_of_it), options);
   const source_name parts = split_source(name);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s)) throw inspect_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
   const bool one_file = parts.object.empty() && (conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"));
-  if (fs::is_directory(s) || one_file) return inspection::read_zarr(verification::open_store(name), options);
+  if (fs::is_directory(s) || one_file)
+    return inspection::read_zarr(verification::open_store(name, "", {}, options.memory), options);
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 
@@ -46,6 +49,15 @@ auto guarded(const auto& run) {
 
 inspected_tree inspect(const inspect_options& options) {
   return guarded([&] { return read(options); });
+}
+
+std::optional<unfinished_store> find_unfinished(const std::string& store, const std::string& endpoint) {
+  return guarded([&]() -> std::optional<unfinished_store> {
+    conversion::prepare_s3({}, store, endpoint, {});
+    std::error_code e;
+    if (!conversion::is_s3(store) && !fs::is_directory(store, e)) return {};
+    return inspection::read_unfinished(verification::open_folder(store, endpoint));
+  });
 }
 
 filter_report report_filters(const file_options& options,

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/dimensions.hpp"
+#include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/filters.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/hdf5/type_json.hpp"
@@ -85,10 +88,42 @@ void describe_dataset(hid_t dataset, node& n) {
   n.details = json_text(details);
 }
 
+// The names that it has; those that the converter gives to nameless dimensions are left out.
+std::vector<std::string> names_of_dimensions(const source_file& source, const source_object& o, hid_t dataset, const node& n) {
+  if (!n.shape || n.shape->empty()) return {};
+  std::vector<std::string> names = dimension_namer(source).names(o, dataset, *n.shape, n.shape->size());
+  for (std::string& name : names) {
+    if (name.starts_with("phony_dim_")) name.clear();
+  }
+  const bool any = std::any_of(names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
+  return any ? names : std::vector<std::string>();
+}
+
+std::string fill_value_of(hid_t dataset) {
+  const h5::handle type(H5Dget_type(dataset), "tell the datatype"),
+      properties(H5Dget_create_plist(dataset), "tell the properties");
+  const type_tree t = describe_type(type);
+  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+  const bool number = t.kind == type_class::boolean || t.kind == type_class::enumeration || t.kind == type_class::integer ||
+                      t.kind == type_class::floating || t.kind == type_class::complex;
+  if (!number || H5Pfill_value_defined(properties, &status) < 0 || status == H5D_FILL_VALUE_UNDEFINED) return {};
+  std::vector<std::byte> fill(t.size);
+  if (H5Pget_fill_value(properties, t.memory, fill.data()) < 0) return {};
+  return json_text(fill_json(t, fill.data()));
+}
+
+std::string attributes_of(const source_file& source, hid_t object, const std::string& path) {
+  constexpr std::uint64_t most = 64U << 20;  // bytes of all
+  file_references references(source, object);
+  std::vector<converted_object> unused;
+  const json values = convert_attributes(object, path, references, nullptr, most, unused);
+  return values.empty() ? "" : json_text(values);
+}
+
 // Adds the object, then its content, in order of names.
-void add(const source_file& source, std::size_t index, inspected_tree& t, const std::function<void(const std::string&)>& at) {
+void add(const source_file& source, std::size_t index, inspected_tree& t, const inspect_options& options) {
   const source_object& o = source.objects()[index];
-  if (at) at(o.path);
+  if (options.progress) options.progress(o.path);
   node n;
   n.path = o.path;
   n.kind = o.kind == source_object::kind_type::group     ? "group"
@@ -99,7 +134,12 @@ void add(const source_file& source, std::size_t index, inspected_tree& t, const 
     n.attributes = attribute_count(id);
     // libhdf5 opens the sources of a virtual dataset to find its extent
     if (n.kind == "array" && source.look_beside(id)->endless) throw h5::failure(source.look_beside(id)->obstacle);
-    if (n.kind == "array") describe_dataset(id, n);
+    if (n.kind == "array") {
+      describe_dataset(id, n);
+      n.dimension_names = names_of_dimensions(source, o, id, n);
+      n.fill_value = fill_value_of(id);
+    }
+    if (options.attributes) n.attribute_values = attributes_of(source, id, o.path);
     if (n.kind == "datatype") n.type = type_text(describe_type(id));
   } catch (const h5::failure& e) {
     n.kind = "unreadable";
@@ -110,7 +150,7 @@ void add(const source_file& source, std::size_t index, inspected_tree& t, const 
   t.nodes.push_back(std::move(n));
   std::multimap<std::string, std::function<void()>> below;
   for (const std::size_t child : o.children)
-    below.emplace(source.objects()[child].path, [&, child] { add(source, child, t, at); });
+    below.emplace(source.objects()[child].path, [&, child] { add(source, child, t, options); });
   for (const extra_link& link : o.links) {
     node l;
     l.path = join_path(o.path, shown(link.name));
@@ -134,7 +174,7 @@ inspected_tree read_hdf5(const std::string& file, const std::string& object, con
   struct stat info {};
   if (::stat(file.c_str(), &info) == 0) t.bytes = static_cast<std::uint64_t>(info.st_size);
   t.files = 1;
-  add(source, 0, t, options.progress);
+  add(source, 0, t, options);
   source.require_unchanged();
   return t;
 }

@@ -83,7 +83,8 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
 
 class store_walk {
  public:
-  store_walk(const verification::store_folder& store, const std::function<void(const std::string&)>& at) : root_(store), at_(at) {
+  store_walk(const verification::store_folder& store, const inspect_options& options)
+      : root_(store), at_(options.progress), attributes_(options.attributes) {
     tree_.name = store.name();
     tree_.format = "Zarr v3";
   }
@@ -100,7 +101,7 @@ class store_walk {
     tree_.nodes.emplace_back();
     node n;
     n.path = path;
-    describe(folder, n);
+    const auto metadata = describe(folder, n);
     std::vector<verification::store_folder> below;
     scan(folder, n, below, depth);
     tree_.nodes[index] = std::move(n);
@@ -111,19 +112,26 @@ class store_walk {
                                             : "more than " + std::to_string(most_nodes) + " nodes";
         return;
       }
-      visit(child, conversion::join_path(path, conversion::shown(verification::unescape(child.last()))), depth + 1);
+      visit(child, conversion::join_path(path, conversion::shown(verification::name_in_source(metadata, child.last()))),
+            depth + 1);
     }
   }
 
-  static void describe(const verification::store_folder& folder, node& n) {
+  // Returns the zarr.json.
+  nlohmann::json describe(const verification::store_folder& folder, node& n) const {
+    nlohmann::json whole;
     try {
-      const json j = verification::read_node(folder);
+      whole = verification::read_node(folder);
+      const json j = whole;
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
-      if (j.contains("attributes") && j["attributes"].is_object()) n.attributes = j["attributes"].size();
+      if (j.contains("attributes") && j["attributes"].is_object()) {
+        n.attributes = j["attributes"].size();
+        if (attributes_ && n.attributes > 0) n.attribute_values = conversion::json_text(j["attributes"]);
+      }
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
         throw verification::store_error("its zarr.json is of no Zarr v3 node");
       n.kind = kind;
-      if (kind == "group") return;
+      if (kind == "group") return whole;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
         if (!j.contains(key)) throw verification::store_error(std::string("its zarr.json has no \"") + key + "\"");
       }
@@ -133,12 +141,17 @@ class store_walk {
       if (grid.is_object() && grid.contains("chunk_shape")) n.chunk = extents(grid["chunk_shape"]);
       n.codecs = codecs_text(j["codecs"], n, true);
       json details = {{"data_type", j["data_type"]}, {"codecs", j["codecs"]}};
-      if (j.contains("dimension_names")) details["dimension_names"] = j["dimension_names"];
+      if (j.contains("dimension_names") && j["dimension_names"].is_array()) {
+        for (const json& name : j["dimension_names"])
+          n.dimension_names.push_back(name.is_string() ? name.get<std::string>() : "");
+      }
+      if (j.contains("fill_value")) n.fill_value = conversion::json_text(j["fill_value"]);
       n.details = conversion::json_text(details);
     } catch (const std::exception& e) {
       n.kind = "unreadable";
       n.note = e.what();
     }
+    return whole;
   }
 
   // Counts objects of the node itself; returns folders that are nodes in `below`.
@@ -181,13 +194,14 @@ class store_walk {
 
   verification::store_folder root_;
   const std::function<void(const std::string&)>& at_;
+  bool attributes_;
   inspected_tree tree_;
 };
 
 }  // namespace
 
 inspected_tree read_zarr(const verification::store_folder& store, const inspect_options& options) {
-  return store_walk(store, options.progress).run();
+  return store_walk(store, options).run();
 }
 
 }  // namespace zarrbits::inspection

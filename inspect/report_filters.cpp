@@ -2,10 +2,14 @@
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
 #include "convert/hdf5/filters.hpp"
+#include "convert/hdf5/own_filters.hpp"
 #include "convert/hdf5/source_file.hpp"
+#include "convert/hdf5/type_tree.hpp"
+#include "convert/hdf5/variable_memory.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
 #include "inspect/file_reports.hpp"
+#include "inspect/used_bits.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -67,6 +71,7 @@ std::string in_words(const stored_packbits& p) {
     text += std::string(", the ") + (p.padding == 1 ? "first" : "last") + " byte of a chunk counts padding bits";
   if (how.msb_first) text += ", most significant bit first as numcodecs does";
   if (p.policy == 1) text += ", bits that do not fit are DROPPED";
+  if (p.policy == 3) text += ", a value that does not fit makes the write FAIL";
   return text;
 }
 
@@ -80,6 +85,11 @@ struct open_dataset {
   h5::handle id, type, space, dcpl;
   chunk_grid grid;
   std::uint64_t element_size = 0;
+  conversion::pipeline filters;
+  std::size_t place = 0;  // of our filter
+  conversion::type_tree tree;
+
+  std::uint64_t chunk_bytes() const { return grid.chunk_elements() * element_size; }
 };
 
 std::string hexadecimal(std::uint64_t v) {
@@ -88,51 +98,70 @@ std::string hexadecimal(std::uint64_t v) {
   return text;
 }
 
-// Why the filter refused this chunk, as far as its values show.
-std::string why_raw(const open_dataset& d, const std::optional<stored_packbits>& p, const std::vector<hsize_t>& at) {
-  if (!p) return "the filter failed";
-  const std::vector<hsize_t> start = d.grid.start(at), count = d.grid.inside(at);
-  const std::uint64_t elements = conversion::product(count);
-  if (p->how.size * std::uint64_t{p->components} != d.element_size)
-    return "the filter's parameters do not belong to the datatype";
-  if (elements > largest_chunk_looked_into / d.element_size) return "too large to look into";
-  std::vector<std::byte> values(static_cast<std::size_t>(elements * d.element_size));
-  const h5::handle file_space(H5Scopy(d.space), "copy the dataspace");
-  h5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), "select a chunk");
-  const h5::handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), "make a dataspace");
-  if (H5Dread(d.id, d.type, memory, file_space, H5P_DEFAULT, values.data()) < 0) return "it cannot be read: " + h5::last_error();
-  const std::size_t n = values.size() / p->how.size, bad = detail::first_refused(detail::kernels(), p->how, values.data(), n);
+// The bits that would hold the values of all chunks: packed ones may use all that are kept.
+class needed_bits {
+ public:
+  explicit needed_bits(const stored_packbits& p) {
+    t_.size = p.how.size;
+    t_.is_signed = p.how.is_signed;
+    t_.big_endian = p.how.swap_memory != (std::endian::native == std::endian::big) && p.how.size > 1;
+    used_.any = (~std::uint64_t{0} >> (64 - p.how.bits)) << p.how.first_bit;
+    used_.beyond = used_.any & ~(std::uint64_t{1} << (p.how.first_bit + p.how.bits - 1));  // without the sign
+  }
+  void add(const conversion::buffer& values) { collect(values.data(), values.size() / t_.size, t_, used_); }
+  std::string in_words() const {
+    unsigned first = 0, last = 0;
+    used_.range(8 * t_.size, t_.is_signed, first, last);
+    return std::to_string(last - first + 1) + " bits (" + std::to_string(first) + " to " + std::to_string(last) + ")";
+  }
+
+ private:
+  number t_;
+  used_bits used_;
+};
+
+// Why the filter left this chunk unpacked, as far as its values show.
+std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::vector<hsize_t>& at, bool masked,
+                    const conversion::buffer& values) {
   const auto sentence = [&p](std::uint64_t v) {
-    return p->how.is_bool ? std::to_string(v) + ", which is no boolean"
-                          : hexadecimal(v) + ", which bits " + std::to_string(p->how.first_bit) + " to " +
-                                std::to_string(p->how.first_bit + p->how.bits - 1) + " cannot hold";
+    return p.how.is_bool ? std::to_string(v) + ", which is no boolean"
+                         : hexadecimal(v) + ", which bits " + std::to_string(p.how.first_bit) + " to " +
+                               std::to_string(p.how.first_bit + p.how.bits - 1) + " cannot hold";
   };
-  if (bad != n) {
-    std::vector<hsize_t> where(count.size());
-    std::uint64_t rest = bad / p->components;
-    for (std::size_t i = count.size(); i-- > 0; rest /= count[i]) where[i] = start[i] + rest % count[i];
-    return "element " + coordinates(where) + " is " + sentence(detail::load_component(p->how, values.data() + bad * p->how.size));
+  const std::vector<hsize_t> start = d.grid.start(at), inside = d.grid.inside(at);
+  std::string outside;
+  for (std::size_t n = values.size() / p.how.size, i = 0; i < n; ++i) {
+    i += detail::first_refused(detail::kernels(), p.how, values.data() + i * p.how.size, n - i);
+    if (i == n) break;
+    const std::string what = sentence(detail::load_component(p.how, values.data() + i * p.how.size));
+    std::vector<hsize_t> where(inside.size());
+    bool beyond = false;
+    std::uint64_t rest = i / p.components;
+    for (std::size_t k = where.size(); k-- > 0; rest /= d.grid.chunk[k]) {
+      where[k] = rest % d.grid.chunk[k];
+      beyond = beyond || where[k] >= inside[k];
+      where[k] += start[k];
+    }
+    if (!beyond) return "element " + coordinates(where) + " is " + what;
+    if (outside.empty()) outside = "it reaches over the edge, where the fill value is " + what;
   }
-  if (d.grid.partial(at)) {
-    std::vector<std::byte> fill(static_cast<std::size_t>(d.element_size));
-    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-    if (H5Pfill_value_defined(d.dcpl, &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
-        H5Pget_fill_value(d.dcpl, d.type, fill.data()) >= 0 &&
-        detail::first_refused(detail::kernels(), p->how, fill.data(), p->components) != p->components)
-      return "it reaches over the edge, where the fill value is " + sentence(detail::load_component(p->how, fill.data()));
-  }
-  return "all its values would fit; perhaps it was written where the plugin was not found";
+  if (d.filters.partial_unfiltered && d.grid.partial(at))
+    return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
+  if (!outside.empty()) return outside;
+  return masked
+             ? "all its values would fit: the process that wrote it had not loaded the plugin, which HDF5 does by itself when a "
+               "dataset is created or read, but not when one that it opened is written (in Python, import zarrbits first; in C, "
+               "call H5Zfilter_avail(" +
+                   std::to_string(conversion::packbits_filter) + ") first)"
+             : "all its values would fit: it was written past the filter, as H5Dwrite_chunk does";
 }
 
-std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, std::vector<unsigned>& cd, int& id) {
+std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
   char name[64] = "";
-  std::size_t n = 0;
+  std::size_t none = 0;
   unsigned config = 0;
-  id = H5Pget_filter2(dcpl, i, &flags, &n, nullptr, sizeof name, name, &config);
+  id = H5Pget_filter2(dcpl, i, &flags, &none, nullptr, sizeof name, name, &config);
   if (id < 0) h5::fail("tell the filters");
-  cd.assign(std::min<std::size_t>(n, 64), 0);
-  n = cd.size();
-  if (n > 0 && H5Pget_filter2(dcpl, i, &flags, &n, cd.data(), 0, nullptr, &config) < 0) h5::fail("tell a filter's parameters");
   name[sizeof name - 1] = '\0';
   switch (id) {
     case H5Z_FILTER_DEFLATE: return "deflate";
@@ -142,68 +171,100 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, std::vector<uns
   }
 }
 
-// True if the stored chunk or its mask shows that our filter (the first) was left out.
-bool is_raw(const open_dataset& d, bool can_tell_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at,
-            hsize_t stored) {
-  // To get the mask, the chunk must be read: libhdf5 1.10 finds chunk information only by number, in time that grows with their
-  // number. And parallel HDF5 does not write the mask.
-  if (can_tell_by_size) return stored == raw_size;
-  if (stored > largest_chunk_looked_into) return false;
-  std::vector<std::byte> chunk(static_cast<std::size_t>(stored));
+// A stored chunk that our filter left as it was.
+struct unpacked {
+  bool masked = false;        // the filter mask says so
+  conversion::buffer values;  // empty if it is too large to look into
+};
+
+// Without a compression after packbits, the stored length tells. Otherwise the length after that compression does: the chunk must
+// be read. So it must be for the mask, since libhdf5 1.10 finds chunk information only by number, in time that grows with it.
+std::optional<unpacked> look_at(const open_dataset& d, bool told_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at,
+                                hsize_t stored) {
+  const bool filtered = !(d.filters.partial_unfiltered && d.grid.partial(at));
+  if (filtered && told_by_size && stored != raw_size) return {};
+  unpacked found;
+  if (stored > largest_chunk_looked_into || d.chunk_bytes() > largest_chunk_looked_into)
+    return told_by_size || !filtered ? std::optional(found) : std::nullopt;
+  conversion::buffer chunk(static_cast<std::size_t>(stored));
   std::uint32_t mask = 0;
   const std::vector<hsize_t> start = d.grid.start(at);
   h5::check(H5Dread_chunk(d.id, H5P_DEFAULT, start.data(), &mask, chunk.data()), "read a chunk");
-  return (mask & 1) != 0;
+  if (!filtered) mask = ~std::uint32_t{0};
+  found.masked = d.place < 32 && (mask >> d.place & 1) != 0;
+  const auto plain = static_cast<std::size_t>(d.chunk_bytes());
+  if (found.masked) {
+    found.values = conversion::undo(d.filters, mask, std::move(chunk), plain, d.tree);
+    return found;
+  }
+  if (!told_by_size) {
+    chunk = conversion::undo_after_packbits(d.filters, d.place, mask, std::move(chunk), plain, d.tree);
+    // a checksum that stands before packbits follows the values
+    if (!conversion::left_unpacked(d.filters.filters[d.place], chunk, {plain, 4 * d.place}, d.tree)) return {};
+  }
+  chunk.resize(plain);
+  found.values = std::move(chunk);
+  return found;
 }
 
-struct filters_after {
-  std::uint64_t checksums = 0;  // fletcher32
-  bool others = false;          // or an optional filter: packed and raw chunks may get the same size
-};
-
-void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, const filters_after& after,
-                    filtered_dataset& out) {
-  const std::uint64_t decoded = d.grid.chunk_elements() * d.element_size;  // HDF5 checked this when it opened the dataset
-  bool as_large = false;
-  if (p) {
+void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, filtered_dataset& out) {
+  const std::uint64_t decoded = d.chunk_bytes();  // HDF5 checked this when it opened the dataset
+  const auto checksum = [](const conversion::filter& f) { return f.id == H5Z_FILTER_FLETCHER32; };
+  const auto after = d.filters.filters.begin() + static_cast<std::ptrdiff_t>(d.place) + 1;
+  const bool checked_only = std::all_of(after, d.filters.filters.end(), checksum);
+  const std::uint64_t raw_size = decoded + 4 * (d.filters.filters.size() - 1);
+  std::optional<needed_bits> needed;
+  bool told_by_size = false, looks = false;
+  if (p && p->how.size * std::uint64_t{p->components} == d.element_size) {
     const std::uint64_t values = d.grid.chunk_elements() * p->components;
     const std::uint64_t packed = values / 8 * p->how.bits + (values % 8 * p->how.bits + 7) / 8 + (p->padding != 0);
-    as_large = packed == decoded;
+    told_by_size = packed != decoded && checked_only;
+    looks = told_by_size || d.filters.undoable(d.tree);
+    if (!p->how.is_bool && !p->how.zero_above) needed.emplace(*p);
   }
-  const bool by_size = p && !as_large && !after.others;
   conversion::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& at, hsize_t stored) {
     ++out.chunks;
     out.decoded += decoded;
     out.stored += stored;
-    if (!is_raw(d, by_size, decoded + 4 * after.checksums, at, stored)) return;
-    ++out.raw;
-    if (out.shown.size() >= shown_raw_chunks) return;
+    if (!looks) return;
     const std::vector<hsize_t> origin = d.grid.start(at);
-    out.shown.push_back({{origin.begin(), origin.end()}, why_raw(d, p, at)});
+    const auto add = [&](const std::string& why) {
+      if (out.shown.size() < shown_raw_chunks) out.shown.push_back({{origin.begin(), origin.end()}, why});
+    };
+    try {
+      const auto found = look_at(d, told_by_size, raw_size, at, stored);
+      if (!found) return;
+      ++out.raw;
+      if (found->values.empty()) return add("too large to look into");
+      if (out.shown.size() < shown_raw_chunks) add(why_raw(d, *p, at, found->masked, found->values));
+      if (needed && detail::first_refused(detail::kernels(), p->how, found->values.data(), found->values.size() / p->how.size) !=
+                        found->values.size() / p->how.size) {
+        needed->add(found->values);
+        out.would_hold_all = needed->in_words();
+      }
+    } catch (const conversion::damaged_chunk& e) {
+      if (out.problem.empty()) out.problem = "the chunk at " + coordinates(origin) + " is damaged: " + e.what();
+    }
   });
-  // Earlier plugins created such datasets; the present one does not. HDF5 leaves the filter mask when it writes a chunk again
-  // with the same size.
-  if (!p || out.mandatory || !detail::is_checked(p->how) || !(as_large || after.others) || !out.problem.empty()) return;
-  const auto& how = p->how;
-  const std::string alone = "-f NAME:UD=" + std::to_string(conversion::packbits_filter) + ",1,3," + std::to_string(how.bits) +
-                            "," + std::to_string(p->padding | p->policy << 2 | (how.msb_first ? 16u : 0u)) + "," +
-                            std::to_string(how.first_bit);
-  std::string chunk = "-l NAME:CHUNK=";
-  for (std::size_t i = 0; i < out.chunk.size(); ++i) chunk += (i ? "x" : "") + std::to_string(out.chunk[i]);
-  out.problem = "AT RISK when it is written again: ";
-  if (as_large)
-    out.problem +=
-        "a packed chunk is as large as a raw one, and HDF5 misreads a chunk that changes from one to the other; store it without "
-        "packbits "
-        "(h5repack -f NAME:NONE old.h5 new.h5), or in larger chunks (-l NAME:CHUNK=... " +
-        alone + ")";
-  else
-    out.problem +=
-        "packbits is optional before another filter, and HDF5 misreads a chunk that changes between packed and raw and keeps its "
-        "size; " +
-        (out.raw == 0 ? "store it anew with this version's plugin, which makes packbits mandatory there (h5repack " + chunk +
-                            " old.h5 new.h5)"
-                      : "since it has raw chunks, store it anew with packbits alone (h5repack " + alone + " old.h5 new.h5)");
+}
+
+// Parameters as a user gives them: what the filter makes of them when a dataset is created is missing.
+void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
+  out.parameters = "as they were given, not resolved";
+  if (conversion::holds_variable(d.tree)) {
+    out.parameters += ": its values have variable length, and the filter leaves them as they are";
+    return;
+  }
+  std::string repack = "-f NAME:UD=" + std::to_string(d.filters.filters[d.place].id) + ",1";
+  const std::vector<unsigned>& given = d.filters.filters[d.place].values;
+  repack += "," + std::to_string(std::max<std::size_t>(given.size(), 1));
+  for (const unsigned v : given) repack += "," + std::to_string(v);
+  if (given.empty()) repack += ",0";
+  out.problem =
+      "HDF5 did not find the plugin when the dataset was created, and created it all the same: its chunks are stored as they "
+      "are, "
+      "also those written later; store it anew where the plugin is found (h5repack " +
+      repack + " old.h5 new.h5)";
 }
 
 void examine_dataset(const conversion::source_file& file, const source_object& o, filter_report& report) {
@@ -211,44 +272,44 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   d.id = file.open(o);
   file.require_values(d.id);
   d.dcpl = h5::handle(H5Dget_create_plist(d.id), "tell the dataset's properties");
-  const int filters = H5Pget_nfilters(d.dcpl);
+  d.filters = conversion::read_pipeline(d.dcpl);
+  const auto& filters = d.filters.filters;
+  while (d.place < filters.size() && filters[d.place].id != conversion::packbits_filter &&
+         filters[d.place].id != conversion::bytes_filter)
+    ++d.place;
+  if (d.place == filters.size()) return;
   filtered_dataset out;
   out.path = o.path;
-  int our_place = -1;
-  std::vector<unsigned> ours;
-  filters_after after;
-  for (int i = 0; i < filters; ++i) {
+  out.filter = filters[d.place].id == conversion::packbits_filter ? "packbits" : "bytes";
+  bool strange = d.place > 1;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
     unsigned flags = 0;
     int id = 0;
-    std::vector<unsigned> cd;
-    const std::string name = filter_name(d.dcpl, static_cast<unsigned>(i), flags, cd, id);
-    if (our_place < 0 && (id == conversion::packbits_filter || id == conversion::bytes_filter)) {
-      our_place = i;
-      out.filter = id == conversion::packbits_filter ? "packbits" : "bytes";
-      out.mandatory = (flags & H5Z_FLAG_OPTIONAL) == 0;
-      ours = cd;
-    } else if (our_place >= 0) {
-      out.after.push_back(name);
-      if (id == H5Z_FILTER_FLETCHER32 && (flags & H5Z_FLAG_OPTIONAL) == 0) ++after.checksums;
-      else after.others = true;
-    }
+    const std::string name = filter_name(d.dcpl, static_cast<unsigned>(i), flags, id);
+    if (i < d.place) strange = strange || id != H5Z_FILTER_FLETCHER32;
+    if (i < d.place) out.before.push_back(name);
+    if (i == d.place) out.mandatory = (flags & H5Z_FLAG_OPTIONAL) == 0;
+    if (i > d.place) out.after.push_back(name);
   }
-  if (our_place < 0) return;
   report.ours.push_back(out);
   filtered_dataset& entry = report.ours.back();
+  d.type = h5::handle(H5Dget_type(d.id), "tell the datatype");
+  d.space = h5::handle(H5Dget_space(d.id), "tell the dataspace");
+  d.tree = conversion::describe_type(d.type);
+  d.element_size = H5Tget_size(d.type);
   std::optional<stored_packbits> p;
-  if (entry.filter == "packbits") {
-    p = read_packbits(ours);
+  const conversion::filter& ours = filters[d.place];
+  if (!conversion::was_resolved(ours)) {
+    examine_unresolved(d, entry);
+  } else if (entry.filter == "packbits") {
+    p = read_packbits(ours.values);
     entry.parameters = p ? in_words(*p) : "parameters that this version does not know";
     if (!p) entry.problem = "the filter's parameters are damaged, or from another version of zarrbits";
   } else {
-    entry.parameters = std::string(!ours.empty() && ours[0] == 1 ? "big" : "little") + " endian chunks";
+    entry.parameters = std::string(ours.values[0] == 1 ? "big" : "little") + " endian chunks";
   }
-  if (our_place != 0)
+  if (strange)
     entry.problem = "another filter stands before it, which the filter never allows: its values are not what they seem";
-  d.type = h5::handle(H5Dget_type(d.id), "tell the datatype");
-  d.space = h5::handle(H5Dget_space(d.id), "tell the dataspace");
-  d.element_size = H5Tget_size(d.type);
   d.grid.shape = h5::extent(d.space);
   d.grid.chunk.resize(d.grid.shape.size());
   if (d.grid.shape.empty() || H5Pget_layout(d.dcpl) != H5D_CHUNKED ||
@@ -257,7 +318,8 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
     return;
   }
   entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
-  look_at_chunks(d, p, after, entry);
+  if (strange) p.reset();
+  look_at_chunks(d, p, entry);
 }
 
 }  // namespace

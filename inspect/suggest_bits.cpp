@@ -19,7 +19,7 @@ namespace {
 using conversion::chunk_grid;
 using conversion::source_object;
 
-constexpr std::uint64_t piece = std::uint64_t{4} << 20;            // bytes to read at a time
+constexpr std::uint64_t piece = std::uint64_t{1} << 20;            // bytes to read at a time: they stay in the cache
 constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk if the dataset has none
 constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds a chunk in memory to undo its filters
 
@@ -32,6 +32,25 @@ class reader {
         advance_(advance),
         space_(H5Dget_space(dataset), "tell the dataspace"),
         shape_(h5::extent(space_)) {}
+
+  // Collects a whole chunk that is stored as it is, without libhdf5. False if it has to be asked.
+  bool stored_chunk(const conversion::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
+    unsigned mask = 0;
+    const auto at = file.descriptor() < 0 ? std::nullopt : file.chunks().find(dataset_, first.data(), mask);
+    if (!at || at->size != bytes) return false;
+    try {
+      for (std::uint64_t done = 0; done < bytes;) {
+        values_.resize(static_cast<std::size_t>(std::min(piece, bytes - done)));
+        conversion::read_range(file.descriptor(), at->offset + done, values_);
+        collect(values_.data(), values_.size() / t_.size, t_, out);
+        done += values_.size();
+        advance_(values_.size());
+      }
+    } catch (const conversion::unreadable_range& e) {
+      throw h5::failure(e.what());
+    }
+    return true;
+  }
 
   // Collects the elements of a box, one piece at a time.
   void box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, used_bits& out) {
@@ -182,9 +201,11 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     dataset = h5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
     reader read(dataset, type, t, advance);
     bool partial = false;
+    const bool plain = H5Pget_nfilters(dcpl) == 0;
     conversion::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& at, hsize_t) {
       ++chunks;
       partial = partial || grid.partial(at);
+      if (plain && !grid.partial(at) && read.stored_chunk(*file.bytes(), grid.start(at), chunk_elements * t.size, used)) return;
       read.box(grid.start(at), grid.inside(at), used);
     });
     // elements outside the extent, or never written, hold the fill value, which must fit too

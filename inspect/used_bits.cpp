@@ -75,37 +75,64 @@ number describe(hid_t type) {
 
 namespace {
 
-// `or` over a piece. The type gives `load` its size, so that the compiler can vectorize the loop.
-template <class T>
-void collect(const std::byte* values, std::size_t n, bool swap, bool is_signed, used_bits& out) {
-  T any = 0, beyond = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    T v;
-    std::memcpy(&v, values + i * sizeof v, sizeof v);
-    if (swap) {
-      T r = 0;
-      for (unsigned b = 0; b < sizeof v; ++b)
-        r = static_cast<T>(r | static_cast<T>(static_cast<T>(v >> 8 * b & 0xff) << 8 * (sizeof v - 1 - b)));
-      v = r;
+// The bits of all values of a piece, several at a time in a word of 64 bits: `or` keeps them apart, and in any byte order.
+struct lanes {
+  unsigned bits, sign;  // of a value; where in it the sign is
+  std::uint64_t any = 0, beyond = 0;
+
+  void add_unsigned(const std::byte* p, std::size_t words) noexcept {
+    std::uint64_t w[4], sum[4] = {};
+    std::size_t i = 0;
+    for (; i + 4 <= words; i += 4) {
+      std::memcpy(w, p + 8 * i, sizeof w);
+      for (unsigned k = 0; k < 4; ++k) sum[k] |= w[k];
     }
-    any = static_cast<T>(any | v);
-    const T sign = static_cast<T>(T{0} - static_cast<T>(v >> (8 * sizeof v - 1)));
-    beyond = static_cast<T>(beyond | static_cast<T>(v ^ sign));
+    for (; i < words; ++i) {
+      std::memcpy(w, p + 8 * i, 8);
+      sum[0] |= w[0];
+    }
+    any |= sum[0] | sum[1] | sum[2] | sum[3];
   }
-  out.any |= any;
-  if (is_signed) out.beyond |= beyond;
-}
+  // A negative value needs the bits in which it differs from its sign.
+  void add_signed(const std::byte* p, std::size_t words) noexcept {
+    const std::uint64_t ones = bits == 64 ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << bits) - 1);
+    std::uint64_t all = 0, differing = 0;
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint64_t w;
+      std::memcpy(&w, p + 8 * i, sizeof w);
+      const std::uint64_t negative = w >> sign & ones;
+      all |= w;
+      differing |= w ^ ((negative << (bits - 1) << 1) - negative);  // all bits of each negative value
+    }
+    any |= all;
+    beyond |= differing;
+  }
+  std::uint64_t folded(std::uint64_t word, bool swap) const noexcept {
+    for (unsigned b = 32; b >= bits; b /= 2) word |= word >> b;
+    if (bits < 64) word &= (std::uint64_t{1} << bits) - 1;
+    std::uint64_t swapped = 0;
+    for (unsigned b = 0; b < bits; b += 8) swapped |= (word >> b & 0xff) << (bits - 8 - b);
+    return swap ? swapped : word;
+  }
+};
 
 }  // namespace
 
 void collect(const std::byte* values, std::size_t n, const number& t, used_bits& out) {
   const bool swap = t.size > 1 && t.big_endian != (std::endian::native == std::endian::big);
-  switch (t.size) {
-    case 1: return collect<std::uint8_t>(values, n, swap, t.is_signed, out);
-    case 2: return collect<std::uint16_t>(values, n, swap, t.is_signed, out);
-    case 4: return collect<std::uint32_t>(values, n, swap, t.is_signed, out);
-    default: return collect<std::uint64_t>(values, n, swap, t.is_signed, out);
+  lanes all{8 * t.size, swap ? 7 : 8 * t.size - 1};
+  const std::size_t bytes = n * t.size, words = bytes / 8;
+  std::byte rest[8] = {};  // zeros need no bits
+  if (bytes % 8 > 0) std::memcpy(rest, values + 8 * words, bytes % 8);
+  if (t.is_signed) {
+    all.add_signed(values, words);
+    all.add_signed(rest, 1);
+  } else {
+    all.add_unsigned(values, words);
+    all.add_unsigned(rest, 1);
   }
+  out.any |= all.folded(all.any, swap);
+  out.beyond |= all.folded(all.beyond, swap);
 }
 
 }  // namespace zarrbits::inspection

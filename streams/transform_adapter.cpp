@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "streams/throw.hpp"
 
+#include <zarrbits/iostreams/detail/device_guard.hpp>
+
 #include <span>
 
 namespace zarrbits::iostreams::detail {
@@ -33,6 +35,12 @@ bool transform_adapter<Transform>::filter(const char*& in, const char* in_end, c
   total_out_ += p.produced;
   if (p.error) check();
   return !p.done;
+}
+
+template <class Transform>
+void transform_adapter<Transform>::keep_error(const std::exception_ptr& error) noexcept {
+  note_error(error);
+  if (!error_) error_ = error;
 }
 
 template <class Transform>

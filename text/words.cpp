@@ -3,9 +3,24 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace zarrbits::text {
+
+namespace {
+
+// Bytes at the front of `s` that begin a character which does not go on; 1 if the first byte begins none.
+std::size_t begun_utf8(std::string_view s) noexcept {
+  for (std::size_t n = std::min<std::size_t>(3, s.size()); n > 1; --n) {
+    char whole[5] = {'\x80', '\x80', '\x80', '\x80', '\x80'};
+    s.copy(whole, n);
+    if (utf8_length({whole, sizeof whole}) > n) return n;
+  }
+  return 1;
+}
+
+}  // namespace
 
 std::size_t utf8_length(std::string_view s) noexcept {
   if (s.empty()) return 0;
@@ -35,6 +50,21 @@ bool is_utf8(std::string_view s) noexcept {
     s.remove_prefix(n);
   }
   return true;
+}
+
+std::string replaced_utf8(std::string_view s) {
+  std::string out;
+  while (!s.empty()) {
+    std::size_t n = utf8_length(s);
+    if (n > 0) {
+      out += s.substr(0, n);
+    } else {
+      out += "\xEF\xBF\xBD";
+      n = begun_utf8(s);
+    }
+    s.remove_prefix(n);
+  }
+  return out;
 }
 
 std::string counted(std::uint64_t n, std::string_view noun) {

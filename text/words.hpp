@@ -17,6 +17,9 @@ namespace zarrbits::text {
 // Bytes of the UTF-8 character at the front, or 0 if there is none.
 std::size_t utf8_length(std::string_view bytes) noexcept;
 bool is_utf8(std::string_view bytes) noexcept;
+// The text with U+FFFD for each sequence that is not UTF-8, as Unicode recommends and most decoders do: one for the longest
+// beginning of a character, or for a byte that begins none.
+std::string replaced_utf8(std::string_view bytes);
 
 // "3 chunks", "1 chunk".
 std::string counted(std::uint64_t n, std::string_view noun);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/cf_meaning.hpp"
 
+#include "convert/text/names.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
 #include "verify/value_text.hpp"
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -17,6 +19,7 @@ using nlohmann::json;
 
 namespace {
 
+constexpr long double microsecond = 1;
 constexpr long double single = std::numeric_limits<float>::epsilon(), twice = std::numeric_limits<double>::epsilon();
 
 // True if a type in the file is an integer or an IEEE float.
@@ -24,7 +27,7 @@ bool is_number(hid_t type, bool& floating, std::size_t& size) {
   const H5T_class_t c = H5Tget_class(type);
   floating = c == H5T_FLOAT;
   size = H5Tget_size(type);
-  return (floating && (size == 4 || size == 8)) || (c == H5T_INTEGER && size <= 8);
+  return floating || (c == H5T_INTEGER && size <= 8);
 }
 
 std::optional<long double> number_attribute(hid_t object, const char* name, bool* is_single = nullptr) {
@@ -36,9 +39,14 @@ std::optional<long double> number_attribute(hid_t object, const char* name, bool
   if (!attribute || !type || !is_number(type.get(), floating, size) || H5Sget_simple_extent_npoints(space.get()) != 1) return {};
   if (is_single) *is_single = *is_single || (floating && size == 4);
   if (floating) {
-    double value = 0;
-    check(H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, &value), "cannot read an attribute");
+    long double value = 0;
+    check(H5Aread(attribute.get(), H5T_NATIVE_LDOUBLE, &value), "cannot read an attribute");
     return value;
+  }
+  if (H5Tget_sign(type.get()) == H5T_SGN_NONE) {
+    std::uint64_t value = 0;
+    check(H5Aread(attribute.get(), H5T_NATIVE_UINT64, &value), "cannot read an attribute");
+    return static_cast<long double>(value);
   }
   std::int64_t value = 0;
   check(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value), "cannot read an attribute");
@@ -50,7 +58,9 @@ std::string text_of(hid_t object, const char* name) {
   return text.size() == 1 ? text[0] : "";
 }
 
-void set_units(cf_meaning& m, const std::string& units, const std::string& calendar) {
+void set_units(cf_meaning& m, const std::string& own_units, const std::string& own_calendar, const lent_units& lent) {
+  const std::string& units = own_units.empty() ? lent.units : own_units;
+  const std::string& calendar = own_calendar.empty() ? lent.calendar : own_calendar;
   m.units = units;
   m.epoch = conversion::parse_epoch(units, calendar);
   if (!m.epoch) return;
@@ -62,9 +72,17 @@ std::optional<long double> number_in(const json& attributes, const char* name) {
   const auto found = attributes.find(name);
   if (found == attributes.end()) return {};
   const json& value = found->is_array() && found->size() == 1 ? (*found)[0] : *found;
+  if (value.is_number_unsigned()) return static_cast<long double>(value.get<std::uint64_t>());
   if (value.is_number_integer()) return static_cast<long double>(value.get<std::int64_t>());
   if (value.is_number()) return value.get<double>();
-  return {};
+  if (!value.is_string()) return {};
+  const std::string& text = value.get_ref<const std::string&>();
+  if (text == "NaN") return std::numeric_limits<long double>::quiet_NaN();
+  const auto bytes = conversion::decode_base64(text);  // xarray's form of a float, for "_FillValue"
+  if (!bytes || bytes->size() != sizeof(double)) return {};
+  std::uint64_t bits = 0;
+  for (std::size_t i = sizeof bits; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
+  return std::bit_cast<double>(bits);
 }
 
 std::string text_in(const json& attributes, const char* name) {
@@ -74,11 +92,18 @@ std::string text_in(const json& attributes, const char* name) {
 
 }  // namespace
 
-std::optional<cf_meaning> meaning_in_source(hid_t dataset) {
+bool cf_meaning::operator==(const cf_meaning& other) const {
+  const auto same = [](long double a, long double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  return same(scale, other.scale) && same(offset, other.offset) &&
+         std::equal(missing.begin(), missing.end(), other.missing.begin(), other.missing.end(), same) && units == other.units &&
+         exact == other.exact && precision == other.precision;
+}
+
+std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& lent) {
   const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
   bool floating = false, is_single = false;
   std::size_t size = 0;
-  if (!is_number(type.get(), floating, size)) return {};
+  if (!is_number(type.get(), floating, size) || (floating && size != 4 && size != 8)) return {};
   cf_meaning m;
   const auto scale = number_attribute(dataset, "scale_factor", &is_single),
              offset = number_attribute(dataset, "add_offset", &is_single);
@@ -89,11 +114,11 @@ std::optional<cf_meaning> meaning_in_source(hid_t dataset) {
   for (const char* name : {"_FillValue", "missing_value"}) {
     if (const auto value = number_attribute(dataset, name)) m.missing.push_back(*value);
   }
-  set_units(m, text_of(dataset, "units"), text_of(dataset, "calendar"));
+  set_units(m, text_of(dataset, "units"), text_of(dataset, "calendar"), lent);
   return m;
 }
 
-std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& array) {
+std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& array, const lent_units& lent) {
   const zarr_type& t = array.type();
   const bool floating = t.name == "float32" || t.name == "float64";
   const bool integer = t.name.starts_with("int") || t.name.starts_with("uint");
@@ -105,9 +130,10 @@ std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& a
   m.offset = offset.value_or(0);
   m.exact = !floating && !scale && !offset;
   m.precision = m.exact ? 0 : t.name == "float32" ? single : twice;
-  if (attributes.contains("_FillValue")) m.missing.push_back(store_number(t, array.fill().data.data()));
+  if (attributes.contains("_FillValue"))
+    m.missing.push_back(number_in(attributes, "_FillValue").value_or(store_number(t, array.fill().data.data())));
   if (const auto value = number_in(attributes, "missing_value")) m.missing.push_back(*value);
-  set_units(m, text_in(attributes, "units"), text_in(attributes, "calendar"));
+  set_units(m, text_in(attributes, "units"), text_in(attributes, "calendar"), lent);
   return m;
 }
 
@@ -122,19 +148,22 @@ bool same_value(const cf_meaning& here, long double source, const cf_meaning& th
     return std::isnan(v) || std::find(m.missing.begin(), m.missing.end(), v) != m.missing.end();
   };
   if (none(here, source) || none(there, store)) return none(here, source) && none(there, store);
+  const auto unpacked = [](const cf_meaning& m, long double v) { return v * m.scale + m.offset; };
+  const long double x = unpacked(here, source), y = unpacked(there, store);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   const long double precision = 4 * std::max(here.precision, there.precision);
   if (here.epoch && there.epoch) {
-    const long double a = source * static_cast<long double>(here.epoch->unit),
-                      b = store * static_cast<long double>(there.epoch->unit);
+    const long double a = x * static_cast<long double>(here.epoch->unit), b = y * static_cast<long double>(there.epoch->unit);
     const auto dates_agree = conversion::same_from(here.calendar, there.calendar);
     if (!dates_agree || a + static_cast<long double>(here.epoch->start) < static_cast<long double>(*dates_agree)) return false;
     const auto apart = static_cast<long double>(there.epoch->start - here.epoch->start);
-    return std::abs(a - apart - b) <= precision * std::max(std::abs(a), std::abs(b));
+    const auto packed = [](const cf_meaning& m) { return m.scale != 1 || m.offset != 0; };
+    const bool rounded = packed(here) || packed(there);  // a stored float itself is exactly what it is
+    return std::abs(a - apart - b) <= (rounded ? precision * std::max(std::abs(a), std::abs(b)) : microsecond);
   }
   if (here.units != there.units) return false;
-  const long double a = source * here.scale + here.offset, b = store * there.scale + there.offset;
-  return a == b ||
-         std::abs(a - b) <= precision * std::max({std::abs(a), std::abs(b), std::abs(here.offset), std::abs(there.offset)});
+  return x == y ||
+         std::abs(x - y) <= precision * std::max({std::abs(x), std::abs(y), std::abs(here.offset), std::abs(there.offset)});
 }
 
 }  // namespace zarrbits::verification

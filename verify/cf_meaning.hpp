@@ -3,7 +3,7 @@
 // The meaning of stored numbers by the CF conventions: packing, missing values, units of time. Joined files may have different
 // numbers of equal meaning, and the store may have others again.
 //
-//   const cf_meaning here = meaning_in_source(dataset), there = meaning_in_store(attributes, fill);
+//   const cf_meaning here = *meaning_in_source(dataset, {}), there = *meaning_in_store(node, array, {});
 //   if (!same_value(here, 3, there, 7)) ...
 //
 #ifndef ZARRBITS_VERIFY_CF_MEANING_HPP
@@ -29,15 +29,19 @@ struct cf_meaning {
   bool exact = true;                          // integers without packing
   long double precision = 0;                  // relative precision of the floats that carry it
 
-  bool operator==(const cf_meaning& other) const {
-    return scale == other.scale && offset == other.offset && missing == other.missing && units == other.units &&
-           exact == other.exact && precision == other.precision;
-  }
+  bool operator==(const cf_meaning& other) const;
+};
+
+// The units of time and the calendar of the variable that names another one as its bounds or climatology: the latter has them,
+// too, where it does not give its own. "": there is no such variable.
+struct lent_units {
+  std::string units, calendar;
+  std::string path;  // of that variable
 };
 
 // Both take numbers only; empty for other types. The first throws source_error.
-std::optional<cf_meaning> meaning_in_source(hid_t dataset);
-std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr_array& array);
+std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& lent);
+std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr_array& array, const lent_units& lent);
 
 // A number of the store; `t` is a type that meaning_in_store() accepted.
 long double store_number(const zarr_type& t, const std::byte* p);

@@ -4,21 +4,18 @@
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/seen_attributes.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
 #include "verify/zarr/zarr_json.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 namespace zarrbits::verification {
 
 using nlohmann::json;
 
 namespace {
-
-constexpr const char* source_form = "_FillValue_source";  // the original attribute, if xarray needs another form
 
 herr_t add_name(hid_t, const char* name, const H5A_info_t*, void* out) {
   try {
@@ -58,12 +55,20 @@ bool tells_type(const json& type, const json& value) {
   return type.contains("endian") && !type.contains("stored") && tells_type(c, value);
 }
 
-// The value of a number as a float64.
-bool as_double(const source_type& t, const std::byte* p, double& v) {
-  if (t.kind == source_kind::floating) v = *float_value("float" + std::to_string(8 * t.size), p);
-  else if (t.kind != source_kind::integer && t.kind != source_kind::bitfield) return false;
-  else v = t.is_signed ? static_cast<double>(load_source_signed(t, p)) : static_cast<double>(load_source(t, p));
-  return true;
+// The plain form of an attribute that the notes have, because readers see another one; else null.
+const json* noted_value(const node_pair& n, const std::string& key) {
+  const auto all = n.notes().find("attribute_values");
+  if (all == n.notes().end() || !all->is_object()) return nullptr;
+  const auto found = all->find(key);
+  return found == all->end() ? nullptr : &*found;
+}
+
+// The attribute with the plain form of "_FillValue", if notes are attributes.
+constexpr const char* source_form = "_FillValue_source";
+
+// True if the store has it. If the source itself has an attribute of this name, that has another one in the store.
+bool has_source_form(hid_t object, const json& store) {
+  return store.contains(source_form) && (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
 }
 
 }  // namespace
@@ -141,26 +146,28 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   } catch (const std::runtime_error&) {  // the attribute itself is compared below
   }
   const json& store = n.attributes();
+  const json noted = n.notes().value("attribute_values", json::object());
   std::set<std::string> taken = {conversion::own_key};
   for (const std::string& name : names) {
     std::string key = conversion::shown(name);
-    if (is_bookkeeping(name, scale) && !store.contains(key)) continue;
-    if (unpacked_.contains(n.store_path) && says_packing(name) && !store.contains(key)) continue;
+    const bool none = !store.contains(key) && !noted.contains(key);
+    if (none && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && says_packing(name)))) continue;
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);
-    // if the file has two attributes of these names, the second one is renamed
-    const bool own_source_form = std::binary_search(names.begin(), names.end(), source_form);
-    if (name == "_FillValue" && is_dataset && (!own_source_form || store.contains(std::string(source_form) + "_")))
-      taken.insert(source_form);
+    if (name == "_FillValue" && is_dataset && has_source_form(object, store)) taken.insert(source_form);
   }
   if (rules_.nwb) taken.merge(nwb_attributes(object, n));
   for (const auto& [key, value] : store.items()) {
     if (!taken.contains(key)) tell_extra(n, "attribute", key);
   }
+  for (const auto& [key, value] : noted.items()) {
+    if (!taken.contains(key)) tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_values." + key);
+  }
   const json types = n.notes().value("attribute_types", json::object());
   for (const auto& [key, type] : types.items()) {
-    if (!store.contains(key)) tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_types." + key);
+    if (!store.contains(key) && !noted.contains(key))
+      tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_types." + key);
   }
 }
 
@@ -169,21 +176,24 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   const std::string quoted = in_quotes(name);
   const json& store = n.attributes();
   const bool fill = name == "_FillValue" && is_dataset;
-  // an attribute of exactly this name has another one in the store, if both forms exist
-  const bool has_source_form = fill && store.contains(source_form) &&
-                               (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
-  const bool missing = !store.contains(key) && !has_source_form;
+  const auto shown = store.find(key);
+  const bool beside = fill && has_source_form(object, store);
+  const json* const noted = beside ? &store[source_form] : noted_value(n, key);
+  // readers refuse some fill values, and netCDF has no attributes of some types
+  const bool missing = shown == store.end() && !(noted && (fill || rules_.netcdf));
   const auto tell_missing = [&] { tell(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store"); };
   try {
     const attribute_values a = read_attribute(object, name);
     if (missing) return tell_missing();
     difference d;
     const bool reference = a.type.kind == source_kind::reference && a.dims.empty();
-    const json value = reference && !fill ? plain_reference(rules_, name, store[key], n.store_path) : json();
-    const likeness like = fill ? compare_fill(a, n, has_source_form, d) : compare(a, reference ? value : store[key], d);
+    const likeness like = noted  ? compare_noted(a, *noted, shown == store.end() ? nullptr : &*shown, fill ? &n.node : nullptr, d)
+                          : fill ? compare_fill(a, *shown, n.node, d)
+                          : reference ? compare(a, plain_reference(rules_, name, *shown, n.store_path), d)
+                                      : compare(a, *shown, d);
     if (like == likeness::unknown) throw not_supported(a.type.name);
     if (like == likeness::equal) {
-      const std::string fault = type_fault(a, n, has_source_form ? source_form : key);
+      const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
       return tell(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
                   fault.empty() ? "" : "has an attribute " + quoted + " of another type: " + fault);
     }
@@ -204,16 +214,15 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   }
 }
 
-std::string metadata_comparison::type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const {
+std::string metadata_comparison::type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
+                                            const json* noted) const {
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
-  const json& value = n.attributes()[key];
+  const json& value = noted ? *noted : n.attributes()[key];
   const bool empty = a.null || product(a.dims) == 0;
   // for a float, xarray's form is base64
-  if (!empty && (tells_type(source, value) || (key == "_FillValue" && a.type.kind == source_kind::floating &&
-                                               (a.dims.empty() || rules_.one_element_is_scalar))))
-    return "";
+  if (!empty && (tells_type(source, value) || (!noted && key == "_FillValue" && a.type.kind == source_kind::floating))) return "";
   return type_difference(source, "none that is told");
 }
 
@@ -228,36 +237,27 @@ likeness metadata_comparison::compare(const attribute_values& a, const json& sto
   return compare_json(a.type, a.values->data(), a.dims, store, objects_, d);
 }
 
-// One value; for float arrays a little-endian float64 in base64.
-bool metadata_comparison::is_fill_for_xarray(const attribute_values& a, const json& store, bool array_of_floats) const {
-  if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
-  double v = 0;
-  if (array_of_floats && as_double(a.type, a.values->data(), v)) {
-    const auto bytes = store.is_string() ? conversion::decode_base64(store.get_ref<const std::string&>()) : std::nullopt;
-    if (!bytes || bytes->size() != 8) return false;
-    std::uint64_t bits = 0;
-    for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
-    return bits == std::bit_cast<std::uint64_t>(v) || (std::isnan(v) && std::isnan(std::bit_cast<double>(bits)));
+// The value that is noted, and what readers see of it; null if they see nothing.
+likeness metadata_comparison::compare_noted(const attribute_values& a, const json& noted, const json* shown, const json* array,
+                                            difference& d) const {
+  if (a.null) {
+    d.source = "no value";
+    d.store = show_json(noted);
+    if (!noted.is_null()) return likeness::different;
+  } else if (const likeness like = compare_json(a.type, a.values->data(), a.dims, noted, objects_, d); like != likeness::equal) {
+    return like;
   }
-  difference ignored;
-  return compare_json(a.type, a.values->data(), store, objects_, ignored) == likeness::equal;
+  if (!shown) return likeness::equal;
+  const bool right = array ? is_fill_for_xarray(a, *shown, *array) : same_json(seen_form(a, noted, rules_), *shown);
+  if (right) return likeness::equal;
+  d.source = array ? show_json(noted) : show_json(seen_form(a, noted, rules_));
+  d.store = show_json(*shown);
+  return likeness::different;
 }
 
-// The attribute itself, or xarray's form of it. The source form beside it has the rest.
-likeness metadata_comparison::compare_fill(const attribute_values& a, const node_pair& n, bool has_source_form,
-                                           difference& d) const {
-  const json& store = n.attributes();
-  const json type = n.node.value("data_type", json());
-  const bool array_of_floats = type.is_string() && type.get_ref<const std::string&>().starts_with("float");
-  const auto for_xarray = store.find("_FillValue");
-  const bool readable = for_xarray != store.end() && is_fill_for_xarray(a, *for_xarray, array_of_floats);
-  if (has_source_form) {
-    const likeness whole = compare(a, store[source_form], d);
-    if (whole != likeness::equal || for_xarray == store.end() || readable) return whole;
-  }
-  const bool tells_all = a.dims.empty() ? a.type.kind == source_kind::floating : rules_.one_element_is_scalar;
-  if (readable && tells_all) return likeness::equal;
-  return compare(a, *for_xarray, d);
+likeness metadata_comparison::compare_fill(const attribute_values& a, const json& shown, const json& array, difference& d) const {
+  const bool tells_all = a.dims.empty() || rules_.one_element_is_scalar;
+  return tells_all && is_fill_for_xarray(a, shown, array) ? likeness::equal : compare(a, shown, d);
 }
 
 }  // namespace zarrbits::verification

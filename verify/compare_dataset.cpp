@@ -110,7 +110,7 @@ void dataset_comparison::whole(const store_folder& folder) {
     if (kind == node_kind::array && product(zarr_array(folder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
-    if (kind == node_kind::group) add_rest(child_nodes(folder));
+    if (kind == node_kind::group) add_rest(child_nodes(folder, read_node(folder)));
     return;
   }
   const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -153,7 +153,7 @@ void dataset_comparison::node(const view& v, const store_folder& folder) {
 
 // A compound that Zarr's struct cannot hold becomes a group with one array for each member.
 void dataset_comparison::members(const view& v, const store_folder& folder) {
-  child_nodes nodes(folder);
+  child_nodes nodes(folder, read_node(folder));
   std::vector<step> outer = v.steps;
   index dims;  // dimensions of the array types around the compound
   const bool in_array = std::any_of(outer.begin(), outer.end(), [](const step& s) { return !s.dims.empty(); });

@@ -106,6 +106,11 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
       for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(info.addr))
         right.push_back(d ? alternatives{{d->name}} : alternatives());
       right.erase(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(stored_rank));
+      // what netCDF does not know: labels
+      const std::vector<alternatives> labels = names_of_dimensions(dataset, rank, objects_);
+      for (std::size_t d = 0; d < std::min(right.size(), labels.size()); ++d) {
+        if (right[d].empty()) right[d] = labels[d];
+      }
     } else if (dataset >= 0) {
       right = names_of_dimensions(dataset, rank, objects_);
     }

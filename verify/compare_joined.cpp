@@ -20,8 +20,8 @@ dataset_comparison::index dataset_comparison::where_in_source(const index& in_st
 // Numbers of several files may have been converted to other terms. If the store has the source's terms, they are compared as they
 // are.
 void dataset_comparison::find_meaning(const zarr_array& a, const store_folder& folder) {
-  here_ = meaning_in_source(dataset_);
-  there_ = meaning_in_store(read_node(folder), a);
+  here_ = meaning_in_source(dataset_, place_->lent_in_source);
+  there_ = meaning_in_store(read_node(folder), a, place_->lent_in_store);
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const bool same_size = H5Tget_size(type.get()) == a.type().size;
   if (here_ && there_ && !(same_size && *here_ == *there_)) return;

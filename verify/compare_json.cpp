@@ -90,17 +90,25 @@ bool is_integer(const source_type& t, const std::byte* p, const json& store) {
   return store.get<std::int64_t>() == load_source_signed(t, p);
 }
 
+bool is_plain_nan(const source_type& t, const std::byte* p) {
+  return load(p, t.size) == (t.size == 8 ? 0x7FF8000000000000 : t.size == 4 ? 0x7FC00000 : 0x7E00);
+}
+
 bool is_float(const source_type& t, const std::byte* p, const json& store) {
   const double v = *float_value("float" + std::to_string(8 * t.size), p);
   if (std::isfinite(v)) {
     return store.is_number_float() && std::bit_cast<std::uint64_t>(store.get<double>()) == std::bit_cast<std::uint64_t>(v);
   }
+  // as zarr-python has it; a payload is lost
+  if (store.is_number_float()) {
+    const double number = store.get<double>();
+    return std::isinf(v) ? number == v : std::isnan(number) && (!t.exact || is_plain_nan(t, p));
+  }
   if (!store.is_string()) return false;
   const std::string& word = store.get_ref<const std::string&>();
   if (std::isinf(v)) return word == (v > 0 ? "Infinity" : "-Infinity");
   if (!t.exact) return word == "NaN" || word.starts_with("0x");  // the payload may be lost
-  const std::uint64_t quiet = t.size == 8 ? 0x7FF8000000000000 : t.size == 4 ? 0x7FC00000 : 0x7E00;
-  if (load(p, t.size) == quiet) return word == "NaN";
+  if (is_plain_nan(t, p)) return word == "NaN";
   char bits[24];
   std::snprintf(bits, sizeof bits, "0x%0*llx", static_cast<int>(2 * t.size), static_cast<unsigned long long>(load(p, t.size)));
   return word == bits;

@@ -96,10 +96,12 @@ class metadata_comparison {
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
   // The error in the store's type of an attribute under `key`, or "".
-  std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key) const;
+  std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
+                         const nlohmann::json* noted) const;
   likeness compare(const attribute_values& a, const nlohmann::json& store, difference& d) const;
-  bool is_fill_for_xarray(const attribute_values& a, const nlohmann::json& store, bool array_of_floats) const;
-  likeness compare_fill(const attribute_values& a, const node_pair& n, bool has_source_form, difference& d) const;
+  likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* shown,
+                         const nlohmann::json* array, difference& d) const;
+  likeness compare_fill(const attribute_values& a, const nlohmann::json& shown, const nlohmann::json& array, difference& d) const;
   void dimension_names(hid_t dataset, std::size_t rank, const node_pair& n);
   std::string dimension_difference(const node_pair& n, std::size_t d, const std::vector<std::vector<std::string>>& right);
   void part(hid_t type, const node_pair& n, const store_folder& folder, const std::vector<std::uint64_t>* shape, bool is_whole,

@@ -134,7 +134,7 @@ void metadata_comparison::names(const node_pair& n, const std::map<std::string, 
   const json store = n.notes().value("names", json::object());
   for (const auto& [stored, name] : children) {
     const bool noted = store.is_object() && store.contains(stored);
-    if (noted ? is_json_of(name, store[stored]) : unescape(stored) == name) continue;
+    if (noted ? is_json_of(name, store[stored]) : stored == name || unescape(stored) == name) continue;
     const std::string which = show_text(stored) + " is " + show_text(name) + " in the source";
     if (noted)
       tell(n, "note", key, verdict::differs,
@@ -192,7 +192,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
   const handle leaf = leaf_of(type, dims);
   const H5T_class_t kind = H5Tget_class(leaf.get());
   const bool array = n.node.value("node_type", json()) == "array";
-  std::set<std::string> known = {"attribute_types"};
+  std::set<std::string> known = {"attribute_types", "attribute_values"};
   if (n.store_path == "/") known.merge(std::set<std::string>{"selection", "convention"});
   // that of booleans is reported if any is neither 0 nor 1
   if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
@@ -208,7 +208,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
     part(inner_type, {n.path, "/" + child.path(), node}, child, inner_shape, false, {});
   };
   if (!array && kind == H5T_COMPOUND) {
-    child_nodes children(folder);
+    child_nodes children(folder, n.node);
     std::map<std::string, std::string> stored;
     const int count = H5Tget_nmembers(leaf.get());
     for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {

@@ -134,7 +134,7 @@ class dataset_comparison::sequence_values final : public values {
     if (base.kind == source_kind::sequence) inner_ = std::make_unique<sequence_values>(owner, v, base, folder, level + 1);
     else inner_ = owner.make_values(v, base, folder / "values");
     if (level > 0) return;
-    child_nodes children(folder);
+    child_nodes children(folder, read_node(folder));
     children.take("values");
     const source_type* t2 = &type;
     for (unsigned l = 0; t2->kind == source_kind::sequence; t2 = &t2->members[0].type) children.take(name_of_offsets(l++));
@@ -198,7 +198,7 @@ class dataset_comparison::sequence_values final : public values {
 class dataset_comparison::member_values final : public values {
  public:
   member_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder) : type_(type) {
-    child_nodes children(folder);
+    child_nodes children(folder, read_node(folder));
     for (const source_member& m : type.members) {
       if (m.type.kind == source_kind::unsupported || m.type.size == 0) throw not_supported(m.type.name + " in sequences");
       const std::vector<store_folder> found = children.take(m.name);

@@ -128,6 +128,7 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       return s.exact && (z.size != s.size || z.bits != 8 * s.size) ? no() : likeness::equal;
     case source_kind::bitfield:
       if (z.kind == zarr_kind::raw && z.size == s.size) return likeness::equal;
+      if (z.kind == zarr_kind::boolean && s.size == 1) return likeness::equal;  // of PyTables; its values are 0 and 1
       if (z.kind != zarr_kind::unsigned_integer) return no();
       return s.exact && (z.size != s.size || z.bits != 8 * s.size) ? no() : likeness::equal;
     case source_kind::floating:

@@ -38,7 +38,7 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
     lengths_[along] = 1;
     arrays_[store_path].path = path;
     arrays_[store_path].dimension = along;
-    return joined_place{0, ends_[along], true};
+    return joined_place{0, begin_of(along), true};
   }
   std::optional<std::size_t> axis;
   if (auto pattern = axis_pattern_of(dimension_)) {
@@ -71,10 +71,20 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
   lengths_[dimension] = std::max(lengths_[dimension], length);
   arrays_[store_path].path = path;
   arrays_[store_path].dimension = dimension;
-  return joined_place{*axis, ends_[dimension]};
+  return joined_place{*axis, begin_of(dimension)};
+}
+
+void joined_arrays::find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
+                               const source_tree& tree) {
+  if (!source_lenders_) source_lenders_.emplace(tree);
+  place.lent_in_source = source_lenders_->to(address);
+  place.lent_in_store = store_lenders_.to(store, store_path);
+  if (place.lent_in_source.units.empty() && !place.lent_in_store.units.empty())  // the store has the first file's attributes
+    place.lent_in_source = source_lenders::units_at(tree, place.lent_in_store.path);
 }
 
 void joined_arrays::next_file() {
+  source_lenders_.reset();
   for (const auto& [dimension, length] : lengths_) ends_[dimension] += length;
   lengths_.clear();
 }

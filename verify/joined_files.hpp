@@ -6,7 +6,9 @@
 #ifndef ZARRBITS_VERIFY_JOINED_FILES_HPP
 #define ZARRBITS_VERIFY_JOINED_FILES_HPP
 
+#include "verify/cf_meaning.hpp"
 #include "verify/convention.hpp"
+#include "verify/lent_units.hpp"
 #include "verify/source_tree.hpp"
 
 #include <zarrbits/verify.hpp>
@@ -24,6 +26,7 @@ struct joined_place {
   std::size_t axis = 0;
   std::uint64_t first = 0;
   bool added = false;  // only the array has the dimension
+  lent_units lent_in_source = {}, lent_in_store = {};
 };
 
 class joined_arrays {
@@ -34,6 +37,10 @@ class joined_arrays {
   // A dataset of the current file; empty if it does not have the dimension. Throws source_error.
   std::optional<joined_place> place(hid_t dataset, haddr_t address, const std::string& path, const std::string& store_path,
                                     const source_tree& tree, const convention& rules);
+  // What a variable of the current file, and its array, inherit from the variable that names it. Throws source_error,
+  // store_error.
+  void find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
+                  const source_tree& tree);
   // Notes the length of such a dataset's array.
   void note_length(const std::string& store_path, std::uint64_t length) { arrays_[store_path].length = length; }
   // True if datasets without the dimension must be equal in every file.
@@ -41,6 +48,8 @@ class joined_arrays {
   // The dimension that every dataset with a place gets.
   std::string added_dimension() const { return is_new_ ? dimension_ : ""; }
   bool is_dimension(const std::string& name) const { return name == dimension_; }
+  // Call before a file whose place is known, without those before it.
+  void begin_at(std::uint64_t first) { start_ = first; }
   // Call at the end of the current file.
   void next_file();
   // Reports arrays that are longer than all files together.
@@ -51,11 +60,16 @@ class joined_arrays {
     std::string path, dimension;
     std::uint64_t length = 0;
   };
+  std::uint64_t begin_of(const std::string& dimension) { return start_ ? *start_ : ends_[dimension]; }
+
   std::string dimension_;
+  std::optional<std::uint64_t> start_;
   bool is_new_;
   bool all_equal_;
   std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: end of the files before, and length in this one
   std::map<std::string, array> arrays_;                  // by path in the store
+  std::optional<source_lenders> source_lenders_;         // of this file
+  store_lenders store_lenders_;
 };
 
 }  // namespace zarrbits::verification

@@ -61,6 +61,7 @@ class source_tree final : public source_objects {
   bool has(const H5O_info_t& info) const { return info.fileno == number_ && objects_.contains(info.addr); }
   const std::string& top() const { return top_; }
   std::map<haddr_t, source_object>& objects() { return objects_; }
+  const std::map<haddr_t, source_object>& objects() const { return objects_; }
   source_object& at(haddr_t address) { return objects_[address]; }
   handle open(haddr_t address) const { return handle(H5Oopen_by_addr(file_, address)); }
 

@@ -14,6 +14,8 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,16 +24,40 @@ namespace zarrbits::verification {
 
 namespace {
 
-verify_result verify_one(const verify_options& options, const source_name& name, joined_arrays* joined, bool first) {
+verify_result verify_one(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined,
+                         bool first) {
   verify_result result;
-  walk all(options, name, joined, first, result);
+  walk all(options, store, name, joined, first, result);
   all.run();
   all.finish();
   return result;
 }
 
+// The place of a file along the dimension, as the store says: what is there is compared all the same. Throws store_error.
+struct told_place {
+  std::uint64_t first = 0;
+  bool is_first = false;  // the first of all files
+};
+told_place place_in(const store_folder& store, const std::string& source) {
+  const std::string leaf = conversion::leaf_of(split_source(source).file);
+  const nlohmann::json notes =
+      read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
+  const nlohmann::json* found = nullptr;
+  for (const nlohmann::json& note : notes) {
+    if (!note.is_object() || note.value("file", nlohmann::json()) != nlohmann::json(leaf)) continue;
+    if (found)
+      throw store_error("\"" + store.name() + "\" has several files of the name \"" + conversion::shown(leaf) +
+                        "\"; compare it with all files, without `part`");
+    found = &note;
+  }
+  if (!found || !found->contains("first") || !(*found)["first"].is_number_unsigned())
+    throw store_error("\"" + store.name() + "\" does not say that it has \"" + conversion::shown(source) +
+                      "\"; append it, or compare the store with all files, without `part`");
+  return {(*found)["first"].get<std::uint64_t>(), found == &notes[0]};
+}
+
 // Everything but values is compared with the first file only.
-verify_result verify_joined(const verify_options& options) {
+verify_result verify_joined(const verify_options& options, const store_folder& store) {
   joined_arrays joined(*options.concat);
   verify_result all;
   bool first = true;
@@ -43,7 +69,12 @@ verify_result verify_joined(const verify_options& options) {
   how.external = options.external;
   how.lock = options.lock;
   for (const std::string& source : conversion::ordered_sources(files, how)) {
-    verify_result one = verify_one(options, split_source(source), &joined, first);
+    if (options.part) {
+      const told_place told = place_in(store, source);
+      joined.begin_at(told.first);
+      first = told.is_first;
+    }
+    verify_result one = verify_one(options, store, split_source(source), &joined, first);
     joined.next_file();
     if (std::exchange(first, false)) {
       all = std::move(one);
@@ -58,6 +89,7 @@ verify_result verify_joined(const verify_options& options) {
     all.elements += one.elements;
     all.elements_unchecked += one.elements_unchecked;
   }
+  if (options.part) return all;
   for (finding& f : joined.longer()) add_finding(all, std::move(f));
   return all;
 }
@@ -83,6 +115,7 @@ bool verify_result::incomplete() const noexcept {
 }
 
 void check_options(const verify_options& options) {
+  if (options.part && !options.concat) throw verify_error("`part` goes with `concat`: it is of stores of several files");
   try {
     conversion::selection(options.include, options.exclude);
   } catch (const convert_error& e) {
@@ -94,8 +127,8 @@ bool is_whole_store(const verify_options& options) {
   conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint, {});
   try {
     using verification::store_entry;
-    const auto store =
-        verification::open_store(options.store, options.endpoint, conversion::given_sources(options.source, options.concat));
+    const auto store = verification::open_store(options.store, options.endpoint,
+                                                conversion::given_sources(options.source, options.concat), options.memory);
     bool begun = false;
     store.list([&](const store_entry& e) {
       if (!e.name.starts_with(conversion::own_prefix)) return true;
@@ -121,8 +154,12 @@ verify_result verify(const verify_options& options) {
   try {
     conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint,
                            options.warning);
-    if (options.concat) return verification::verify_joined(options);
-    return verification::verify_one(options, split_source(options.source), nullptr, true);
+    const verification::store_folder store = verification::open_store(
+        options.store, options.endpoint,
+        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external), options.memory,
+        verification::use_of_store::all_of_it);
+    if (options.concat) return verification::verify_joined(options, store);
+    return verification::verify_one(options, store, split_source(options.source), nullptr, true);
   } catch (const std::runtime_error& e) {  // an error of the source, the store, or their names
     throw verify_error(e.what());
   }

@@ -9,13 +9,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace zarrbits::verification {
 
-walk::walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result)
-    : store_(open_store(options.store, options.endpoint,
-                        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external))),
+walk::walk(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined, bool first,
+           verify_result& result)
+    : store_(store),
       joined_(joined),
       first_(first),
       file_(name.file),
@@ -92,6 +93,7 @@ void walk::pair() {
     pairs_.pop_front();
     if (!paired_.insert({p.address, p.folder.path()}).second) continue;
     source_object& o = tree_->at(p.address);
+    if (at_) at_(p.path);
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
       pair_group(p, o);
@@ -115,7 +117,7 @@ void walk::compare_named_type(const place& p) {
     const nlohmann::json node = read_node(p.folder);
     const node_pair n{p.path, f.store_path, node};
     metadata_->attributes(type.get(), n, false);
-    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types"});
+    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types", "attribute_values"});
     return;  // the type itself counts if its group has it
   } catch (const source_error& e) {
     f.outcome = verdict::unreadable;
@@ -141,7 +143,7 @@ void walk::pair_group(const place& p, const source_object& group) {
       f.reason = "is no group in the store";
     } else {
       node = read_node(folder);
-      children = child_nodes(folder);
+      children = child_nodes(folder, node);
       check_metadata(folder, f);
     }
   } catch (const store_error& e) {
@@ -174,7 +176,8 @@ void walk::pair_group(const place& p, const source_object& group) {
         compare_dimension(scale.get(), n, l);
       continue;
     }
-    const std::vector<store_folder> found = children.take(rules_.netcdf ? rules_.netcdf->name_of(group, l) : l.name);
+    std::vector<store_folder> found = children.take(l.name);
+    if (found.empty() && rules_.netcdf) found = children.take(rules_.netcdf->name_of(group, l));
     if (l.target == HADDR_UNDEF) {
       if (!selections_->wanted.wants(conversion::shown(child_path(path, l.name)))) continue;
       finding broken;
@@ -185,8 +188,6 @@ void walk::pair_group(const place& p, const source_object& group) {
       add(std::move(broken));
       continue;
     }
-    // a named type without attributes is no node, but its group still has its name
-    if (found.empty() && tree_->at(l.target).type == H5O_TYPE_NAMED_DATATYPE) stored[conversion::node_name(l.name)] = l.name;
     if (found.empty() && node.is_object() && tree_->at(l.target).type == H5O_TYPE_DATASET) {
       if (const handle dataset = tree_->open(l.target); dataset) metadata_->skipped(dataset.get(), n, l.name);
     }
@@ -198,7 +199,8 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   if (node.is_object()) {
     if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "links", "named_types", "skipped", "names", "dimensions"};
+    std::set<std::string> known = {"attribute_types", "attribute_values", "links", "named_types", "skipped",
+                                   "names",           "dimensions"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention"});
       if (joined_) known.insert("sources");
@@ -214,9 +216,10 @@ void walk::pair_group(const place& p, const source_object& group) {
     links_->group(address, n, nodes);
     const nlohmann::json noted = n.notes().value("links", nlohmann::json::object());
     if (const handle id = tree_->open(address); id && policy_ != link_policy::keep) {
+      std::set<std::string> copied;
+      for (const auto& [name, original] : stored) copied.insert(original);
       for (const source_link& l : group.links) {
-        const bool copied = std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return s.second == l.name; });
-        if (!copied && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
+        if (!copied.contains(l.name) && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
       }
     }
   }
@@ -327,7 +330,6 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     f.reason = e.what();
     return add(std::move(f));
   }
-  if (at_) at_(path);
   std::vector<std::uint64_t> lengths;
   if (rules_.netcdf) {
     for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(address)) lengths.push_back(d ? d->length : 0);
@@ -341,6 +343,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);
+    if (lies) joined_->find_units(*lies, address, store_, f.store_path, *tree_);
     if (lies) c.lie_at(*lies);
     else if (joined_ && !first_ && !joined_->all_equal()) return;
     c.run(folder);

@@ -30,9 +30,10 @@ namespace zarrbits::verification {
 
 class walk {
  public:
-  // Opens both. Findings go to `result`. Throws source_error, store_error.
+  // Opens the source. Findings go to `result`. Throws source_error, store_error.
   // `joined`: set if this is one of several files; else null.
-  walk(const verify_options& options, const source_name& name, joined_arrays* joined, bool first, verify_result& result);
+  walk(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined, bool first,
+       verify_result& result);
   // Compares.
   void run();
   // Call when all is compared. Throws source_error, store_error.

@@ -15,6 +15,9 @@ _zarrbits() {
       --profile) words="portable native recode" ;;
       --codec) words="bytes packbits" ;;
       --shard) words="16M 64M 256M" ;;
+      --partition) words="slurm mpi" ;;
+      --bits) words="auto" ;;
+      --log-format) words="text json" ;;
       --compress) words="none gzip:6 zstd:3 blosc:zstd:5 blosc:lz4:5" ;;
     esac
   fi

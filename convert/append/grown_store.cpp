@@ -60,10 +60,10 @@ json source_notes(const std::vector<joined_source>& sources, const joined_files&
   return list;
 }
 
-grown_store::grown_store(const std::string& path, const std::vector<std::string>& sources) : name_(path) {
+grown_store::grown_store(const std::string& path, const std::vector<std::string>& sources, std::uint64_t memory) : name_(path) {
   sha256 sum;
   try {
-    read(sources);
+    read(sources, memory);
     for (const auto& [node, metadata] : nodes_) {
       sum.add_field(node);
       sum.add_field(json_text(metadata));
@@ -75,8 +75,9 @@ grown_store::grown_store(const std::string& path, const std::vector<std::string>
   read_sources();
 }
 
-void grown_store::read(const std::vector<std::string>& sources) {
-  root_.emplace(verification::open_store(name_, "", sources));
+void grown_store::read(const std::vector<std::string>& sources, std::uint64_t memory) {
+  root_.emplace(verification::open_store(name_, "", sources, memory, verification::use_of_store::a_little,
+                                         verification::symbolic_links::refuse));
   std::vector<verification::store_folder> todo{*root_};
   while (!todo.empty()) {
     const verification::store_folder folder = std::move(todo.back());

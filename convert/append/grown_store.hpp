@@ -43,7 +43,7 @@ json source_notes(const std::vector<joined_source>& sources, const joined_files&
 class grown_store {
  public:
   // Reads all metadata. `sources`: files, and folders, beside which or in which references may lead. Throws convert_error.
-  grown_store(const std::string& path, const std::vector<std::string>& sources);
+  grown_store(const std::string& path, const std::vector<std::string>& sources, std::uint64_t memory);
 
   const std::string& name() const { return name_; }
   // Every zarr.json, by the node's path: "/" and "/a/b".
@@ -67,7 +67,7 @@ class grown_store {
   const std::string& checksum() const { return checksum_; }
 
  private:
-  void read(const std::vector<std::string>& sources);
+  void read(const std::vector<std::string>& sources, std::uint64_t memory);
   verification::zarr_array open_array(const std::string& path) const;
   void read_sources();
 

@@ -63,31 +63,36 @@ std::string checksum_of(std::string_view text) {
   return sum.hex();
 }
 
-void to_disk_now(int fd, const std::string& shown) {
-  if (::fsync(fd) != 0 && errno != EINVAL) fail_file("cannot bring to the disk", shown, errno, "check the disk");
+// Where the new files are moving to their places.
+constexpr const char* again =
+    "see why, and run it again: it goes on where this run stopped, and until then arrays may differ in length";
+
+void to_disk_now(int fd, const std::string& shown, const char* remedy = "check the disk") {
+  if (::fsync(fd) != 0 && errno != EINVAL) fail_file("cannot bring to the disk", shown, errno, remedy);
 }
 
 // Moves every file except a node's metadata from one folder into another.
 void move_chunks(int from, int to, const std::string& shown, bool to_disk) {
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::dup(from)), ::closedir);
-  if (!list) fail_file("cannot list", shown, errno);
+  if (!list) fail_file("cannot list", shown, errno, again);
   std::vector<std::string> names;
   for (errno = 0; const dirent* entry = ::readdir(list.get()); errno = 0) names.emplace_back(entry->d_name);
   for (const std::string& name : names) {
     if (name == "." || name == ".." || name == "zarr.json") continue;
     struct stat info {};
-    if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) fail_file("cannot read", shown + "/" + name, errno);
+    if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      fail_file("cannot read", shown + "/" + name, errno, again);
     if (S_ISDIR(info.st_mode)) {
       if (::mkdirat(to, name.c_str(), 0777) != 0 && errno != EEXIST)
-        fail_file("cannot create the folder", shown + "/" + name, errno);
+        fail_file("cannot create the folder", shown + "/" + name, errno, again);
       const file_descriptor inner_from = open_folder(from, name), inner_to = open_folder(to, name);
       if (!inner_from || !inner_to) fail_file("cannot open the folder", shown + "/" + name, errno, "a link must not stand there");
       move_chunks(inner_from.get(), inner_to.get(), shown + "/" + name, to_disk);
     } else if (S_ISREG(info.st_mode)) {
-      if (::renameat(from, name.c_str(), to, name.c_str()) != 0) fail_file("cannot write", shown + "/" + name, errno);
+      if (::renameat(from, name.c_str(), to, name.c_str()) != 0) fail_file("cannot write", shown + "/" + name, errno, again);
     }
   }
-  if (to_disk) to_disk_now(to, shown);
+  if (to_disk) to_disk_now(to, shown, again);
 }
 
 }  // namespace
@@ -186,11 +191,12 @@ void waiting_append::move() {
   for (const std::string& key : keys) {
     const file_descriptor source = folder_of(from.get(), key, false), target = folder_of(root_.get(), key, false);
     if (source && target && ::renameat(source.get(), leaf(key).c_str(), target.get(), leaf(key).c_str()) != 0 && errno != ENOENT)
-      fail_file("cannot write", store_ + "/" + key, errno);
+      fail_file("cannot write", store_ + "/" + key, errno, again);
     if (!target) refuse("there is no folder of \"" + key + "\"");
-    if (sync_) to_disk_now(target.get(), store_ + "/" + key);
+    if (sync_) to_disk_now(target.get(), store_ + "/" + key, again);
   }
-  if (::unlinkat(own_.get(), list_name, 0) != 0 && errno != ENOENT) fail_file("cannot remove", shown + "/" + list_name, errno);
+  if (::unlinkat(own_.get(), list_name, 0) != 0 && errno != ENOENT)
+    fail_file("cannot remove", shown + "/" + list_name, errno, again);
   discard();
 }
 

@@ -87,8 +87,12 @@ std::optional<buffer> number_from(const json& value, const verification::zarr_ty
 
 }  // namespace
 
-stored_array::stored_array(std::string folder, verification::zarr_array array, std::size_t axis)
-    : folder_(std::move(folder)), array_(std::move(array)), axis_(axis) {}
+stored_array::stored_array(std::string store, std::string path, verification::zarr_array array, std::size_t axis)
+    : store_(std::move(store)),
+      path_(std::move(path)),
+      folder_(path_.empty() ? store_ : store_ + "/" + path_),
+      array_(std::move(array)),
+      axis_(axis) {}
 
 std::shared_ptr<const stored_values> stored_array::make(const std::string& store, const std::string& path, const json& node,
                                                         verification::zarr_array array, std::size_t axis) {
@@ -101,13 +105,13 @@ std::shared_ptr<const stored_values> stored_array::make(const std::string& store
   if (!keys.is_object() || !keys.contains("name") || keys["name"] != "default" ||
       (keys.contains("configuration") && !keys["configuration"].empty() && keys["configuration"] != usual))
     refuse("its chunks have names of another form than \"c/0/0\"");
-  std::shared_ptr<stored_array> a(new stored_array(path == "/" ? store : store + path, std::move(array), axis));
+  std::shared_ptr<stored_array> a(new stored_array(store, path.substr(1), std::move(array), axis));
   a->shape = a->array_.shape();
   a->count = a->shape[axis];
   a->chunk = a->array_.chunk_shape();
   a->per_shard.assign(a->array_.chunks_per_shard().begin(), a->array_.chunks_per_shard().end());
   a->data_type = node["data_type"];
-  a->fill_value = node["fill_value"];
+  a->fill_value = without_numbers_of_python(node["fill_value"]);
   a->codecs = codecs_of_chunks(node["codecs"], refuse);
   a->find_missing(node);
   return a;
@@ -236,15 +240,16 @@ void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<
 std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) const {
   const std::uint64_t chunks = product(per_shard);
   if (chunks <= 1) return {};
-  std::string name = folder_ + "/c";
-  for (const hsize_t n : at) name += "/" + std::to_string(n);
-  for (std::size_t d = at.size(); d < shape.size(); ++d) name += "/0";
+  std::string key = path_.empty() ? "c" : path_ + "/c";
+  for (const hsize_t n : at) key += "/" + std::to_string(n);
+  for (std::size_t d = at.size(); d < shape.size(); ++d) key += "/0";
+  const std::string name = store_ + "/" + key;
   const auto fail = [&](const std::string& why) { throw convert_error("\"" + name + "\" is no shard that can grow: " + why); };
   stored_shard found;
-  found.file = std::make_shared<const raw_file>(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  found.file = std::make_shared<const raw_file>(open_without_links(store_, key).release());
   if (found.file->descriptor() < 0) {
     if (errno == ENOENT) return {};
-    fail(std::strerror(errno));
+    fail(errno == ELOOP ? "it is, or lies behind, a symbolic link, which is not followed" : std::strerror(errno));
   }
   struct stat info {};
   if (::fstat(found.file->descriptor(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is no regular file");

@@ -25,11 +25,12 @@ class stored_array final : public stored_values {
   std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const override;
 
  private:
-  stored_array(std::string folder, verification::zarr_array array, std::size_t axis);
+  stored_array(std::string store, std::string path, verification::zarr_array array, std::size_t axis);
   void find_missing(const json& node);
   void drop_chunks_to_make(stored_shard& found, const std::vector<hsize_t>& at) const;
 
-  std::string folder_;
+  std::string store_, path_;  // path: "a/b", or ""
+  std::string folder_;        // for sentences
   verification::zarr_array array_;
   std::size_t axis_;
 };

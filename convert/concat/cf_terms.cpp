@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/cf_terms.hpp"
 
-#include "convert/hdf5/attributes.hpp"
 #include "convert/text/cf_calendar.hpp"
 
 #include <zarrbits/convert.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,35 +16,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-number_kind kind_of(hid_t type) {
-  const H5T_class_t c = H5Tget_class(type);
-  const std::size_t size = H5Tget_size(type);
-  const bool integer = c == H5T_INTEGER;
-  if ((!integer && c != H5T_FLOAT) || !(size == 4 || size == 8 || (integer && (size == 1 || size == 2)))) return {};
-  if (!integer && H5Tget_precision(type) != 8 * size) return {};
-  return {integer, !integer || H5Tget_sign(type) == H5T_SGN_2, size};
-}
-
-std::optional<cf_number> number_attribute(hid_t dataset, const char* name) {
-  if (H5Aexists(dataset, name) <= 0) return {};
-  const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle space(H5Aget_space(attribute), "tell a dataspace"), type(H5Aget_type(attribute), "tell a type");
-  const number_kind kind = kind_of(type);
-  if (kind.size == 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
-  cf_number n;
-  n.integer = kind.integer;
-  n.size = kind.size;
-  if (kind.integer) h5::check(H5Aread(attribute, H5T_NATIVE_INT64, &n.whole), "read an attribute");
-  else h5::check(H5Aread(attribute, H5T_NATIVE_DOUBLE, &n.real), "read an attribute");
-  return n;
-}
-
-std::string text_of_attribute(hid_t dataset, const char* name) {
-  if (H5Aexists(dataset, name) <= 0) return "";
-  const std::vector<std::string> text = text_attribute(dataset, name);
-  return text.size() == 1 ? text[0] : "";
-}
 
 bool same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -95,6 +67,11 @@ bool same_packing(const cf_terms& a, const cf_terms& b) {
          (a.offset ? a.offset->value() : 0) == (b.offset ? b.offset->value() : 0);
 }
 
+bool in_another_epoch(const cf_terms& a, const cf_terms& b) {
+  const auto here = parse_epoch(a.units, a.calendar), there = parse_epoch(b.units, b.calendar);
+  return here && there && (here->unit != there->unit || here->start != there->start);
+}
+
 // Converts values, as integers or as floats.
 class cf_change final : public value_change {
  public:
@@ -137,12 +114,14 @@ class cf_change final : public value_change {
     return !t.fill || (is(from_.missing, v) && !is(from_.fill, v) && t.missing) ? *t.missing : *t.fill;
   }
 
+  [[noreturn]] void fail(const std::string& value, const std::string& why) const {
+    throw no_counterpart("its value " + value + " " + why + " in the terms of the " + (to_.grows ? "store" : "first file"));
+  }
+
   std::int64_t whole(const cf_number& v) const {
     if (is_missing(v)) return missing_for(v).whole;
     std::int64_t made = 0;
-    const auto fail = [&](const char* why) {
-      throw damaged_chunk("its value " + std::to_string(v.whole) + " " + why + " in the terms of the first file");
-    };
+    const auto fail = [&](const char* why) { this->fail(std::to_string(v.whole), why); };
     if (moved_) {
       std::int64_t micro = 0;
       if (__builtin_mul_overflow(v.whole, here_.unit, &micro) || __builtin_add_overflow(micro, here_.start, &micro) ||
@@ -164,21 +143,31 @@ class cf_change final : public value_change {
     const bool none = is_missing(v);
     if (to_.unpacked) return none || std::isnan(v.value()) ? std::numeric_limits<double>::quiet_NaN() : unpacked(v);
     if (none) return missing_for(v).value();
-    double made = v.value() + static_cast<double>(shift_);
-    if (moved_) {
-      const double instant = made * static_cast<double>(here_.unit) + static_cast<double>(here_.start);
-      if (earliest_ > std::numeric_limits<std::int64_t>::min() && !(instant >= static_cast<double>(earliest_)) &&
-          !std::isnan(made))
-        throw damaged_chunk("its value " + std::to_string(made) +
-                            " is a time before 1582-10-15, which has another date in the terms of the first file");
-      const double ratio = static_cast<double>(here_.unit) / static_cast<double>(there_.unit);
-      made = made * ratio + static_cast<double>(here_.start - there_.start) / static_cast<double>(there_.unit);
-    }
+    const double made = moved_ ? moved(v.value()) : v.value() + static_cast<double>(shift_);
     cf_number result;
     result.integer = false;
     result.real = made;
-    if (is(to_.terms.fill, result) || is(to_.terms.missing, result))
-      throw damaged_chunk("its value " + std::to_string(made) + " means a missing value in the terms of the first file");
+    if (is(to_.terms.fill, result) || is(to_.terms.missing, result)) fail(text_of(v.value()), "means a missing value");
+    return made;
+  }
+
+  static std::string text_of(double v) { return json_text(json(v)); }
+
+  // A time in the other epoch: to the microsecond, or not at all.
+  double moved(double v) const {
+    if (!std::isfinite(v)) return v;
+    const long double instant = static_cast<long double>(v) * static_cast<long double>(here_.unit);
+    if (earliest_ > std::numeric_limits<std::int64_t>::min() &&
+        instant + static_cast<long double>(here_.start) < static_cast<long double>(earliest_))
+      fail(text_of(v), "is a time before 1582-10-15, which has another date");
+    const long double there = instant + static_cast<long double>(here_.start - there_.start);
+    const auto unit = static_cast<long double>(there_.unit);
+    const bool single = to_.terms.kind.size == 4;
+    auto made = static_cast<double>(there / unit);
+    if (single) made = static_cast<double>(static_cast<float>(made));
+    if (!(std::abs(static_cast<long double>(made) * unit - there) < 0.5L))
+      fail(text_of(v),
+           std::string("is a time that a float of ") + (single ? "32" : "64") + " bits does not hold to the microsecond");
     return made;
   }
 
@@ -221,66 +210,11 @@ bool cf_number::operator==(const cf_number& other) const {
   return integer == other.integer && size == other.size && (integer ? whole == other.whole : same_value(real, other.real));
 }
 
-cf_terms terms_of(hid_t dataset) {
-  cf_terms t;
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype");
-  t.kind = kind_of(type);
-  if (t.kind.size == 0) return t;
-  t.scale = number_attribute(dataset, "scale_factor");
-  t.offset = number_attribute(dataset, "add_offset");
-  t.fill = number_attribute(dataset, "_FillValue");
-  t.missing = number_attribute(dataset, "missing_value");
-  t.units = text_of_attribute(dataset, "units");
-  t.calendar = is_time_units(t.units) ? calendar_name(text_of_attribute(dataset, "calendar")) : "";
-  t.reinterpreted = H5Aexists(dataset, "_Unsigned") > 0;
-  return t;
-}
-
-cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like) {
-  cf_terms t;
-  if (!array.missing) return t;
-  t.kind = kind_of(array.number);
-  const json& attributes = node["attributes"];
-  const auto text = [&](const char* name) {
-    return attributes.contains(name) && attributes[name].is_string() ? attributes[name].get<std::string>() : "";
-  };
-  const auto number = [&](const char* name, const std::optional<cf_number>& other) -> std::optional<cf_number> {
-    if (!attributes.contains(name)) return {};
-    const json& v = attributes[name].is_array() && attributes[name].size() == 1 ? attributes[name][0] : attributes[name];
-    cf_number n;
-    n.integer = v.is_number_integer() && (!other || other->integer);
-    n.size = other ? other->size : 8;
-    if (v.is_string() && v == "NaN") n.real = std::numeric_limits<double>::quiet_NaN();
-    else if (!v.is_number()) return {};
-    else if (n.integer) n.whole = v.get<std::int64_t>();
-    else n.real = v.get<double>();
-    return n;
-  };
-  t.scale = number("scale_factor", like.scale);
-  t.offset = number("add_offset", like.offset);
-  t.missing = number("missing_value", like.missing);
-  if (attributes.contains("_FillValue")) {
-    const auto& [type, bytes] = *array.missing;
-    cf_number n;
-    n.integer = t.kind.integer;
-    n.size = t.kind.size;
-    buffer value = bytes;
-    value.resize(sizeof(double));
-    h5::check(H5Tconvert(type, n.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, 1, value.data(), nullptr, H5P_DEFAULT),
-              "convert a fill value");
-    std::memcpy(n.integer ? static_cast<void*>(&n.whole) : &n.real, value.data(), sizeof(double));
-    t.fill = n;
-  }
-  t.units = text("units");
-  t.calendar = is_time_units(t.units) ? calendar_name(text("calendar")) : "";
-  t.reinterpreted = attributes.contains("_Unsigned");
-  return t;
-}
-
-agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path) {
+agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path, bool grows) {
   const cf_terms& first = all.front();
-  agreement way{first, false, ""};
+  agreement way{first, false, grows, ""};
   bool unpack = false;
+  std::size_t moved = 0;  // the first file of another epoch
   for (std::size_t i = 1; i < all.size(); ++i) {
     const cf_terms& t = all[i];
     const auto refuse = [&](const std::string& what) {
@@ -291,6 +225,11 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
       continue;
     }
     if (t == first) continue;
+    for (const cf_terms* each : {&t, &first}) {
+      if (each->unread.empty()) continue;
+      refuse("their \"" + each->unread.begin()->first +
+             "\" is no single number that can be read exactly, and they differ in it or in other terms");
+    }
     const bool dates_agree =
         t.calendar == first.calendar || (same_from(t.calendar, first.calendar) && parse_epoch(t.units, t.calendar) &&
                                          parse_epoch(first.units, first.calendar) && !t.scale && !t.offset);
@@ -301,6 +240,7 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
         refuse("their units are \"" + first.units + "\" and \"" + t.units + "\"; convert the files apart");
       if (t.scale || t.offset || first.scale || first.offset) refuse("they are packed times of different epochs");
     }
+    if (moved == 0 && in_another_epoch(t, first)) moved = i;
     if (t.reinterpreted || first.reinterpreted) refuse("they differ in their packing, and have the attribute \"_Unsigned\"");
     const bool differs = !same_packing(t, first) || t.fill != first.fill || t.missing != first.missing || t.kind != first.kind;
     if (!differs) continue;
@@ -321,6 +261,10 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
   }
   if (!unpack) {
     if (way.terms.kind != first.kind) way.why = "its type differs between the files";
+    if (moved > 0 && !grows && way.terms.kind == number_kind{false, true, 4}) {
+      way.terms.kind.size = 8;
+      way.why = "its times have another epoch in \"" + who[moved] + "\", in which floats of 32 bits may not hold them exactly";
+    }
     return way;
   }
   std::size_t size = 4;
@@ -351,11 +295,28 @@ hid_t native_type(const number_kind& k) {
   }
 }
 
-long double meaning(const cf_terms& terms, double stored) {
-  const long double value = stored;
-  if (const auto epoch = parse_epoch(terms.units, terms.calendar))
-    return value * static_cast<long double>(epoch->unit) + static_cast<long double>(epoch->start);
-  return value * (terms.scale ? terms.scale->value() : 1) + (terms.offset ? terms.offset->value() : 0);
+std::optional<long double> meaning(const cf_terms& terms, double stored) {
+  cf_number number;
+  number.integer = false;
+  number.real = stored;
+  if (std::isnan(stored) || is(terms.fill, number) || is(terms.missing, number)) return {};
+  long double value = stored;
+  if (terms.reinterpreted && terms.kind.integer) {
+    const long double all = std::ldexp(1.0L, static_cast<int>(8 * terms.kind.size));
+    if (terms.kind.is_signed && value < 0) value += all;
+    if (!terms.kind.is_signed && value >= all / 2) value -= all;
+  }
+  if (terms.scale) value *= static_cast<long double>(terms.scale->value());
+  if (terms.offset) value += static_cast<long double>(terms.offset->value());
+  const auto epoch = parse_epoch(terms.units, terms.calendar);
+  return epoch ? value * static_cast<long double>(epoch->unit) + static_cast<long double>(epoch->start) : value;
+}
+
+std::string lacks_packing(const cf_terms& terms) {
+  for (const char* name : {"scale_factor", "add_offset"}) {
+    if (terms.unread.contains(name)) return name;
+  }
+  return "";
 }
 
 }  // namespace zarrbits::conversion

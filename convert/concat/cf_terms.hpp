@@ -15,6 +15,7 @@
 #include "convert/text/json_text.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,25 +46,31 @@ struct cf_terms {
   std::optional<cf_number> fill, missing;  // stored values that mean "missing"
   std::string units, calendar;
   bool reinterpreted = false;  // netCDF's `_Unsigned`: the bits are those of the type with the other sign
+  // Those of scale_factor, add_offset, _FillValue and missing_value that are no single number, or none that a double or an int64
+  // holds exactly: their JSON.
+  std::map<std::string, std::string> unread = {};
   bool operator==(const cf_terms&) const = default;
 };
 
-// Terms of an open dataset. Throws h5::failure.
-cf_terms terms_of(hid_t dataset);
+// Terms of an open dataset. `lender`: the variable that it inherits units and calendar from (inherited_units.hpp), or none.
+// Throws h5::failure.
+cf_terms terms_of(hid_t dataset, hid_t lender = H5I_INVALID_HID);
 
 // Terms of an array in a store, from its zarr.json and its type. JSON does not give the sizes of numbers: these are taken from
-// `like`.
-cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like);
+// `like`. `lender`: the zarr.json of the variable that it inherits from, or null.
+cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like, const json* lender);
 
 // The terms of an array that is made of several variables.
 struct agreement {
   cf_terms terms;         // terms of the array
   bool unpacked = false;  // it holds unpacked values: floats, NaN for missing ones
+  bool grows = false;     // the terms are those of a store
   std::string why;        // the end of a sentence: why it is unpacked, or has another type than the first file; else empty
 };
-// Agrees on the terms of the array; `all` begins with those of the first file. Throws convert_error if no array can hold them
-// all: the sentence ends with the difference, and `who` gives the name of each file.
-agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path);
+// Agrees on the terms of the array; `all` begins with those of the first file, or of a store that grows: then floats keep their
+// size in another epoch. Throws convert_error if no array can hold them all: the sentence ends with the difference, and `who`
+// gives the name of each file.
+agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path, bool grows);
 
 // Converts from these terms to the agreed ones; null: the values stay, only their type may change.
 std::shared_ptr<const value_change> change_of(const cf_terms& from, const agreement& to);
@@ -71,8 +78,11 @@ std::shared_ptr<const value_change> change_of(const cf_terms& from, const agreem
 // The HDF5 type of such a number, in this machine's byte order.
 hid_t native_type(const number_kind& kind);
 
-// The meaning of a coordinate, as a number that can be compared across files; times in microseconds.
-long double meaning(const cf_terms& terms, double stored);
+// The meaning of a coordinate, as a number that can be compared across files; times in microseconds. Empty if it is missing.
+std::optional<long double> meaning(const cf_terms& terms, double stored);
+
+// The name of the attribute without which such values cannot be unpacked, because it could not be read; else "".
+std::string lacks_packing(const cf_terms& terms);
 
 }  // namespace zarrbits::conversion
 

@@ -23,7 +23,7 @@ void take(const json& from, std::optional<cf_number>& n) {
 
 json of(const cf_terms& t) {
   return json::array({t.kind.integer, t.kind.is_signed, t.kind.size, of(t.scale), of(t.offset), of(t.fill), of(t.missing),
-                      t.units, t.calendar, t.reinterpreted});
+                      t.units, t.calendar, t.reinterpreted, t.unread});
 }
 
 cf_terms terms_from(const json& from) {
@@ -36,6 +36,7 @@ cf_terms terms_from(const json& from) {
   t.units = from.at(7);
   t.calendar = from.at(8);
   t.reinterpreted = from.at(9);
+  t.unread = from.at(10).get<std::map<std::string, std::string>>();
   return t;
 }
 

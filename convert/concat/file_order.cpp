@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The meaning of the first value of the dimension's variable.
+// The meaning of the first value of the dimension's variable that is not missing.
 long double first_value(const std::string& source, const std::string& dimension, const source_options& how) {
   const source_name name = split_source(source);
   source_file file(name.file, how);
@@ -25,12 +25,20 @@ long double first_value(const std::string& source, const std::string& dimension,
     const auto why = reason_to_skip([&] {
       const source_dataset data(file, o);
       const cf_terms terms = terms_of(data.dataset);
-      if (data.dims.size() != 1 || data.dims[0] == 0 || terms.kind.size == 0) return;
-      buffer bytes(sizeof(double));
-      data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {0}, {1}, {1}, bytes);
-      double stored = 0;
-      std::memcpy(&stored, bytes.data(), sizeof stored);
-      value = meaning(terms, stored);
+      if (data.dims.size() != 1 || terms.kind.size == 0) return;
+      if (const std::string factor = lacks_packing(terms); !factor.empty())
+        throw skip_dataset("its \"" + factor + "\" is no single number that can be read exactly");
+      constexpr hsize_t most = 4096;
+      for (hsize_t first = 0; first < data.dims[0] && !value; first += most) {
+        const hsize_t count = std::min(most, data.dims[0] - first);
+        buffer bytes(static_cast<std::size_t>(count) * sizeof(double));
+        data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {first}, {count}, {count}, bytes);
+        for (std::size_t i = 0; i < count && !value; ++i) {
+          double stored = 0;
+          std::memcpy(&stored, bytes.data() + i * sizeof stored, sizeof stored);
+          value = meaning(terms, stored);
+        }
+      }
     });
     if (why) throw convert_error("\"" + o.path + "\" of \"" + source + "\" cannot be read: " + *why);
   }

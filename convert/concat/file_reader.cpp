@@ -6,6 +6,7 @@
 #include "convert/concat/joined_axis.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/file_references.hpp"
+#include "convert/text/cf_calendar.hpp"
 #include "convert/text/names.hpp"
 
 #include <algorithm>
@@ -23,8 +24,7 @@ using different = concatenation::different_type;
 
 constexpr std::size_t most_places = 64;  // chunks of a dataset that are kept in memory
 // What values mean: these are compared, and put in one file's terms.
-const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue",       "missing_value",
-                                             "units",        "calendar",   "_FillValue_source"};
+const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value", "units", "calendar"};
 
 // Asked for now, the file need not be opened once more for each of its variables.
 std::vector<stored_place> places_of(const source_dataset& data) {
@@ -42,6 +42,11 @@ haddr_t info_address(hid_t object) {
   return info.addr;
 }
 
+std::string text_or_none(hid_t object, const char* name) {
+  const std::vector<std::string> text = text_attribute(object, name);
+  return text.size() == 1 ? text[0] : "";
+}
+
 std::vector<double> values_of(const source_dataset& data) {
   buffer bytes(static_cast<std::size_t>(data.dims[0]) * sizeof(double));
   if (!bytes.empty()) data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {0}, data.dims, data.dims, bytes);
@@ -55,6 +60,20 @@ std::vector<double> values_of(const source_dataset& data) {
 file_reader::file_reader(source_file& first, const setting& all)
     : first_(first), all_(all), concat_(*all.options.concat), wanted_(all.options.include, all.options.exclude) {
   for (const variable& v : all_.variables) joined_.insert(first_.objects()[v.object].store_path);
+  lenders_ = all_.store ? unit_lenders_in(all_.store->nodes()) : unit_lenders_in(first_);
+}
+
+h5::handle file_reader::lender_of(const std::string& store_path, hid_t dataset, const source_file& file, const objects& there) {
+  const bool has_units = H5Aexists(dataset, "units") > 0;
+  if (has_units && (H5Aexists(dataset, "calendar") > 0 || !is_time_units(text_or_none(dataset, "units")))) return {};
+  if (!own_lenders_) own_lenders_ = unit_lenders_in(file);
+  for (const unit_lenders* known : {&std::as_const(lenders_), &std::as_const(*own_lenders_)}) {
+    const auto lender = known->find(store_path);
+    if (lender == known->end()) continue;
+    const auto object = there.find(lender->second);
+    if (object != there.end() && object->second->kind == kind_type::dataset) return file.open(*object->second);
+  }
+  return {};
 }
 
 std::uint64_t file_reader::memory() const { return std::max<std::uint64_t>(all_.options.memory, 16U << 20); }
@@ -80,8 +99,9 @@ void file_reader::read_file(std::size_t k, file_metadata& found) {
   if (k > 0) {
     file.walk(all_.tells_case_apart, name.object);
     rules_ = find_convention(file, all_.options.convention, rules_);
-    if (rules_ && rules_->arrange) rules_->arrange(file);
+    arrange(file, rules_);
   }
+  own_lenders_.reset();
   objects there;
   for (const source_object& o : file.objects()) there[o.store_path] = &o;
   for (std::size_t v = 0; v < all_.variables.size(); ++v) add_part(k, v, file, there, found);
@@ -110,18 +130,25 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
       refuse("along another dimension they have " + std::to_string(v.dims[d]) + " and " + std::to_string(data.dims[d]) +
              " elements");
   }
-  if (holds_references(data.type) && !(data.type.kind == type_class::text)) refuse("its values are references or sequences");
+  if (holds_references(data.type) && !(data.type.kind == type_class::text))
+    throw unjoinable("\"" + o.path + "\" of \"" + all_.names[k] +
+                     "\" cannot be joined: its values are references or sequences; leave it out with `exclude`");
   found_part part;
   part.variable = variable;
-  part.form = form_of(data);
+  part.form = form_of(data, lender_of(model.store_path, data.dataset, file, there));
   part.address = info_address(data.dataset);
   part.count = concat_.is_new ? 1 : data.dims[v.axis];
   part.room = part.count;
   if (!concat_.is_new && o.arranged.shape.size() > v.axis) part.room = std::max<hsize_t>(part.room, o.arranged.shape[v.axis]);
   part.stored = data.stored_bytes;
   if (part.count > 0) part.chunks = places_of(data);
-  if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap && part.form.terms.kind.size > 0)
+  if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap && part.form.terms.kind.size > 0) {
+    if (const std::string name = lacks_packing(part.form.terms); !name.empty())
+      throw unjoinable("\"" + model.path + "\" of \"" + all_.names[k] + "\" cannot be joined: its \"" + name +
+                       "\" is no single number that can be read exactly, and the order of its values cannot be checked; "
+                       "`allow_overlap` does without");
     part.values = values_of(data);
+  }
   found.parts.push_back(std::move(part));
   if (k > 0) compare_attributes(model, file, o, data.dataset, &data.leaf(), true, found);
 }
@@ -137,11 +164,11 @@ void file_reader::compare_attributes(const source_object& model, source_file& fi
       type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
     }
     file_references references(first_, mine);
-    json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, memory(), unused);
+    json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, {}, memory(), unused);
     known = attributes_.emplace(model.store_path, std::move(all)).first;
   }
   file_references references(file, object);
-  const json theirs = convert_attributes(object, o.path, references, leaf, memory(), unused);
+  const json theirs = convert_attributes(object, o.path, references, leaf, {}, memory(), unused);
   std::string names;
   for (const std::string& name : differing_attributes(known->second, theirs)) {
     if (!joined || !cf_attributes.contains(name)) names += (names.empty() ? "\"" : ", \"") + shown(name) + "\"";

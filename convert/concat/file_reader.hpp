@@ -8,6 +8,7 @@
 
 #include "convert/append/grown_store.hpp"
 #include "convert/concat/file_metadata.hpp"
+#include "convert/concat/inherited_units.hpp"
 #include "convert/concat/variable.hpp"
 #include "convert/convention/convention_rules.hpp"
 #include "convert/hdf5/source_file.hpp"
@@ -17,6 +18,7 @@
 #include <zarrbits/convert.hpp>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -50,6 +52,9 @@ class file_reader {
   void compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
                           const type_tree* leaf, bool joined, file_metadata& found);
   std::uint64_t memory() const;
+  // The variable that lends its units of time to a dataset: as in the first file or the store, or else in this file. Invalid if
+  // it needs none.
+  h5::handle lender_of(const std::string& store_path, hid_t dataset, const source_file& file, const objects& there);
 
   source_file& first_;
   setting all_;
@@ -59,6 +64,8 @@ class file_reader {
   std::set<std::string> left_out_;           // those that differed in a file that was read here
   std::map<std::string, json> attributes_;   // of the first file's objects
   const convention_rules* rules_ = nullptr;  // of the file before
+  unit_lenders lenders_;                     // of the store, or of the first file
+  std::optional<unit_lenders> own_lenders_;  // of the file that is read
 };
 
 }  // namespace zarrbits::conversion

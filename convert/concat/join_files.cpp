@@ -3,10 +3,12 @@
 
 #include "convert/concat/cf_terms.hpp"
 #include "convert/concat/file_reader.hpp"
+#include "convert/concat/inherited_units.hpp"
 #include "convert/concat/joined_axis.hpp"
 #include "convert/concat/reader_processes.hpp"
 #include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
+#include "convert/hdf5/type_json.hpp"
 #include "convert/text/names.hpp"
 #include "convert/text/sha256.hpp"
 
@@ -181,6 +183,7 @@ class joiner {
   // The arrays that grow, each from where it ends in the store.
   void go_on_in_store() {
     sum_.add_field(there_->checksum());
+    const unit_lenders lenders = unit_lenders_in(there_->nodes());
     for (variable& v : variables_) {
       const source_object& o = first_.objects()[v.object];
       const auto refuse = [&](const std::string& why) {
@@ -189,14 +192,21 @@ class joiner {
       v.before = there_->array(o.store_path, v.axis);
       if (!v.before) refuse("the store has no such array; leave it out with `exclude`");
       v.node = there_->node(o.store_path);
+      if (const auto lender = lenders.find(o.store_path); lender != lenders.end()) v.lender = there_->node(lender->second);
       for (std::size_t d = 0; d < v.dims.size(); ++d) {
         if (d >= v.before->shape.size() || (d != v.axis && v.dims[d] != v.before->shape[d]))
           refuse("its dimensions and those of the array in the store differ");
       }
+      const source_dataset data(first_, o);
+      if (data.leaf().kind == type_class::enumeration) {
+        const json notes = there_->notes(o.store_path);
+        if (notes.contains("enum") && notes["enum"] != parse_json(json_text(enumeration_members(data.leaf()))))
+          refuse("its enumeration has other members in the store");
+      }
       hsize_t& end = ends_.emplace(v.dimension, v.before->count).first->second;
       if (end != v.before->count) refuse("the arrays of the store differ in their length along the dimension");
       if (v.dimension != o.store_path || v.dims.size() != 1 || concat_.allow_overlap) continue;
-      const cf_terms terms = terms_in_store(*v.node, *v.before, terms_of(source_dataset(first_, o).dataset));
+      const cf_terms terms = terms_in_store(*v.node, *v.before, terms_of(data.dataset), v.lender);
       directions_[v.dimension].go_on(o.path, there_->name(), terms, there_->last_values(o.store_path));
     }
     for (const auto& [path, node] : there_->nodes()) {
@@ -253,8 +263,12 @@ void add_sources(json& report, const std::vector<joined_source>& sources) {
   for (const joined_source& s : sources) {
     json notes = json::array();
     for (const std::string& note : s.notes) notes.push_back(utf8_text(note));
-    list.push_back(
-        {{"file", shown(s.file)}, {"first", s.first}, {"count", s.count}, {"left_out", s.left_out}, {"notes", std::move(notes)}});
+    list.push_back({{"file", shown(s.file)},
+                    {"bytes", s.bytes},
+                    {"first", s.first},
+                    {"count", s.count},
+                    {"left_out", s.left_out},
+                    {"notes", std::move(notes)}});
   }
   report["sources"] = std::move(list);
 }

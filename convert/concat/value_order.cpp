@@ -8,9 +8,10 @@ namespace zarrbits::conversion {
 void value_order::go_on(const std::string& path, const std::string& file, const cf_terms& terms,
                         const std::vector<double>& stored) {
   for (const double number : stored) {
-    const long double value = meaning(terms, number);
+    const std::optional<long double> value = meaning(terms, number);
+    if (!value) continue;
     if (last_) {
-      const int sign = value > *last_ ? 1 : value < *last_ ? -1 : 0;
+      const int sign = *value > *last_ ? 1 : *value < *last_ ? -1 : 0;
       if (sign_ == 0) sign_ = sign;
       if (sign == 0 || sign != sign_) {
         throw unjoinable("\"" + path + "\" of \"" + file + "\" does not continue where that of \"" + file_ +

@@ -23,8 +23,8 @@ bool both_are_text(const variant& a, const variant& b) {
 
 }  // namespace
 
-variant form_of(const source_dataset& data) {
-  variant form{terms_of(data.dataset),
+variant form_of(const source_dataset& data, hid_t lender) {
+  variant form{terms_of(data.dataset, lender),
                h5::handle(H5Tcopy(data.stored_type), "copy a type"),
                {},
                chunk_form(data.dcpl, data.stored_type),
@@ -76,10 +76,12 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   if (before) {  // in its terms
     made->before = before;
     made->chunk.assign(before->chunk.begin(), before->chunk.begin() + static_cast<std::ptrdiff_t>(dims.size()));
-    all.insert(all.begin(), terms_in_store(*node, *before, terms[0]));
+    // an enumeration has no terms, and is integers in the store
+    const bool enumeration = H5Tget_class(variants[0].type) == H5T_ENUM;
+    all.insert(all.begin(), enumeration ? cf_terms() : terms_in_store(*node, *before, terms[0], lender));
     who.insert(who.begin(), store);
   }
-  const agreement way = agree(all, who, o.path);
+  const agreement way = agree(all, who, o.path, before != nullptr);
   if (before && (way.terms.kind != all[0].kind || (way.unpacked && (all[0].scale || all[0].offset || all[0].kind.integer)))) {
     throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store + "\", where it would need another type: " + way.why +
                      "; make the store again from all files, with `concat`");

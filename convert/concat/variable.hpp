@@ -33,8 +33,8 @@ struct variant {
   std::uint64_t parts = 0;
 };
 
-// The form of a file's dataset; `file` is left empty.
-variant form_of(const source_dataset& data);
+// The form of a file's dataset; `file` is left empty. `lender`: as in terms_of().
+variant form_of(const source_dataset& data, hid_t lender);
 
 struct draft_part {
   std::size_t file = 0, variant = 0;
@@ -52,6 +52,7 @@ struct variable {
   std::uint64_t stored = 0;
   std::shared_ptr<const stored_values> before = {};  // for a growing store; else null
   const json* node = nullptr;                        // its zarr.json
+  const json* lender = nullptr;                      // that of the variable that it inherits units from
 
   // The index of this form among `variants`; adds it if it is new.
   std::size_t variant_of(variant form);

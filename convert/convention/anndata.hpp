@@ -18,7 +18,10 @@ inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention
                                                    .recognise = is_anndata,
                                                    .arrange = flatten_compounds,
                                                    .attributes = anndata_attributes,
-                                                   .links_are_objects = true};
+                                                   .form = {.bare_nan = true},
+                                                   .reserved_names = true,
+                                                   .links_are_objects = true,
+                                                   .consolidated = true};
 
 }  // namespace zarrbits::conversion
 

@@ -16,7 +16,7 @@ namespace zarrbits::conversion {
 namespace {
 
 // The first convention that recognises a file wins: specific marks come before general ones.
-constexpr convention_rules table[] = {anndata_rules, nwb_rules, nexus_rules, matlab_rules, netcdf_rules, pytables_rules};
+constexpr convention_rules table[] = {anndata_rules, nwb_rules, nexus_rules, matlab_rules, pytables_rules, netcdf_rules};
 
 }  // namespace
 
@@ -28,6 +28,19 @@ const convention_rules* find_convention(const source_file& file, std::optional<z
   });
   H5Eclear2(H5E_DEFAULT);
   return found == std::end(table) ? nullptr : found;
+}
+
+std::string convention_hint(const source_file& file) {
+  const std::string name = cf_attribute(file);
+  if (name.empty()) return "";
+  return "\"" + file.path() + "\" has no mark of a community, but attributes of the CF conventions, such as \"" + name +
+         "\": with `convention` netcdf, xarray reads the store as it reads the file";
+}
+
+void arrange(source_file& file, const convention_rules* rules) {
+  if (!rules) return;
+  if (rules->reserved_names) file.keep_reserved_names();
+  if (rules->arrange) rules->arrange(file);
 }
 
 }  // namespace zarrbits::conversion

@@ -4,13 +4,14 @@
 // describes only differences: everything else stays as in the pure mapping.
 //
 //   const convention_rules* rules = find_convention(source, options.convention);   // after walk(), before select()
-//   if (rules) rules->arrange(source);
+//   arrange(source, rules);
 //
 // To add one: a file with a function for each difference, and a row in convention_rules.cpp.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_CONVENTION_RULES_HPP
 #define ZARRBITS_CONVERT_CONVENTION_CONVENTION_RULES_HPP
 
+#include "convert/hdf5/attribute_form.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/hdf5/type_tree.hpp"
 #include "convert/text/json_text.hpp"
@@ -29,16 +30,26 @@ struct convention_rules {
   // dataset, else null. Null if there is nothing to do.
   void (*attributes)(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf,
                      json& attributes) = nullptr;
-  // Put our notes in a field of zarr.json with "must_understand": false, because the community's reader shows every attribute.
-  bool notes_apart = false;
+  // The form of attributes that its reader expects.
+  attribute_form form = {};
+  // Names that begin with "__" stay, which Zarr v3 reserves: its reader is on zarr-python, and finds them.
+  bool reserved_names = false;
   // Copy the targets of links: its HDF5 reader shows them, and its Zarr reader has no links.
   bool links_are_objects = false;
+  // Repeat the metadata of all nodes in the root's (convert_options::consolidate): the reader looks for it first.
+  bool consolidated = false;
 };
 
 // The rules of the requested convention, or of the first one that recognises the file; null: the pure mapping. `likely`, those of
 // a similar file, are tried first.
 const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked,
                                         const convention_rules* likely = nullptr);
+
+// A sentence for a file that no convention recognises but that has attributes of CF; else "".
+std::string convention_hint(const source_file& file);
+
+// Sets how each object appears in the store. Null rules: as in the file.
+void arrange(source_file& file, const convention_rules* rules);
 
 }  // namespace zarrbits::conversion
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/netcdf.hpp"
 
+#include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/dimensions.hpp"
 #include "convert/text/names.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -21,7 +23,7 @@ using kind_type = source_object::kind_type;
 
 // netCDF-C uses this name for a variable if another dimension has the variable's name.
 constexpr std::string_view not_a_coordinate = "_nc4_non_coord_";
-constexpr std::size_t most_looked_at = 1000;  // datasets to search for marks of older versions
+constexpr std::size_t most_looked_at = 1000;  // datasets to search for marks
 
 // The numbers of one of netCDF's own attributes; empty if there is none, or it has more numbers than a dataset has dimensions.
 std::vector<int> numbers(hid_t dataset, const char* name) {
@@ -48,6 +50,37 @@ struct netcdf_variable {
   std::vector<hsize_t> extent;
   std::vector<std::size_t> scales;
 };
+
+// True if the attribute "Conventions" names CF, or one of its relatives: "CF-1.8, ACDD-1.3", "COARDS".
+bool names_cf(hid_t root) {
+  if (H5Aexists(root, "Conventions") <= 0) return false;
+  for (std::string text : text_attribute(root, "Conventions")) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == ',' || c == ';' || c == '/'; }, ' ');
+    std::istringstream words(folded(text));
+    for (std::string word; words >> word;) {
+      const std::string_view stem = std::string_view(word).substr(0, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+      if (stem == "cf" || stem == "acdd" || stem == "coards") return true;
+    }
+  }
+  return false;
+}
+
+// True if the function is, for one of the first datasets.
+template <class Test>
+bool any_dataset(const source_file& file, const Test& test) {
+  std::size_t looked_at = 0;
+  for (const source_object& o : file.objects()) {
+    if (o.kind != kind_type::dataset) continue;
+    if (++looked_at > most_looked_at) return false;
+    try {
+      if (test(file.open(o))) return true;
+    } catch (const h5::failure&) {
+      H5Eclear2(H5E_DEFAULT);
+    }
+  }
+  return false;
+}
 
 class netcdf_file {
  public:
@@ -170,51 +203,31 @@ class netcdf_file {
 bool is_netcdf(const source_file& file) {
   const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
   if (!root) return false;
-  if (H5Aexists(root, "_NCProperties") > 0) return true;
-  // older versions, where each dimension has a variable, leave only these two marks together
-  const h5::handle properties(H5Gget_create_plist(root));
-  unsigned order = 0;
-  const bool in_order = properties && H5Pget_link_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
-  std::size_t looked_at = 0;
-  for (const source_object& o : file.objects()) {
-    if (o.kind != kind_type::dataset) continue;
-    if (++looked_at > most_looked_at) return false;
-    try {
-      const h5::handle dataset = file.open(o);
-      if (H5Aexists(dataset, "_Netcdf4Dimid") > 0 || is_dimension_without_variable(dataset)) return true;
-      if (in_order && is_dimension_scale(dataset)) return true;
-    } catch (const h5::failure&) {
-      H5Eclear2(H5E_DEFAULT);
+  try {
+    if (H5Aexists(root, "_NCProperties") > 0 || names_cf(root)) return true;
+    for (const char* group : {"HDFEOS", "HDFEOS INFORMATION"}) {
+      if (H5Lexists(root, group, H5P_DEFAULT) > 0) return true;
     }
+  } catch (const h5::failure&) {
+    H5Eclear2(H5E_DEFAULT);
   }
-  return false;
+  return any_dataset(file, [](hid_t dataset) {
+    return H5Aexists(dataset, "_Netcdf4Dimid") > 0 || H5Aexists(dataset, "DIMENSION_LIST") > 0 || is_dimension_scale(dataset);
+  });
+}
+
+std::string cf_attribute(const source_file& file) {
+  std::string found;
+  any_dataset(file, [&](hid_t dataset) {
+    for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "standard_name",
+                             "coordinates", "calendar", "cell_methods", "grid_mapping", "flag_values", "flag_masks"}) {
+      if (H5Aexists(dataset, name) > 0) found = name;
+    }
+    return !found.empty();
+  });
+  return found;
 }
 
 void arrange_netcdf(source_file& file) { netcdf_file(file).arrange(); }
-
-void netcdf_attributes(const source_file&, const source_object&, hid_t, const type_tree* leaf, json& attributes) {
-  // a netCDF scalar is an array of one element, and vice versa
-  for (auto& [name, value] : attributes.items()) {
-    if (name != own_key && value.is_array() && value.size() == 1 && !value[0].is_structured()) value = json(value[0]);
-  }
-  const auto source = attributes.find("_FillValue_source");
-  if (source == attributes.end() || !leaf) return;
-  // inserting and removing moves other attributes, so no reference to one is kept
-  json fill = std::move(*source);
-  attributes.erase(source);
-  if (const auto notes = attributes.find(own_key); notes != attributes.end() && notes->contains("attribute_types")) {
-    json& types = (*notes)["attribute_types"];
-    if (const auto type = types.find("_FillValue_source"); type != types.end()) {
-      json description = std::move(*type);
-      types.erase(type);
-      types["_FillValue"] = std::move(description);
-    }
-  }
-  if (leaf->kind != type_class::text) return;
-  // xarray does not know this attribute for arrays of bytes, and refuses to open an array that has it; the fill value of the
-  // array says the same
-  if (!leaf->variable) attributes[own_key]["_FillValue"] = std::move(fill);
-  else if (fill.is_string()) attributes["_FillValue"] = std::move(fill);
-}
 
 }  // namespace zarrbits::conversion

@@ -13,8 +13,12 @@ namespace zarrbits::conversion {
 bool is_nwb(const source_file& file);
 void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
 
-inline constexpr convention_rules nwb_rules = {
-    .which = zarrbits::convention::nwb, .recognise = is_nwb, .arrange = flatten_compounds, .attributes = nwb_attributes};
+inline constexpr convention_rules nwb_rules = {.which = zarrbits::convention::nwb,
+                                               .recognise = is_nwb,
+                                               .arrange = flatten_compounds,
+                                               .attributes = nwb_attributes,
+                                               .form = {.bare_nan = true},
+                                               .reserved_names = true};
 
 }  // namespace zarrbits::conversion
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// PyTables. Its files have links as nodes, and Zarr has no links; everything else is in HDF5's own terms.
+// PyTables. Its files have links as nodes, and Zarr has no links; its booleans are bit fields of one byte. Everything else is in
+// HDF5's own terms.
 //
 #ifndef ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
 #define ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
@@ -12,8 +13,10 @@ namespace zarrbits::conversion {
 
 inline bool is_pytables(const source_file& file) { return is_marked(file, "PYTABLES_FORMAT_VERSION", false); }
 
+void arrange_pytables(source_file& file);
+
 inline constexpr convention_rules pytables_rules = {
-    .which = zarrbits::convention::pytables, .recognise = is_pytables, .links_are_objects = true};
+    .which = zarrbits::convention::pytables, .recognise = is_pytables, .arrange = arrange_pytables, .links_are_objects = true};
 
 }  // namespace zarrbits::conversion
 

@@ -169,23 +169,57 @@ bool tells_type(const type_tree& t, const json& value) {
   }
 }
 
-std::vector<std::byte> zero_element(const type_tree& t) { return std::vector<std::byte>(std::max<std::size_t>(t.size, 16)); }
+// An attribute as JSON: in plain form, and as the readers expect it.
+struct attribute_json {
+  json plain, shown;
+  bool hidden = false;  // readers must not see it
+  bool whole = true;    // `shown` tells the plain form
+};
 
-// "_FillValue" in the form that xarray reads: one value, for float arrays as base64. Null if there is no such form.
-json xarray_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const json& plain) {
-  if (v.null() || v.count() != 1 || v.dims().size() > 1) return nullptr;
-  const json& scalar = plain.is_array() && v.dims().size() == 1 ? plain[0] : plain;
-  const bool number =
-      type.kind == type_class::integer || type.kind == type_class::floating || type.kind == type_class::enumeration;
-  if (array.kind == type_class::floating && type.kind == type_class::floating) return float64_base64(type, v.at(0));
-  if (array.kind == type_class::floating && number) {
-    const h5::handle memory(H5Tcopy(H5T_IEEE_F64LE), "copy a type");
-    std::vector<std::byte> b(v.at(0), v.at(0) + type.size);
-    b.resize(8);
-    if (H5Tconvert(type.memory, memory, 1, b.data(), nullptr, H5P_DEFAULT) < 0) return nullptr;
-    return base64(b);
+void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_json& a) {
+  if (v.null()) {
+    a.shown = type.kind == type_class::text && !type.variable ? json("") : json::array();  // characters, or a list
+    a.whole = false;
+  } else if (type.kind == type_class::text) {
+    if (v.dims().empty() && !type.variable) {  // libnetcdf gives all of its bytes
+      std::string bytes(reinterpret_cast<const char*>(v.at(0)), type.size);
+      if (type.space_padded) std::replace(bytes.begin(), bytes.end(), '\0', ' ');  // as in the file
+      a.shown = netcdf_text(bytes);
+    } else if (v.dims().size() <= 1) {
+      a.shown = json::array();
+      for (std::size_t i = 0; i < v.count(); ++i) {
+        const std::string_view text = text_of(type, v.at(i));
+        a.shown.push_back(netcdf_text(text.substr(0, text.find('\0'))));
+      }
+      if (v.dims().empty()) a.shown = json(a.shown[0]);
+    }
+    a.whole = a.shown == a.plain;
   }
-  return scalar;
+  if (holds_object(a.shown)) a.hidden = true;
+  const bool one = a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1;
+  if (one && !a.shown[0].is_structured()) a.shown = json(a.shown[0]);
+}
+
+void show_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const attribute_form& form,
+               attribute_json& a) {
+  const bool one = !v.null() && v.count() == 1 && v.dims().size() <= 1;
+  a.shown = one ? fill_for_xarray(array, type, v.dims().empty() ? a.plain : a.plain[0]) : json(nullptr);
+  a.hidden = a.shown.is_null();
+  const bool same_kind = type.kind == array.kind || (type.kind == type_class::integer && array.kind == type_class::enumeration);
+  a.whole = same_kind && (v.dims().empty() || form.netcdf);
+}
+
+attribute_json form_of(const attribute_values& v, const type_tree& type, const type_tree* filled, const attribute_form& form,
+                       json plain) {
+  attribute_json a{std::move(plain), {}};
+  a.shown = a.plain;
+  if (filled) {
+    show_fill(v, type, *filled, form, a);
+    return a;
+  }
+  if (form.bare_nan) a.whole = unquote_numbers(type, a.shown);
+  if (form.netcdf) show_as_netcdf(v, type, a);
+  return a;
 }
 
 // True if JSON needs more than a number: a NaN or an infinity of a float becomes a word, and so does a number that no double
@@ -232,7 +266,7 @@ std::vector<std::string> text_attribute(hid_t object, const char* name) {
 }
 
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
-                        std::uint64_t memory, std::vector<converted_object>& report) {
+                        const attribute_form& form, std::uint64_t memory, std::vector<converted_object>& report) {
   json result = json::object();
   // a set for lookups: json searches all members each time that one is set
   std::unordered_set<std::string> taken;
@@ -241,7 +275,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
     static_cast<json::object_t::Container&>(result.get_ref<json::object_t&>()).emplace_back(key, std::move(value));
   };
   attribute_room room{memory, memory};
-  object_builder types;
+  object_builder types, hidden_values;
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
@@ -279,25 +313,30 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references, room);
       std::string key = e.attribute;
       while (taken.contains(key) || key == own_key || key == hidden_own_key) key += "_";
-      if (name == "_FillValue" && array_type && number_json(*array_type, zero_element(*array_type).data()).is_null()) {
-        key = "_FillValue_source";  // xarray refuses to open string arrays with this attribute
-      } else if (name == "_FillValue" && array_type && !values.null()) {
-        json fill = xarray_fill(values, type, *array_type, plain);
-        if (!fill.is_null() && fill != plain) {
-          add(key, std::move(fill));
-          // an array of one element differs from its element: kept beside the form that xarray takes
-          if (values.dims().size() == 1 || type.kind != type_class::floating) key = "_FillValue_source";
-        }
-      }
       if (key != e.attribute) e.zarr_name = key;
-      if (!taken.contains(key)) {
-        const bool empty = values.null() || values.count() == 0;
-        if (empty || !tells_type(type, plain)) {
-          json description = type_description(type);
-          room.take(json_memory(description));
-          types.add(key, std::move(description));
-        }
-        add(key, std::move(plain));
+      const bool fill = name == "_FillValue" && array_type;
+      attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
+      const bool noted = a.hidden || !a.whole, known = fill && !noted && type.kind == type_class::floating;
+      std::string original = key;  // has the plain form
+      if (noted && form.notes_shown) {
+        original = "_FillValue_source";
+        while (taken.contains(original)) original += "_";
+        e.zarr_name = original;
+      }
+      if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown))) {
+        json description = type_description(type);
+        room.take(json_memory(description));
+        types.add(original, std::move(description));
+      }
+      if (a.hidden) taken.insert(key);
+      else add(key, std::move(a.shown));
+      if (noted) room.take(json_memory(a.plain));
+      if (original != key) add(original, std::move(a.plain));
+      else if (noted) hidden_values.add(key, std::move(a.plain));
+      if (a.hidden && original == key) {
+        e.reason = std::string(fill ? "xarray takes no such fill value of an array of this type"
+                                    : "netCDF has no attributes of this type") +
+                   "; it is under zarrbits.attribute_values";
       }
       if (!values.null() && loses(attribute, stored, type, values.count())) {
         e.lossy = true;
@@ -310,7 +349,8 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
     H5Eclear2(H5E_DEFAULT);
     report.push_back(std::move(e));
   }
-  if (!types.empty()) result[own_key] = {{"attribute_types", types.take()}};
+  if (!types.empty()) result[own_key]["attribute_types"] = types.take();
+  if (!hidden_values.empty()) result[own_key]["attribute_values"] = hidden_values.take();
   return result;
 }
 

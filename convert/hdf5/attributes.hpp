@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_CONVERT_HDF5_ATTRIBUTES_HPP
 #define ZARRBITS_CONVERT_HDF5_ATTRIBUTES_HPP
 
+#include "convert/hdf5/attribute_form.hpp"
 #include "convert/hdf5/h5.hpp"
 #include "convert/hdf5/values_json.hpp"
 
@@ -16,11 +17,12 @@
 
 namespace zarrbits::conversion {
 
-// All attributes of an object as one JSON object. Each gets an entry in the report. HDF5's internal ones (dimension scales,
-// netCDF's bookkeeping) are left out. Types that the JSON does not show are under `own_key`. `array_type`: the element type, if
-// the object becomes an array ("_FillValue" depends on it).
+// All attributes of an object as one JSON object, in the form that its readers expect. Each gets an entry in the report. HDF5's
+// internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `own_key`: the type
+// under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object becomes an
+// array ("_FillValue" depends on it).
 json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
-                        std::uint64_t memory, std::vector<converted_object>& report);
+                        const attribute_form& form, std::uint64_t memory, std::vector<converted_object>& report);
 
 // The strings of an attribute; empty if it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/chunk_locator.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <new>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -102,12 +104,18 @@ struct chunk_locator::driver {
     const bool remote = source && how->below;
     const hid_t access = remote ? H5Pcopy(*how->below) : H5Pcreate(H5P_FILE_ACCESS);
     const bool ready = access >= 0 && (remote || H5Pset_fapl_sec2(access) >= 0);
+    errno = 0;
     H5FD_t* under = ready ? H5FDopen(name, flags, access, most) : nullptr;
+    const int error = errno == 0 ? EIO : errno;
     if (access >= 0) {
       const kept_errors before;
       H5Pclose(access);
     }
-    if (!under) return nullptr;
+    if (!under) {
+      if (!source && error != ENOENT)  // libhdf5 treats it as missing, and its values read as the fill value
+        note_trouble(name, std::system_category().message(error) + convert_again);
+      return nullptr;
+    }
     void* descriptor = nullptr;
     if (!remote && (H5FDget_vfd_handle(under, H5P_DEFAULT, &descriptor) < 0 || !descriptor)) {
       H5FDclose(under);

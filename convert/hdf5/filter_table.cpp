@@ -17,6 +17,7 @@
 #include "convert/text/names.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 
@@ -29,6 +30,11 @@ using from = std::span<const std::byte>;
 buffer undo_checksum(const filter&, buffer in, size_before) {
   drop_fletcher32(in);
   return in;
+}
+
+// nbit and scaleoffset make as many elements as their parameters say, of a size that these say.
+std::size_t size_in_parameters(const filter& f) {
+  return f.values.size() > 4 ? static_cast<std::size_t>(std::uint64_t{f.values[2]} * f.values[4]) : 0;
 }
 
 constexpr known_filter table[] = {
@@ -47,11 +53,13 @@ constexpr known_filter table[] = {
     {.id = H5Z_FILTER_NBIT,
      .name = "nbit",
      .what = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_nbit(f.values, std::move(in), size.bytes); }},
+     .undo = [](const filter& f, buffer in, size_before size) { return undo_nbit(f.values, std::move(in), size.bytes); },
+     .announced = [](const filter& f, from) { return size_in_parameters(f); }},
     {.id = H5Z_FILTER_SCALEOFFSET,
      .name = "scaleoffset",
      .what = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_scaleoffset(f.values, std::move(in), size.bytes); }},
+     .undo = [](const filter& f, buffer in, size_before size) { return undo_scaleoffset(f.values, std::move(in), size.bytes); },
+     .announced = [](const filter& f, from) { return size_in_parameters(f); }},
     {.id = bzip2_filter,
      .what = known_filter::compresses,
      .undo = [](const filter&, buffer in,
@@ -95,8 +103,7 @@ constexpr known_filter table[] = {
     {.id = bytes_filter,
      .name = "bytes",
      .what = known_filter::rearranges,
-     .undo_typed = [](const filter& f, buffer in, std::size_t,
-                      const type_tree& type) { return undo_bytes(f, std::move(in), type); },
+     .undo_typed = undo_bytes,
      .knows = [](const filter&, const type_tree& type) { return knows_bytes(type); }},
 };
 static_assert(std::size(table) <= most_known_filters);

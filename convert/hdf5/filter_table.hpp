@@ -18,17 +18,22 @@ struct size_before {
   bool exact = true;
 };
 
+struct values_size {
+  std::size_t values = 0, after = 0;
+};
+
 struct known_filter {
   H5Z_filter_t id = 0;
   const char* name = nullptr;  // nullptr: use the id, and the name in the file
   enum kind { compresses, checks, rearranges } what = compresses;
   // Returns the chunk as it was before the filter. Throws damaged_chunk. nullptr: only libhdf5 knows how (foreign_filters.hpp).
   buffer (*undo)(const filter& f, buffer in, size_before size) = nullptr;
-  // Replaces undo() if the type of the values is needed; `size`: of the chunk's values, in bytes.
-  buffer (*undo_typed)(const filter& f, buffer in, std::size_t size, const type_tree& type) = nullptr;
+  // Replaces undo() if the type of the values is needed; `size`: of the chunk's values, in bytes, and of what follows them: the
+  // checksum of a fletcher32 that stands before.
+  buffer (*undo_typed)(const filter& f, buffer in, values_size size, const type_tree& type) = nullptr;
   // False if the filter's parameters, or the type, are unknown. nullptr: all are known.
   bool (*knows)(const filter& f, const type_tree& type) = nullptr;
-  // The output size that the stream announces. nullptr: it announces none.
+  // The output size that the stream, or the parameters, announce. nullptr: none is announced.
   std::size_t (*announced)(const filter& f, std::span<const std::byte> in) = nullptr;
   // The name under which undo() is lent to libhdf5 (lent_decoders.hpp). nullptr: it is not lent.
   const char* lent_as = nullptr;

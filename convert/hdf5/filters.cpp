@@ -38,7 +38,7 @@ std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const filter& f = filters[i];
     if (i < 32 && ((mask >> i) & 1)) continue;
-    if (conversion::undoable(f, stored) || foreign_filter(f.id)) continue;
+    if (conversion::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
     names += (names.empty() ? "" : ", ") + filter_name(f);
   }
   return names;
@@ -104,6 +104,11 @@ pipeline read_pipeline(hid_t dcpl) {
 
 namespace {
 
+// Checksums that stand before our filters, which follow the values through them.
+values_size size_of_values(size_before here, std::size_t size) {
+  return {size, here.exact && here.bytes > size ? here.bytes - size : 0};
+}
+
 // Size of a chunk at the input of filter `i`, if it had `size` bytes at first. Checksums and our packbits change the length by a
 // known amount. After a compression only the compressor knows: then the size is an upper limit.
 size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
@@ -115,22 +120,28 @@ size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t
       here.exact = false;
       here.bytes += here.bytes / 8 + 4096;  // no useful compressor expands incompressible data more than this
     }
-    if (p.filters[j].id == packbits_filter) here.bytes = packed_size(p.filters[j], here.bytes, type);
+    if (p.filters[j].id == packbits_filter) {
+      const std::size_t after = size_of_values(here, size).after;
+      here.bytes = packed_size(p.filters[j], here.bytes - after, type) + after;
+    }
   }
   return here;
 }
 
 buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t size, const type_tree& type) {
   const known_filter* known = find_filter(f.id);
-  if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size, type);
+  if (known && known->knows && !known->knows(f, type)) known = nullptr;
+  if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size_of_values(here, size), type);
   if (!known || !known->undo) return undo_foreign(f, chunk, here.bytes);
   // the announced size in a header, or else the upper limit
   if (!here.exact && known->announced) here.bytes = std::min(here.bytes, known->announced(f, chunk));
   return known->undo(f, std::move(chunk), here);
 }
 
-buffer undo_as_masked(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
-  for (std::size_t i = p.filters.size(); i-- > 0;) {
+// Undoes the filters from number `end` - 1 down to `first`.
+buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, buffer chunk, std::size_t size,
+                 const type_tree& type) {
+  for (std::size_t i = end; i-- > first;) {
     if (i < 32 && (mask >> i & 1)) continue;
     const size_before here = size_at(p, i, mask, size, type);
     chunk = undo_one(p.filters[i], std::move(chunk), here, size, type);
@@ -139,29 +150,45 @@ buffer undo_as_masked(const pipeline& p, unsigned mask, buffer chunk, std::size_
                           std::to_string(here.bytes));
     }
   }
-  if (chunk.size() != size) {
-    throw damaged_chunk("it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
-  }
   return chunk;
 }
 
 }  // namespace
 
-buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
-  // A compression after packbits may hold unpacked values too. Only decoding shows which it is.
-  const bool either = !p.empty() && p.filters[0].id == packbits_filter && !(mask & 1) &&
-                      std::any_of(p.filters.begin(), p.filters.end(), [](const filter& f) { return is_compression(f); });
-  if (!either) return undo_as_masked(p, mask, std::move(chunk), size, type);
+buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer chunk, std::size_t size,
+                           const type_tree& type) {
+  const std::size_t first = packs + 1, end = p.filters.size();
+  const bool compressed = std::any_of(p.filters.begin() + static_cast<std::ptrdiff_t>(first), p.filters.end(),
+                                      [](const filter& f) { return is_compression(f); });
+  if (!compressed) return undo_some(p, first, end, mask, std::move(chunk), size, type);
+  // decoders want to know the length beforehand: there are two
   try {
-    return undo_as_masked(p, mask, chunk, size, type);
+    return undo_some(p, first, end, mask, chunk, size, type);
   } catch (const damaged_chunk& e) {
-    const damaged_chunk first = e;
+    const damaged_chunk packed = e;
     try {
-      return undo_as_masked(p, mask | 1, std::move(chunk), size, type);
+      return undo_some(p, first, end, mask | (packs < 32 ? 1U << packs : 0), std::move(chunk), size, type);
     } catch (const damaged_chunk&) {
-      throw first;
+      throw packed;
     }
   }
+}
+
+buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
+  const auto found = std::find_if(p.filters.begin(), p.filters.end(), [](const filter& f) { return f.id == packbits_filter; });
+  std::size_t end = p.filters.size();
+  if (found != p.filters.end()) {
+    const auto packs = static_cast<std::size_t>(found - p.filters.begin());
+    if (packs >= 32 || !(mask >> packs & 1)) {
+      chunk = undo_after_packbits(p, packs, mask, std::move(chunk), size, type);
+      end = packs + 1;
+    }
+  }
+  chunk = undo_some(p, 0, end, mask, std::move(chunk), size, type);
+  if (chunk.size() != size) {
+    throw damaged_chunk("it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
+  }
+  return chunk;
 }
 
 }  // namespace zarrbits::conversion

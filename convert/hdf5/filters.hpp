@@ -56,6 +56,9 @@ pipeline read_pipeline(hid_t creation_properties);
 // Bit i of `mask`: filter i was not applied. `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws
 // damaged_chunk.
 buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
+// The same, but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
+buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer stored, std::size_t size,
+                           const type_tree& type);
 
 }  // namespace zarrbits::conversion
 

@@ -44,14 +44,19 @@ const H5Z_class2_t* plugin(H5Z_filter_t id) {
 
 }  // namespace
 
+bool libhdf5_decodes(H5Z_filter_t id) {
+  unsigned config = 0;
+  const bool decodes =
+      H5Zfilter_avail(id) > 0 && (H5Zget_filter_info(id, &config) < 0 || (config & H5Z_FILTER_CONFIG_DECODE_ENABLED));
+  H5Eclear2(H5E_DEFAULT);
+  return decodes;
+}
+
 const H5Z_class2_t* foreign_filter(H5Z_filter_t id) {
   static std::map<H5Z_filter_t, const H5Z_class2_t*> known;
   if (const auto found = known.find(id); found != known.end()) return found->second;
-  unsigned config = 0;
   const H5Z_class2_t* found = nullptr;
-  if (H5Zfilter_avail(id) > 0 && (H5Zget_filter_info(id, &config) < 0 || (config & H5Z_FILTER_CONFIG_DECODE_ENABLED))) {
-    found = id < H5Z_FILTER_RESERVED ? built_in(id) : plugin(id);
-  }
+  if (libhdf5_decodes(id)) found = id < H5Z_FILTER_RESERVED ? built_in(id) : plugin(id);
   H5Eclear2(H5E_DEFAULT);
   if (found) known[id] = found;
   return found;

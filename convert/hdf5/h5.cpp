@@ -40,6 +40,8 @@ std::string last_error() {
     text +=
         ": written by a newer HDF5 (datatype version 4 or 5); build zarrbits with -DZARRBITS_HDF5=bundled, or write the file "
         "with libver \"v110\"";
+  else if (H5_VERS_MAJOR < 2 && text.find("bad version number for") != std::string::npos)
+    text += ": written by a newer HDF5; build zarrbits with -DZARRBITS_HDF5=bundled, or write the file with libver \"v110\"";
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }

@@ -36,7 +36,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   if (address > format_.file_size || format_.base > format_.file_size - address)
     damaged(address, "lie behind the end of the file");
   const std::uint64_t begin = format_.base + address, most = format_.file_size - begin;
-  const std::size_t header = aligned(8 + format_.length_size), object = header;
+  const std::size_t header = aligned(8 + format_.length_size);  // of the collection, and of each object
   if (most < header) damaged(begin, "are cut off");
   c.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, first_look)));
   read_range(format_.descriptor, begin, c.bytes);
@@ -48,15 +48,26 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   const std::size_t have = std::min(c.bytes.size(), static_cast<std::size_t>(size));
   c.bytes.resize(static_cast<std::size_t>(size));
   if (have < c.bytes.size()) read_range(format_.descriptor, begin + have, std::span(c.bytes).subspan(have));
-  for (std::size_t at = header; c.bytes.size() - at >= object;) {
+  for (std::size_t at = header; c.bytes.size() - at >= header;) {
     const std::uint64_t index = number(c.bytes.data() + at, 2), length = number(c.bytes.data() + at + 8, format_.length_size);
     if (index == 0) break;  // free space up to the end
-    const std::size_t room = c.bytes.size() - at - object;
+    const std::size_t room = c.bytes.size() - at - header;
     if (length > room) damaged(begin, "do not fit into it");
-    if (index >= c.objects.size()) c.objects.resize(static_cast<std::size_t>(index) + 1);
-    c.objects[static_cast<std::size_t>(index)] = {at + object, static_cast<std::size_t>(length)};
-    at += object + std::min(aligned(static_cast<std::size_t>(length)), room);
+    c.objects.push_back({index, at + header, static_cast<std::size_t>(length)});
+    at += header + std::min(aligned(static_cast<std::size_t>(length)), room);
   }
+  const auto by_number = [](const object& a, const object& b) { return a.number < b.number; };
+  if (!std::is_sorted(c.objects.begin(), c.objects.end(), by_number))
+    std::stable_sort(c.objects.begin(), c.objects.end(), by_number);
+}
+
+const heap_strings::object* heap_strings::collection::find(std::uint64_t number) const {
+  // mostly they have the numbers 1, 2, 3 ...
+  if (number > 0 && number <= objects.size() && objects[static_cast<std::size_t>(number) - 1].number == number)
+    return &objects[static_cast<std::size_t>(number) - 1];
+  const auto at =
+      std::lower_bound(objects.begin(), objects.end(), number, [](const object& o, std::uint64_t n) { return o.number < n; });
+  return at == objects.end() || at->number != number ? nullptr : &*at;
 }
 
 const heap_strings::collection& heap_strings::find(std::uint64_t address) {
@@ -98,17 +109,18 @@ bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> te
     const std::uint64_t address = number(p + 4, format_.address_size);
     texts[i] = nullptr;
     if (address == 0) continue;
-    const std::size_t length = static_cast<std::size_t>(number(p, 4)),
-                      index = static_cast<std::size_t>(number(p + 4 + format_.address_size, 4));
+    const auto length = static_cast<std::size_t>(number(p, 4));
+    const std::uint64_t index = number(p + 4 + format_.address_size, 4);
     char* const text = take(length + 1, memory);
     if (!text) return false;
     text[length] = '\0';
     if (length > 0) {
       const collection& c = find(address);
-      if (index >= c.objects.size() || c.objects[index].second < length) {
+      const object* const found = c.find(index);
+      if (!found || found->size < length) {
         damaged(address, "have no number " + std::to_string(index) + " of " + counted(length, "byte"));
       }
-      std::memcpy(text, c.bytes.data() + c.objects[index].first, length);
+      std::memcpy(text, c.bytes.data() + found->offset, length);
     }
     texts[i] = text;
   }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -36,10 +35,16 @@ class heap_strings {
   bool read(std::span<const std::byte> elements, std::span<char*> texts, variable_memory& memory);
 
  private:
-  // Objects of a collection by their number: their offset in `bytes`, and their size.
+  // `objects` are ordered by number. It is no table by number: a collection of 40 bytes may have an object 65535.
+  struct object {
+    std::uint64_t number = 0;
+    std::size_t offset = 0, size = 0;  // in `bytes`
+  };
   struct collection {
     buffer bytes;
-    std::vector<std::pair<std::size_t, std::size_t>> objects;
+    std::vector<object> objects;
+    // Null if it has no such object.
+    const object* find(std::uint64_t number) const;
   };
   const collection& find(std::uint64_t address);
   void load(std::uint64_t address, collection& c);

@@ -9,6 +9,8 @@
 #include "convert/hdf5/virtual_parts.hpp"
 #include "convert/io/s3_access.hpp"
 
+#include <zarrbits/convert.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -28,7 +30,9 @@ void source_dataset::stand_for_all() {
   if (parts.before && parts.before->missing) {
     const auto& [kind, value] = *parts.before->missing;
     dcpl = h5::handle(H5Pcopy(dcpl), "copy properties");
-    h5::check(H5Pset_fill_value(dcpl, kind, value.data()), "set a fill value");
+    // libhdf5 converts no integer to an enumeration
+    const bool enumeration = type.kind == type_class::enumeration && type.size == value.size();
+    h5::check(H5Pset_fill_value(dcpl, enumeration ? type.memory : kind, value.data()), "set a fill value");
   }
   if (!parts.type) return;
   stored_type = h5::handle(H5Tcopy(parts.type), "copy a type");
@@ -242,7 +246,12 @@ void source_dataset::read_parts(hid_t memory, std::size_t size, const std::vecto
     const std::size_t elements = static_cast<std::size_t>(product(n));
     buffer values(elements * before), changed(elements * std::max(after, size));
     one->read_block(part.change->from(), before, there, count_there, count_there, values);
-    part.change->apply(values.data(), changed.data(), elements);
+    try {
+      part.change->apply(values.data(), changed.data(), elements);
+    } catch (const no_counterpart& e) {
+      throw convert_error("\"" + object.path + "\" of \"" + parts.files->list()[part.file].name +
+                          "\" cannot be joined: " + e.what());
+    }
     h5::check(H5Tconvert(part.change->to(), memory, elements, changed.data(), nullptr, H5P_DEFAULT), "convert the values");
     changed.resize(elements * size);
     put_block(changed, size, n, room, corner, out);

@@ -22,11 +22,17 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
+
+// A value that the array cannot have. what() is a reason: "its value 7 does not fit in the terms of the first file".
+struct no_counterpart : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // Converts values of a part so that they mean in the array what they mean in their file.
 class value_change {
@@ -35,7 +41,7 @@ class value_change {
   // The types of a value before and after: native numbers.
   virtual hid_t from() const = 0;
   virtual hid_t to() const = 0;
-  // Converts `n` values. Throws damaged_chunk if a value has no counterpart.
+  // Converts `n` values. Throws no_counterpart.
   virtual void apply(const std::byte* before, std::byte* after, std::size_t n) const = 0;
 };
 

@@ -19,7 +19,10 @@ std::size_t largest_output(std::span<const std::byte> in) { return std::max<std:
 // Output size. LZF does not announce it; its filter gets the length of the chunk as a parameter.
 std::size_t room_for(const known_filter& known, const filter& f, std::span<const std::byte> in) {
   const std::size_t most = largest_output(in);
-  if (f.id == lzf_filter) return f.values.size() > 2 && f.values[2] ? f.values[2] : 65536;
+  if (f.id == lzf_filter) {  // filters before it may have made the chunk a bit longer
+    const std::size_t chunk = f.values.size() > 2 && f.values[2] ? f.values[2] : 65536;
+    return chunk + chunk / 8 + 4096;
+  }
   if (!known.announced) return most;
   const std::size_t size = known.announced(f, in);
   if (size > most) throw damaged_chunk("a length that no chunk has");

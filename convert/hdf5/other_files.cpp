@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <optional>
 #include <sys/stat.h>
+#include <system_error>
 #include <tuple>
 
 namespace zarrbits::conversion {
@@ -35,6 +36,9 @@ std::string folder_above(const std::string& name) {
   const std::filesystem::path absolute = std::filesystem::absolute(name, e);
   return e ? std::string() : absolute.parent_path().string();
 }
+
+// What errno says of a name under which there is no file. Any other trouble says nothing of whether there is one.
+bool is_absence(int error) { return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG; }
 
 bool lies_in(const std::string& folder, const std::string& file) {
   return folder == "/" || (file.size() > folder.size() && file.starts_with(folder) && file[folder.size()] == '/');
@@ -84,7 +88,14 @@ std::vector<std::string> file_gate::folders_of(const std::string& name) const {
 file_gate::answer file_gate::ask(const std::string& name) {
   const auto real = real_path(name);
   struct stat info {};
-  if (!real || ::stat(real->c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return answer::missing;
+  if (!real || ::stat(real->c_str(), &info) != 0) {
+    const int error = errno;
+    if (is_absence(error)) return answer::missing;
+    refused_file_ = name;
+    refusal_ = "\"" + shown(name) + "\" cannot be looked at: " + std::system_category().message(error);
+    return answer::refused;
+  }
+  if (S_ISDIR(info.st_mode)) return answer::missing;
   asked_ = *real;
   if (identity{info.st_dev, info.st_ino} == source_) return answer::allowed;
   std::string why;
@@ -311,16 +322,18 @@ class looker {
     std::optional<bool> found;
     virtual_source first;
     for (const std::string& candidate : candidates(dataset, file)) {
-      const auto real = real_path(candidate);
-      if (!real || !tried.insert(*real).second || gate_.ask(candidate) != file_gate::answer::allowed) continue;
+      if (gate_.ask(candidate) != file_gate::answer::allowed || !tried.insert(gate_.asked()).second) continue;
+      const std::string real = gate_.asked();
       const h5::handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
-      H5Eclear2(H5E_DEFAULT);
       if (!opened) {  // libhdf5 would treat it as missing
-        if (writer_mark_of(candidate) != writer_mark::none)
-          out_.obstacle = "its source \"" + shown(candidate) + "\" is marked as open for writing";
-        continue;
+        const std::string why = h5::last_error();
+        out_.obstacle =
+            "its source \"" + shown(candidate) + "\" " +
+            (writer_mark_of(candidate) != writer_mark::none ? "is marked as open for writing" : "cannot be opened: " + why);
+        break;
       }
-      const bool there = look_at_dataset(opened, *real, name, depth);
+      H5Eclear2(H5E_DEFAULT);
+      const bool there = look_at_dataset(opened, real, name, depth);
       if (!found) {
         found = there;
         first = source_;

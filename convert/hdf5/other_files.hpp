@@ -39,6 +39,8 @@ class file_gate {
   bool is_source(const char* name) const { return opening_ && name_ == name; }
   void source_is_open() { opening_ = false; }
 
+  // The real path of the last file that is there.
+  const std::string& asked() const { return asked_; }
   // Why ask() last refused, as a sentence without its end; empty if it did not refuse since forget_refusal().
   const std::string& refusal() const { return refusal_; }
   void forget_refusal() { refusal_.clear(); }

@@ -31,6 +31,13 @@ data_type packed_type(const type_tree& number) {
   return (number.kind == type_class::boolean ? std::string("bool") : (extend ? "int" : "uint") + std::to_string(8 * size));
 }
 
+// Bytes that follow the values in chunks of one size (filter/packbits.hpp); 0: chunks have the size of what they hold.
+std::size_t filling_of(const filter& f, std::size_t size) {
+  if (f.values.size() <= 7 || !(f.values[7] >> 20 & 1) || f.values[5] == 0 || f.values[5] > size) return 0;
+  const std::size_t element = f.values[5];
+  return (size / element / 16 + 64 / element + 2) * element;
+}
+
 std::size_t packed_size(const packbits_layout& layout, std::size_t size, const type_tree& number) {
   const std::size_t bits = size / component_size(number) * layout.bits;
   return bits / 8 + (bits % 8 != 0) + (layout.padding != 0);
@@ -48,27 +55,48 @@ std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& num
   return packbits_layout{first, bits, options & 3, (options & 16) != 0};
 }
 
+bool was_resolved(const filter& f) { return f.values.size() > (f.id == packbits_filter ? 4U : 1U); }
+
 std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stored) {
+  if (f.values.size() < 4) return size;  // never resolved
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
   if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
-  return packed_size(*layout, size, number);
+  const std::size_t filling = filling_of(f, size);
+  return filling > 0 ? size + filling : packed_size(*layout, size, number);
 }
 
 bool knows_packbits(const filter& f, const type_tree& stored) {
-  return is_number(number_of(stored)) && packbits_of(f, number_of(stored)).has_value();
+  return is_number(number_of(stored)) && (f.values.size() < 4 || packbits_of(f, number_of(stored)).has_value());
 }
 
 bool knows_bytes(const type_tree& stored) { return is_number(number_of(stored)) && stored.as_stored; }
 
-buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tree& stored) {
+bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_tree& stored) {
+  const std::size_t plain = size.values + size.after, filling = filling_of(f, size.values);
+  const auto layout = packbits_of(f, number_of(stored));
+  const std::size_t packed = layout ? packed_size(*layout, size.values, number_of(stored)) : 0;
+  if (filling > 0 && chunk.size() == plain + filling) {
+    const auto raw = std::to_integer<unsigned>(chunk.back());
+    const std::size_t inside = raw ? plain : packed + size.after;
+    if (raw > 1 || std::any_of(chunk.begin() + static_cast<std::ptrdiff_t>(inside), chunk.end() - 1,
+                               [](std::byte b) { return b != std::byte{0}; }))
+      throw damaged_chunk("packbits: what fills it up is neither zeros nor their end");
+    chunk.resize(inside);
+  }
+  // length alone tells
+  const bool cuts = f.values.size() > 1 && (f.values[1] >> 2 & 3) == 1;
+  return chunk.size() == plain && packed != size.values && !cuts;
+}
+
+buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored) {
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
+  if (left_unpacked(f, in, size, stored)) return in;
   if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
-  // The mask says packed, but the values are unpacked: parallel HDF5 stores chunks that did not fit this way. The filter reads
-  // them too.
-  const bool cuts = (f.values[1] >> 2 & 3) == 1;
-  if (in.size() == size && packed_size(*layout, size, number) != size && !cuts) return in;
+  if (in.size() < size.after) throw damaged_chunk("packbits: it ends too early");
+  const buffer checksum(in.end() - static_cast<std::ptrdiff_t>(size.after), in.end());
+  in.resize(in.size() - size.after);
   if (layout->msb_first) {
     const std::size_t first = layout->padding == 1 ? 1 : 0, last = in.size() - (layout->padding == 2 && !in.empty() ? 1 : 0);
     for (std::size_t i = first; i < last; ++i) {
@@ -83,21 +111,23 @@ buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tr
   const codec c = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                   .first_bit = layout->first_bit,
                                   .last_bit = layout->first_bit + layout->bits - 1});
-  buffer out(size);
+  buffer out(size.values);
   if (const auto r = decode_chunk(c, in, out); !r) throw damaged_chunk(c.explain(r.failure));
   if (number.big_endian && type.component_size() > 1) {
     const codec swap = bytes(type, {.endian = endian::big});
     (void)encode_chunk(swap, out, out);  // integers; bytes refuses none
   }
+  out.insert(out.end(), checksum.begin(), checksum.end());
   return out;
 }
 
-buffer undo_bytes(const filter& f, buffer in, const type_tree& stored) {
+buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree& stored) {
+  if (!was_resolved(f)) return in;
   const type_tree& number = number_of(stored);
-  const bool big = !f.values.empty() && f.values[0] == 1;
-  const std::size_t unit = component_size(number);
+  const bool big = f.values[0] == 1;
+  const std::size_t unit = component_size(number), values = std::min(in.size(), size.values);
   if (has_byte_order(number) && big != number.big_endian) {
-    for (std::size_t i = 0; i + unit <= in.size(); i += unit) {
+    for (std::size_t i = 0; i + unit <= values; i += unit) {
       std::reverse(in.begin() + static_cast<std::ptrdiff_t>(i), in.begin() + static_cast<std::ptrdiff_t>(i + unit));
     }
   }

@@ -5,9 +5,14 @@
 #ifndef ZARRBITS_CONVERT_HDF5_OWN_FILTERS_HPP
 #define ZARRBITS_CONVERT_HDF5_OWN_FILTERS_HPP
 
+#include "convert/hdf5/filter_table.hpp"
 #include "convert/hdf5/filters.hpp"
 
 namespace zarrbits::conversion {
+
+// False if the filter's parameters are those that a user gave: then nothing resolved them when the dataset was created, and the
+// filter leaves its chunks as they are.
+bool was_resolved(const filter& f);
 
 // The packbits codec for chunks of our filter, for a Zarr array of this type; empty if there is none.
 struct packbits_layout {
@@ -15,14 +20,17 @@ struct packbits_layout {
   bool msb_first = false;
 };
 std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& number);
-// Packed size of `size` bytes of values. Throws damaged_chunk.
+// Size of a packed chunk of `size` bytes of values. Throws damaged_chunk.
 std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stored);
+
+// True if the filter left this chunk unpacked. Takes off what fills the chunk up. Throws damaged_chunk.
+bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_tree& stored);
 
 bool knows_packbits(const filter& f, const type_tree& stored);
 bool knows_bytes(const type_tree& stored);
-// `size`: bytes of the chunk's values. Both throw damaged_chunk.
-buffer undo_packbits(const filter& f, buffer in, std::size_t size, const type_tree& stored);
-buffer undo_bytes(const filter& f, buffer in, const type_tree& stored);
+// Both throw damaged_chunk.
+buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored);
+buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree& stored);
 
 }  // namespace zarrbits::conversion
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/source_dataset.hpp"
 
+#include "convert/hdf5/arranged_type.hpp"
 #include "convert/hdf5/attributes.hpp"
 #include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/chunk_index.hpp"
@@ -93,8 +94,7 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
   element_size = H5Tget_size(stored_type);
   type = describe_type(stored_type);
-  if (!object.arranged.complex_parts.first.empty())
-    take_for_complex(type, object.arranged.complex_parts.first, object.arranged.complex_parts.second);
+  arrange_type(type, object.arranged);
   layout = H5Pget_layout(dcpl);
   filters = read_pipeline(dcpl);
   if (layout == H5D_VIRTUAL && beside->chunked) source_filters = read_pipeline(beside->chunked->properties);
@@ -316,9 +316,8 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
 
 bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                                   const std::vector<hsize_t>& room, buffer& out, variable_memory& strings) const {
-  constexpr std::uint64_t worth_it = 256;  // elements
-  const std::uint64_t all = dims.empty() ? 0 : product(count);
-  if (!heap_ || all < worth_it) return false;
+  const std::uint64_t all = product(count);
+  if (!heap_ || all == 0) return false;
   heap_strings reader(*heap_);
   try {
     const std::optional<buffer> elements = elements_of(first, count, room);
@@ -334,6 +333,7 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
       if (!reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, row * size), texts, strings))
         return false;
       std::memcpy(out.data() + number * sizeof(char*), texts.data(), row * sizeof(char*));
+      if (at.empty()) break;
       for (std::size_t d = at.size() - 1; d-- > 0 && ++at[d] == count[d];) at[d] = 0;
     }
     return true;

@@ -215,7 +215,7 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
   std::string name = node_name(link);
   const auto is_free = [&] { return taken.insert(tells_case_apart ? name : folded(name)).second; };
   bool free = is_free();
-  while (!free && !tells_case_apart) {
+  while (!free) {
     std::string other = unlike_by_case(name);
     if (other == name) break;
     name = std::move(other);
@@ -292,6 +292,19 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
       extra.detail = e.what();
     }
     objects_[index].links.push_back(std::move(extra));
+  }
+}
+
+void source_file::keep_reserved_names() {
+  names taken;
+  for (source_object& o : objects_) {  // parents come first
+    if (o.parent == no_object) continue;
+    const std::string& above = objects_[o.parent].store_path;
+    const auto path_of = [&](std::string node) { return join_path(above, with_reserved_prefix(o.link_name, std::move(node))); };
+    // what it was unlike may be unlike it now
+    std::string path = path_of(o.link_name.starts_with("__") ? node_name(o.link_name) : leaf_of(o.store_path));
+    if (!taken.insert(folded(path)).second) path = path_of(leaf_of(o.store_path));
+    o.store_path = std::move(path);
   }
 }
 

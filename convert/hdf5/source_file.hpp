@@ -61,6 +61,7 @@ struct arrangement {
   bool characters = false;     // keep strings of one byte as bytes
   // Field names: a compound of two equal floats with these names is a complex number.
   std::pair<std::string, std::string> complex_parts;
+  bool bits_are_booleans = false;         // bit fields of one byte are booleans
   std::vector<std::size_t> text_lengths;  // for a compound that becomes one array of structs: flat_struct.hpp
 };
 
@@ -104,6 +105,8 @@ class source_file final {
   // Call after walk(): targets of links become objects at the links' places, with all below. `inside`: targets of soft and
   // further hard links too; otherwise only those in other files. Links whose targets cannot be copied stay, with the reason.
   void follow_links(bool inside, bool tells_case_apart);
+  // Call after follow_links(): names that begin with "__" stay as they are.
+  void keep_reserved_names();
   // Call before walk(): leaves out objects with a longer path in the store. Chunk keys come after the path, and file systems
   // allow 4,096 bytes.
   void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }

@@ -83,7 +83,8 @@ json compound_description(const type_tree& t) {
 
 json type_description(const type_tree& t) {
   switch (t.kind) {
-    case type_class::boolean: return "bool";
+    case type_class::boolean:  // a bit field has no names
+      return t.names.empty() ? json{{"class", "uint8"}, {"stored", t.stored}} : json("bool");
     case type_class::enumeration: {
       json d = {{"class", "enum"},
                 {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
@@ -114,6 +115,12 @@ json type_description(const type_tree& t) {
     case type_class::unsupported: return {{"class", "unsupported"}, {"what", t.why}};
   }
   return nullptr;
+}
+
+std::vector<std::string> member_nodes(const type_tree& compound) {
+  std::vector<std::string_view> names;
+  for (const type_tree& m : compound.parts) names.emplace_back(m.name);
+  return node_names(names);
 }
 
 }  // namespace zarrbits::conversion

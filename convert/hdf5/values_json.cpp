@@ -191,12 +191,4 @@ json fill_json(const type_tree& t, const std::byte* p) {
   }
 }
 
-std::string float64_base64(const type_tree& t, const std::byte* p) {
-  const double v = to_double(word(p, t.size, t.big_endian), t.size);
-  const auto bits = std::bit_cast<std::uint64_t>(v);
-  std::byte little[8];
-  for (unsigned i = 0; i < 8; ++i) little[i] = static_cast<std::byte>(bits >> (8 * i));
-  return base64(std::span<const std::byte>(little));
-}
-
 }  // namespace zarrbits::conversion

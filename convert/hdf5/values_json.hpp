@@ -35,9 +35,6 @@ json value_json(const type_tree& t, const std::byte* value, reference_reader& re
 // The JSON fill value of a Zarr array of the data type zarr_data_type(t).
 json fill_json(const type_tree& t, const std::byte* value);
 
-// The little-endian float64 in base64 that xarray expects for "_FillValue" of a float array.
-std::string float64_base64(const type_tree& t, const std::byte* value);
-
 }  // namespace zarrbits::conversion
 
 #endif

@@ -5,11 +5,22 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/sysmacros.h>
+#endif
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -112,8 +123,73 @@ lock_state take_lock(int fd, bool shared) noexcept {
   return lock_state::taken;
 }
 
+file_descriptor open_without_links(const std::string& root, std::string_view key) {
+  file_descriptor at(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (at && !key.empty()) {
+    const std::size_t end = std::min(key.find('/'), key.size());
+    const std::string name(key.substr(0, end));
+    const bool last = end == key.size();
+    key.remove_prefix(last ? end : end + 1);
+    struct stat info {};
+    if (::fstatat(at.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    if (S_ISLNK(info.st_mode)) return errno = ELOOP, file_descriptor();
+    at = file_descriptor(::openat(at.get(), name.c_str(), O_RDONLY | (last ? O_NONBLOCK : O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC));
+  }
+  return at;
+}
+
+namespace {
+
+std::string text_of_small_file(const std::string& name) {
+  std::ifstream file(name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The process that took the lock of this file; 0: unknown.
+long holder_of(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return 0;
+  char place[64];
+  std::snprintf(place, sizeof place, "%02x:%02x:%llu ", major(info.st_dev), minor(info.st_dev),
+                static_cast<unsigned long long>(info.st_ino));
+  std::istringstream lines(text_of_small_file("/proc/locks"));  // "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF"
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find(place);
+    if (at == std::string::npos || at < 2 || line.find("FLOCK") == std::string::npos || line.find("->") != std::string::npos)
+      continue;
+    const auto begin = line.rfind(' ', at - 2);
+    return begin == std::string::npos ? 0 : std::strtol(line.c_str() + begin, nullptr, 10);
+  }
+  return 0;
+}
+
+// True if the process that has the lock was started by one of the same program that is no longer there. It then ends by itself
+// (command/child_process.hpp), but not at once.
+bool holder_ends(int fd) {
+  const long holder = holder_of(fd);
+  if (holder <= 0) return false;
+  const std::string folder = "/proc/" + std::to_string(holder);
+  const std::string stat = text_of_small_file(folder + "/stat");  // "4711 (name) S 4710 ..."
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos || stat.size() < name_end + 5) return true;  // it is gone, and a child of it has the lock
+  const char state = stat[name_end + 2];
+  if (state == 'Z' || state == 'X') return true;
+  std::error_code e;
+  const auto program = [&](const std::string& process) { return std::filesystem::read_symlink(process + "/exe", e); };
+  const long parent = std::strtol(stat.c_str() + name_end + 4, nullptr, 10);
+  return program(folder) != program("/proc/" + std::to_string(parent));
+}
+
+}  // namespace
+
 lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
-  const lock_state state = take_lock(fd, shared);
+  constexpr auto longest = std::chrono::seconds(5);
+  lock_state state = take_lock(fd, shared);
+  const auto begin = std::chrono::steady_clock::now();
+  while (state == lock_state::busy && std::chrono::steady_clock::now() - begin < longest && holder_ends(fd)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    state = take_lock(fd, shared);
+  }
   if (state == lock_state::busy) return state;
   struct stat ours {
   }, there{};

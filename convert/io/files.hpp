@@ -70,6 +70,10 @@ int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 // too), or larger than largest_read_back, throws convert_error, which calls it `shown`.
 std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
 
+// Opens a file below a folder for reading, without following a symbolic link on the way. Sets errno where it cannot: ELOOP for a
+// link.
+file_descriptor open_without_links(const std::string& root, std::string_view key);
+
 // The lock of an open file, which the kernel lets go where the process ends.
 enum class lock_state {
   taken,
@@ -77,6 +81,7 @@ enum class lock_state {
   gone,     // whoever had it has removed the file: `name` in `folder` is another one, or none
   unknown,  // the file system knows no locks
 };
+// Waits some seconds for a process that is about to end, because the one that started it was killed.
 lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
 lock_state take_lock(int fd, bool shared) noexcept;  // whatever name the file has: never `gone`
 

@@ -11,7 +11,7 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t most_footer = 1U << 20, most_decoded = 1U << 30;
-// A page may become this many times larger, or as large as this: no stream of some bytes takes a gigabyte.
+// A file may become this many times larger, or as large as this: no file of some bytes takes a gigabyte.
 constexpr std::uint64_t most_times = 1000, always_allowed = 16U << 20;
 
 // Bytes that are taken from the front.
@@ -117,7 +117,7 @@ std::span<const std::byte> parquet_file::decompressed(std::span<const std::byte>
   }
   if (compression != parquet::zstd) throw parquet_error("compression " + std::to_string(compression) + " is not known");
   decoded_ += size;
-  if (size > std::max(always_allowed, most_times * stored.size()) || decoded_ > most_decoded)
+  if (decoded_ > std::min(most_decoded, std::max(always_allowed, most_times * bytes_.size())))
     throw parquet_error("a page is too large");
   std::vector<std::byte> plain(static_cast<std::size_t>(size));
   const std::size_t n = ZSTD_decompress(plain.data(), plain.size(), stored.data(), stored.size());

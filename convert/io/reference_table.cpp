@@ -2,6 +2,7 @@
 #include "convert/io/reference_table.hpp"
 
 #include "convert/io/parquet_file.hpp"
+#include "convert/io/reference_builder.hpp"
 #include "convert/text/names.hpp"
 #include <zarrbits/convert.hpp>
 
@@ -28,132 +29,12 @@ namespace {
 
 constexpr std::uint64_t most_in_part = 1'000'000;  // references in one Parquet file
 
-std::string from_base64(std::string_view text) {
-  const auto bytes = decode_base64(text);
-  if (!bytes) throw reference_error("a reference's base64 is none");
-  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
-}
-
-// Gathers a table: each file once.
-class table_builder {
- public:
-  std::size_t file(const std::string& url) {
-    const auto [at, is_new] = known_.emplace(url, table_.files.size());
-    if (is_new) table_.files.push_back({url});
-    return at->second;
-  }
-  // `modified`: nanoseconds since 1970.
-  void add_source(const std::string& url, std::uint64_t size, std::int64_t modified, std::string etag) {
-    constexpr std::int64_t second = 1'000'000'000;
-    std::int64_t seconds = modified / second, part = modified % second;
-    if (part < 0) part += second, --seconds;
-    table_.files[file(url)].state = file_state{true, size, seconds, part, std::move(etag)};
-  }
-  void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
-    table_.keys.insert_or_assign(std::move(key), reference{file(url), offset, size});
-  }
-  void add_content(std::string key, std::string content) {
-    const std::uint64_t size = content.size();
-    table_.keys.insert_or_assign(std::move(key), reference{{}, 0, size, std::move(content)});
-  }
-  reference_table take() { return std::move(table_); }
-
- private:
-  reference_table table_;
-  std::map<std::string, std::size_t> known_;
-};
-
-// 10^6 references as a tree of JSON would take a gigabyte.
-class json_reader final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit json_reader(table_builder& out) : out_(out) {}
-
-  bool start_object(std::size_t) override {
-    path_.emplace_back();
-    return path_.size() <= 8;
-  }
-  bool end_object() override {
-    if (path_.size() == 3 && in("zarrbits", "sources"))
-      out_.add_source(url_, size_, static_cast<std::int64_t>(std::exchange(time_, 0)), std::exchange(etag_, {}));
-    path_.pop_back();
-    return true;
-  }
-  bool key(std::string& name) override {
-    path_.back() = name;
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    ++arrays_;
-    list_ = {};
-    return arrays_ <= 8;
-  }
-  bool end_array() override {
-    --arrays_;
-    if (!is_reference()) return true;
-    if (list_.numbers != 2 || list_.texts != 1) return false;
-    out_.add_range(path_.back(), list_.place, list_.offset, list_.size);
-    return true;
-  }
-  bool string(std::string& value) override {
-    if (is_reference() && arrays_ == 1) {
-      ++list_.texts;
-      list_.place = value;
-    } else if (is_reference()) {
-      const bool encoded = value.starts_with("base64:");
-      out_.add_content(path_.back(), encoded ? from_base64(std::string_view(value).substr(7)) : std::move(value));
-    } else if (in("zarrbits", "sources") && path_.back() == "url") {
-      url_ = value;
-    } else if (in("zarrbits", "sources") && path_.back() == "etag") {
-      etag_ = value;
-    }
-    return true;
-  }
-  bool number_unsigned(std::uint64_t value) override {
-    if (is_reference()) (++list_.numbers == 1 ? list_.offset : list_.size) = value;
-    else if (in("zarrbits", "sources")) (path_.back() == "size" ? size_ : time_) = value;
-    return true;
-  }
-  bool number_integer(std::int64_t value) override {
-    return !is_reference() && (time_ = static_cast<std::uint64_t>(value), true);
-  }
-  bool number_float(double, const std::string&) override { return !is_reference(); }
-  bool null() override { return !is_reference(); }
-  bool boolean(bool) override { return !is_reference(); }
-  bool binary(nlohmann::json::binary_t&) override { return false; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
-
- private:
-  struct list {
-    unsigned texts = 0, numbers = 0;
-    std::uint64_t offset = 0, size = 0;
-    std::string place = {};
-  };
-  bool is_reference() const { return path_.size() == 2 && path_[0] == "refs"; }
-  bool in(const char* a, const char* b) const { return path_.size() == 3 && path_[0] == a && path_[1] == b; }
-
-  table_builder& out_;
-  std::vector<std::string> path_;
-  unsigned arrays_ = 0;
-  list list_;
-  std::string url_, etag_;
-  std::uint64_t size_ = 0, time_ = 0;
-};
-
-reference_table read_json(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  table_builder builder;
-  json_reader reader(builder);
-  if (!in || !nlohmann::json::sax_parse(in, &reader))
-    throw reference_error("\"" + path + "\" does not hold references in kerchunk's JSON format; give a Zarr v3 store");
-  return builder.take();
-}
-
 // A folder of Parquet files.
 class parquet_folder {
  public:
   // Through a descriptor: if another store takes the folder's place meanwhile, nothing of that is read.
-  explicit parquet_folder(const std::string& path)
-      : path_(path), folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  parquet_folder(const std::string& path, std::uint64_t memory)
+      : path_(path), folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), builder_(memory) {
     if (!folder_) throw reference_error("\"" + path + "\" cannot be opened: " + std::system_category().message(errno));
   }
 
@@ -165,7 +46,10 @@ class parquet_folder {
     if (!record_size || !record_size->is_number_unsigned() || !metadata || !metadata->is_object()) damaged();
     record_size_ = record_size->get<std::uint64_t>();
     if (record_size_ == 0 || record_size_ > most_in_part) damaged();
-    if (const json* const own = find(document, "zarrbits")) read_sources(*own);
+    if (const json* const own = find(document, "zarrbits")) {
+      read_sources(*own);
+      read_part_list(*own);
+    }
     for (const auto& [key, value] : metadata->items()) {
       if (is_node_key(key)) read_node(key, value);
     }
@@ -175,6 +59,9 @@ class parquet_folder {
     if (::fstat(folder_.get(), &read) != 0 || ::stat(path_.c_str(), &there) != 0 || read.st_dev != there.st_dev ||
         read.st_ino != there.st_ino)
       throw reference_error("\"" + path_ + "\" was replaced while it was read; read it again");
+    for (const auto& [array, listed] : parts_) {
+      if (!listed.empty()) damaged("\"" + references_part(array, listed.begin()->first) + "\" is missing");
+    }
     return builder_.take();
   }
 
@@ -196,6 +83,22 @@ class parquet_folder {
       throw reference_error(e.what());
     }
     throw reference_error("\"" + path_ + "\" has no \"" + name + "\"");
+  }
+
+  // Which files each array has, and how many references are in each: one that is lost would be chunks that were never written.
+  void read_part_list(const json& own) {
+    const json* const parts = find(own, "parts");
+    if (!parts) return;  // of others, or of an earlier zarrbits
+    lists_parts_ = true;
+    if (!parts->is_object()) damaged();
+    for (const auto& [array, list] : parts->items()) {
+      builder_.count(array.size());
+      for (const json& part : list) {
+        const auto pair = numbers(&part);
+        if (pair.size() != 2 || !parts_[array].emplace(pair[0], pair[1]).second) damaged();
+        builder_.count(sizeof pair + 2 * sizeof pair[0]);
+      }
+    }
   }
 
   void read_sources(const json& own) {
@@ -232,7 +135,7 @@ class parquet_folder {
       read_parts(array, counts);
     }
     set_key_form(node, key_form::slashes);
-    builder_.add_content(key, json_text(node, 2) + "\n");
+    builder_.add_content(key, python_json_text(node, 2) + "\n");
   }
 
   void read_parts(const std::string& array, const std::vector<std::uint64_t>& counts) {
@@ -261,22 +164,44 @@ class parquet_folder {
   void read_rows(const std::string& array, const std::vector<std::uint64_t>& counts, std::uint64_t number) {
     parquet_file part(read_part(references_part(array, number)), record_size_);
     const std::size_t n = static_cast<std::size_t>(part.rows());
+    builder_.count(n * sizeof(std::uint64_t));
+    if (n < rows_of(counts, number)) throw parquet_error("it has only " + counted(n, "row"));
+    if (!part.has("path") && !part.has("raw")) throw parquet_error("columns are missing");
     const auto texts = [&](const char* name) {
       return part.has(name) ? part.texts(name) : std::vector<std::optional<std::string_view>>(n);
     };
     const auto paths = texts("path"), contents = texts("raw");
-    const bool ranges = part.has("offset") && part.has("size");
+    const bool ranges = part.has("path");
+    std::uint64_t references = 0;
     const auto offsets = ranges ? part.numbers("offset") : std::vector<std::int64_t>(n);
     const auto sizes = ranges ? part.numbers("size") : std::vector<std::int64_t>(n);
     for (std::size_t i = 0; i < n; ++i) {
       if (!paths[i] && !contents[i]) continue;
+      ++references;
       const auto key = key_of(array, counts, number, i);
       if (!key || offsets[i] < 0 || sizes[i] < 0) throw parquet_error("row " + std::to_string(i) + " is no chunk of the array");
-      if (contents[i]) builder_.add_content(*key, std::string(*contents[i]));
+      if (contents[i]) builder_.add_content(*key, *contents[i]);
       else
         builder_.add_range(*key, std::string(*paths[i]), static_cast<std::uint64_t>(offsets[i]),
                            static_cast<std::uint64_t>(sizes[i]));
     }
+    if (!lists_parts_) return;
+    auto& listed = parts_[array];
+    const auto known = listed.find(number);
+    if (known == listed.end() || known->second != references)
+      throw parquet_error("it has " + counted(references, "reference") +
+                          (known == listed.end() ? ", and should not be there" : ", and had " + std::to_string(known->second)));
+    listed.erase(known);
+  }
+
+  // At least: of the array's chunks, those that this file is for.
+  std::uint64_t rows_of(const std::vector<std::uint64_t>& counts, std::uint64_t number) const {
+    std::uint64_t chunks = 1, before = 0;
+    for (const std::uint64_t n : counts) {
+      if (__builtin_mul_overflow(chunks, n, &chunks)) return record_size_;
+    }
+    if (__builtin_mul_overflow(number, record_size_, &before) || before >= chunks) return 0;
+    return std::min(record_size_, chunks - before);
   }
 
   // Nothing where the array has no such chunk.
@@ -299,6 +224,8 @@ class parquet_folder {
   const std::string& path_;
   const file_descriptor folder_;
   std::uint64_t record_size_ = 1;
+  bool lists_parts_ = false;
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> parts_;  // those that were not read yet
   table_builder builder_;
 };
 
@@ -316,9 +243,9 @@ void set_key_form(json& node, key_form form) {
   for (json& each : all["metadata"]) set_key_form(each, form);
 }
 
-reference_table read_references(const std::string& path) {
+reference_table read_references(const std::string& path, std::uint64_t memory) {
   std::error_code e;
-  return fs::is_directory(path, e) ? parquet_folder(path).read() : read_json(path);
+  return fs::is_directory(path, e) ? parquet_folder(path, memory).read() : read_json_references(path, memory);
 }
 
 bool are_own_references(const std::string& path) noexcept {

@@ -45,8 +45,8 @@ struct reference_table {
   std::vector<referred_file> files;
 };
 
-// Of a file or a folder. Throws reference_error.
-reference_table read_references(const std::string& path);
+// Of a file or a folder. Throws reference_error, also if they would take more than `memory`.
+reference_table read_references(const std::string& path, std::uint64_t memory);
 
 // Whether a file or a folder has references that zarrbits made, as far as its beginning tells.
 bool are_own_references(const std::string& path) noexcept;

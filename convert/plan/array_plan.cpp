@@ -170,12 +170,12 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy;
   } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
     way = strategy::copy;
-    big_endian = !p.filters[0].values.empty() && p.filters[0].values[0] == 1;
+    if (was_resolved(p.filters[0])) big_endian = p.filters[0].values[0] == 1;
   } else if (bytes_are_bytes && !again && only(p, zstd_filter)) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && wants_native && native_codecs(native) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && wants_native && native_codecs(native, chunk_bytes()) && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
@@ -215,11 +215,19 @@ void array_plan::choose_compression(const convert_options& options) {
 
 namespace {
 
-std::optional<unsigned> bits_for(const std::string& path, const convert_options& options) {
+// The bits to keep of the integers of a dataset, and whether they were asked for by its name.
+struct wanted_bits {
+  unsigned first = 0, last = 0;
+  bool by_name = false;
+};
+
+std::optional<wanted_bits> bits_for(const std::string& path, const convert_options& options) {
   for (std::size_t i = options.bits_of.size(); i-- > 0;) {
-    if (selection({options.bits_of[i].pattern}, {}).wants(path)) return options.bits_of[i].bits;
+    const auto& of = options.bits_of[i];
+    if (selection({of.pattern}, {}).wants(path)) return wanted_bits{of.first_bit, of.last_bit, true};
   }
-  return options.bits;
+  if (!options.bits) return {};
+  return wanted_bits{0, *options.bits - 1, false};
 }
 
 }  // namespace
@@ -241,13 +249,14 @@ void array_plan::choose_packbits(const convert_options& options) {
     return;
   }
   if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
-  const std::optional<unsigned> wanted = bits_for(data.object.path, options);
+  const std::optional<wanted_bits> wanted = bits_for(data.object.path, options);
   const pipeline& p = data.filters;
   const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
   // chunks of our own filter are chunks of the codec already
   if (only(p, packbits_filter) && view.whole) {
     const auto layout = packbits_of(p.filters[0], leaf);
-    const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout && *wanted != layout->bits;
+    const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout &&
+                                 (wanted->first != layout->first_bit || wanted->last + 1 != layout->first_bit + layout->bits);
     if (layout && !layout->msb_first && !asked_otherwise) {
       packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                .first_bit = layout->first_bit,
@@ -259,13 +268,21 @@ void array_plan::choose_packbits(const convert_options& options) {
   }
   if (options.codec != array_codec::packbits || !is_packable(leaf)) return;
   const unsigned width = type.component_bits();
-  unsigned bits = width;
+  unsigned first = 0, last = width - 1;
   if (leaf.kind != type_class::boolean) {
-    if (wanted) bits = std::min(*wanted, width);
-    else if (leaf.precision) bits = leaf.precision;
-    else return;  // every bit is kept: this is the same as `bytes`
+    if (wanted) {
+      last = std::min(wanted->last, last);
+      first = std::min(wanted->first, last);
+      packed_if_it_fits = !wanted->by_name && last < width - 1;
+      if (packed_if_it_fits && !assumed.bits_suffice) return;
+    } else if (leaf.precision) {
+      last = leaf.precision - 1;
+    } else {
+      return;  // every bit is kept: this is the same as `bytes`
+    }
+    if (first == 0 && last == width - 1 && !(wanted && wanted->by_name)) return;
   }
-  packed = packbits(type, {.last_bit = bits - 1});
+  packed = packbits(type, {.first_bit = first, .last_bit = last});
   way = strategy::read;
 }
 
@@ -274,7 +291,7 @@ void array_plan::choose_codecs() {
   else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
   else meta.codecs = bytes_codecs(flat || !time.is_null() || (!opaque && has_byte_order(leaf)), big_endian);
   if (way == strategy::copy_native) {
-    const std::optional<json> codecs = native_codecs(native);
+    const std::optional<json> codecs = native_codecs(native, chunk_bytes());
     for (const json& codec : *codecs) meta.codecs.push_back(codec);
   } else {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
@@ -309,6 +326,8 @@ void array_plan::adopt(const stored_values& there) {
   }
   meta.codecs = there.codecs;
 }
+
+std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }
 
 std::size_t array_plan::element_size() const {
   return flat ? data_type(strict_json_text(meta.data_type)).element_size() : view.size;

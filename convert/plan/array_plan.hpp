@@ -38,13 +38,15 @@ struct assumptions {
   bool text_is_utf8 = true;
   bool bools_are_0_or_1 = true;
   bool raw_packing_fits = true;  // chunks of our packbits filter are chunks of the codec
+  bool bits_suffice = true;      // every value fits in convert_options::bits
 
   friend bool operator==(const assumptions&, const assumptions&) = default;
 };
 
-// Thrown if the data breaks an assumption; names the assumption to drop.
+// Thrown if the data breaks an assumption; names the assumption to drop, and where that has to be said, the chunk and the value.
 struct wrong_assumption {
   bool assumptions::*which;
+  std::string why = {};
 };
 
 struct array_plan {
@@ -83,14 +85,17 @@ struct array_plan {
   std::size_t trailing = 0;            // dimensions after the dataset's own
   buffer fill;                         // one dataset element, in memory
   std::optional<codec> packed;
-  bool packed_in_source = false;  // its parameters come from the source's filter, not from an option
-  std::string loss;               // loss by the plan itself: why the fill value differs from the source's
+  bool packed_in_source = false;   // its parameters come from the source's filter, not from an option
+  bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
+  std::string loss;                // loss by the plan itself: why the fill value differs from the source's
 
   // True if the array is larger than the dataset.
   bool is_extended() const { return !std::equal(data.grid.shape.begin(), data.grid.shape.end(), meta.shape.begin()); }
 
   // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
+  // Of a chunk of the dataset, as its first filter gets it.
+  std::uint64_t chunk_bytes() const;
 
   // As written to the store: with shards, if there are any.
   array_metadata stored_metadata() const;

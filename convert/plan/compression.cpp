@@ -2,6 +2,7 @@
 #include "convert/plan/compression.hpp"
 
 #include "convert/codecs/blosc.hpp"
+#include "convert/hdf5/filter_table.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -114,8 +115,10 @@ void append_codec(json& codecs, const compression& c, std::size_t typesize) {
   }
 }
 
-std::optional<json> native_codecs(const pipeline& p) {
+std::optional<json> native_codecs(const pipeline& p, std::uint64_t chunk_bytes) {
   json codecs = json::array();
+  std::uint64_t size = chunk_bytes;  // at the input of each filter, as long as it is the same for all chunks
+  bool known = true;
   for (const filter& f : p.filters) {
     switch (f.id) {
       case H5Z_FILTER_DEFLATE:
@@ -123,12 +126,18 @@ std::optional<json> native_codecs(const pipeline& p) {
         break;
       case H5Z_FILTER_SHUFFLE:
         if (f.values.size() != 1 || f.values[0] == 0) return {};
+        // HDF5 leaves bytes after the last whole element alone; numcodecs refuses such a chunk
+        if (f.values[0] > 1 && (!known || size % f.values[0] != 0)) return {};
         codecs.push_back({{"name", "numcodecs.shuffle"}, {"configuration", {{"elementsize", f.values[0]}}}});
         break;
-      case H5Z_FILTER_FLETCHER32: codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", json::object()}}); break;
+      case H5Z_FILTER_FLETCHER32:
+        codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", json::object()}});
+        size += 4;
+        break;
       case bzip2_filter: codecs.push_back({{"name", "numcodecs.bz2"}, {"configuration", {{"level", bzip2_level(f)}}}}); break;
       case lz4_filter:
-        if (&f != &p.filters.back()) return {};  // its frame changes, so it must be the only filter
+        // its frame changes: no filter may follow, and its input has to be of the chunk's size
+        if (&f != &p.filters.back() || !known || size != chunk_bytes) return {};
         codecs.push_back({{"name", "numcodecs.lz4"}, {"configuration", {{"acceleration", 1}}}});
         break;
       case zstd_filter: append_codec(codecs, compression_of(f), 1); break;
@@ -139,6 +148,7 @@ std::optional<json> native_codecs(const pipeline& p) {
         break;
       default: return {};
     }
+    known = known && !is_compression(f);
   }
   return codecs;
 }

@@ -13,6 +13,7 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -43,8 +44,9 @@ compression compression_of(const filter& f);
 // For the filters deflate and bzip2: the level in their parameters.
 int deflate_level(const filter& f);
 int bzip2_level(const filter& f);
-// The codecs of numcodecs for a pipeline's chunks, which are copied or get another frame; none if a filter has no codec.
-std::optional<json> native_codecs(const pipeline& p);
+// The codecs of numcodecs for a pipeline's chunks, which are copied or get another frame; none if a filter has no codec, or if
+// its codec refuses what the filters before it make. `chunk_bytes`: size of a chunk before the first filter.
+std::optional<json> native_codecs(const pipeline& p, std::uint64_t chunk_bytes);
 
 }  // namespace zarrbits::conversion
 

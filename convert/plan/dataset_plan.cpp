@@ -21,13 +21,16 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t unit_bytes = 64U << 20;  // stored bytes, approximate
+// Stored bytes of a unit, approximate: many units of a dataset, so that shares of it are alike and little is made again, and none
+// so small that its bookkeeping counts.
+constexpr std::uint64_t units_of_a_dataset = 64, least_unit_bytes = 1U << 20, most_unit_bytes = 64U << 20;
 constexpr std::uint64_t unit_chunks = 1024;
 constexpr std::uint64_t most_virtual_units = 4096;
 
 // True if a chunk may prove an assumption about the whole array wrong.
 bool assumes_something(const array_plan& plan) {
-  return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.packed_in_source;
+  return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.packed_in_source ||
+         plan.packed_if_it_fits;
 }
 
 }  // namespace
@@ -71,8 +74,8 @@ json dataset_plan::own_attributes() const {
                       (t->kind == type_class::complex && (t->parts.empty() || t->parts[0].name == "r"))) &&
                      t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
-  if (!plain && t->kind != type_class::boolean && (t->kind != type_class::enumeration || !t->stored.empty()) &&
-      !(t->kind == type_class::text && t->variable)) {
+  if (!plain && (t->kind != type_class::boolean || t->names.empty()) &&
+      (t->kind != type_class::enumeration || !t->stored.empty()) && !(t->kind == type_class::text && t->variable)) {
     own["hdf5_type"] = type_description(*t);
   }
   // in netCDF such a scale is a dimension without values; xarray would take its zeros for coordinates
@@ -116,14 +119,16 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
   std::vector<step> outer = steps;
   for (const type_tree* t = &type; t->kind == type_class::array; t = &t->element()) outer.push_back({t, nullptr});
   object_builder names;  // members that are stored under another name
-  for (const type_tree& m : leaf.parts) {
+  const std::vector<std::string> stored = member_nodes(leaf);
+  for (std::size_t i = 0; i < leaf.parts.size(); ++i) {
+    const type_tree& m = leaf.parts[i];
     std::vector<step> inner = outer;
     inner.push_back({nullptr, &m});
     json own = json::object();
     const type_tree* t = &m;
     while (t->kind == type_class::array) t = &t->element();
     if (t->kind == type_class::enumeration) own[own_key] = {{"enum", enumeration_members(*t)}};
-    const std::string name = node_name(m.name);
+    const std::string& name = stored[i];
     if (name != m.name) names.add(name, text_or_base64(m.name));
     add_parts(m, inner, join_path(store_path, name), std::move(own));
   }
@@ -145,6 +150,7 @@ void dataset_plan::choose_units() {
   const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
                                                            std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
+  const std::uint64_t unit_bytes = std::clamp(data.stored_bytes / units_of_a_dataset, least_unit_bytes, most_unit_bytes);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
   if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be empty
   units_ = all / per_unit_ + (all % per_unit_ != 0);

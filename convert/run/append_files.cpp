@@ -5,6 +5,7 @@
 #include "convert/append/move_into.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/hdf5/other_files.hpp"
+#include "convert/io/files.hpp"
 #include "convert/io/s3_access.hpp"
 #include "convert/io/s3_objects.hpp"
 #include "convert/run/grown_metadata.hpp"
@@ -15,8 +16,10 @@
 
 #include <algorithm>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -47,8 +50,7 @@ void take_choices(const grown_store& store, convert_options& options) {
     if (options.include.empty()) options.include = texts_in(*said, "include");
     if (options.exclude.empty()) options.exclude = texts_in(*said, "exclude");
   }
-  const json& attributes = (*store.node("/"))["attributes"];
-  if (attributes.contains(own_key)) options.convention = convention::none;  // else of another program: what the files say
+  if (!notes.empty()) options.convention = convention::none;  // else of another program: what the files say
   for (int c = 0; c <= static_cast<int>(convention::pytables); ++c) {
     const auto each = static_cast<convention>(c);
     if (notes.contains("convention") && notes["convention"] == to_string(each)) options.convention = each;
@@ -83,7 +85,8 @@ const known_source* find_known(const grown_store& store, const std::string& name
 new_files choose(const convert_options& given) {
   const std::vector<std::string> names = given_sources(given.source, given.concat);
   std::vector<std::string> fresh;
-  new_files all{std::make_shared<const grown_store>(given.store, may_be_read(names, given.external)), given, {}, false};
+  new_files all{
+      std::make_shared<const grown_store>(given.store, may_be_read(names, given.external), given.memory), given, {}, false};
   if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
   take_choices(*all.store, all.options);
   s3_objects in_s3(given.endpoint);
@@ -114,7 +117,13 @@ grown_metadata make_new(job& made, const new_files& all, bool consolidate, conve
   result.objects = metadata.objects;
   result.store_objects = made.out().objects();
   result.store_bytes = made.out().bytes();
-  result.sources.insert(result.sources.end(), made.joined_sources().begin(), made.joined_sources().end());
+  result.referred_objects = made.out().referred_objects();
+  result.referred_bytes = made.out().referred_bytes();
+  convert_result fresh;
+  fresh.sources = made.joined_sources();
+  count_source(made, fresh);
+  result.source_bytes = fresh.source_bytes;
+  result.sources.insert(result.sources.end(), fresh.sources.begin(), fresh.sources.end());
   list_other_files(made.source().others(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = made.worded(refused.reason);
   for (converted_object& e : result.objects) e.reason = made.worded(e.reason);
@@ -125,17 +134,19 @@ grown_metadata make_new(job& made, const new_files& all, bool consolidate, conve
 
 // New references come to those that are there, and take their place in one step.
 void append_references(new_files& all, convert_result& result) {
-  const bool consolidate = std::exchange(all.options.consolidate, false);
+  const bool consolidate = std::exchange(all.options.consolidate, false).value_or(false);
   job made(all.options, job::mode::all, all.store);
   const grown_metadata metadata = make_new(made, all, consolidate, result);
   made.out().remove_old(metadata.absent);
   made.out().finish();
+  std::tie(result.store_objects, result.store_bytes) = count_reference_files(all.options.store);
 }
 
 // New chunks are made in a folder of the store, and moved to their places when all are there.
 void append_chunks(new_files& all, waiting_append& waiting, convert_result& result) {
   all.options.store = waiting.folder();
-  const bool consolidate = std::exchange(all.options.consolidate, false);  // of the whole store, by write_grown_metadata()
+  const bool consolidate =
+      std::exchange(all.options.consolidate, false).value_or(false);  // of the whole store, by write_grown_metadata()
   std::unique_ptr<job> made;
   const auto begin = [&] { made = std::make_unique<job>(all.options, job::mode::resume, all.store); };
   try {
@@ -154,20 +165,38 @@ void append_chunks(new_files& all, waiting_append& waiting, convert_result& resu
   waiting.move();
 }
 
+// Keeps other appends away from references: whoever writes them renames new ones to their place, and with them the lock goes.
+file_descriptor lock_references(const std::string& path) {
+  std::error_code e;
+  const std::string name = std::filesystem::canonical(path, e).string();
+  for (int tries = 0; !e && tries < 100; ++tries) {
+    file_descriptor there(::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!there) break;
+    const lock_state state = take_lock(there.get(), AT_FDCWD, name, false);
+    if (state == lock_state::busy)
+      throw convert_error("another process appends to \"" + path + "\"; wait for it, and append then");
+    if (state != lock_state::gone) return there;
+  }
+  return {};  // what is wrong with it is told where it is read
+}
+
 }  // namespace
 
-convert_result append_files(const convert_options& given) {
+convert_result append_files(const convert_options& given, const std::string& started) {
   std::optional<waiting_append> waiting;
+  file_descriptor references;
   if (!is_one_file(given.store)) {
     waiting.emplace(given.store, given.sync);
     if (waiting->is_whole()) waiting->move();  // of a run that was killed
   } else {
+    references = lock_references(given.store);
     remove_unfinished(given.store, {});  // of such a run, too, which may have been done but for this
   }
   new_files all = choose(given);
   convert_result result;
   result.source = given.source;
   result.store = given.store;
+  result.started = started;
   result.sources = all.known;
   if (all.none) {
     if (given.before_done) given.before_done(result);

@@ -8,10 +8,13 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <string>
+
 namespace zarrbits::conversion {
 
-// `options` has `concat` with `append`. Throws convert_error; readers then see the store unchanged.
-convert_result append_files(const convert_options& options);
+// `options` has `concat` with `append`; `started` is convert_result::started. Throws convert_error; readers then see the store
+// unchanged.
+convert_result append_files(const convert_options& options, const std::string& started);
 convert_plan plan_append(const convert_options& options);
 
 }  // namespace zarrbits::conversion

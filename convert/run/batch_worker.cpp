@@ -61,7 +61,7 @@ std::uint64_t batch_worker::work(chunk_batch& all) {
       try {
         if (const auto why = reason_to_skip([&] { make(c); })) all.unit->skip({all.part, chunk.at}, *why);
       } catch (const wrong_assumption& wrong) {
-        all.unit->drop_assumption(all.part, wrong);
+        all.unit->drop_assumption({all.part, chunk.at}, wrong);
       }
       chunk.bytes = {};
     }

@@ -123,6 +123,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
   if (!p.undoable(data_.type)) return {};
   const std::size_t stored_size = stored.size();
   buffer values = to_memory(undo(p, mask, std::move(stored), plain_size, data_.type));
+  if (plan_.packed) clear_beyond_edge(values, at);
   if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
     // the bytes filter was left out for this chunk, so it has the other byte order
     reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
@@ -132,17 +133,21 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
 
 // For filters that needs_no_look() rejects.
 made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
-  const filter& last = data_.filters.filters.back();
-  if (last.id == H5Z_FILTER_FLETCHER32) {
+  const std::vector<filter>& codecs = plan_.native.filters;
+  if (data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32) {
     buffer chunk = stored;
     drop_fletcher32(chunk);
-    if (plan_.native.filters.size() < data_.filters.filters.size()) return {std::move(chunk), outcome::rewrapped};
-    // HDF5 before 1.6.3 wrote the checksum's bytes in another order, which Zarr readers do not know
-    append_fletcher32(chunk);
-    const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
-    return {std::move(chunk), how};
+    if (codecs.size() == data_.filters.filters.size()) {
+      // HDF5 before 1.6.3 wrote the checksum's bytes in another order, which Zarr readers do not know
+      append_fletcher32(chunk);
+      const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
+      return {std::move(chunk), how};
+    }
+    if (codecs.empty()) expect_size(chunk, plain_size);
+    if (codecs.empty() || codecs.back().id != lz4_filter) return {std::move(chunk), outcome::rewrapped};
+    stored = std::move(chunk);  // lz4, whose checksum becomes a crc32c
   }
-  // lz4; at most a shuffle before it, so the size is the chunk's
+  // lz4; no filter before it changes the size
   if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
   return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
 }
@@ -174,6 +179,21 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
   check_bools(stored);
   if (plan_.after.kind == compressor::none) return {std::move(stored), mask == 0 ? outcome::rewrapped : outcome::raw};
   return encoded(std::move(stored), at);
+}
+
+// A chunk may be unpacked only because the fill value does not fit, which HDF5 has where the chunk reaches over the edge.
+void chunk_maker::clear_beyond_edge(buffer& values, const std::vector<hsize_t>& at) const {
+  const chunk_grid& grid = data_.grid;
+  if (!grid.partial(at)) return;
+  const std::vector<hsize_t> inside = grid.inside(at);
+  const std::size_t size = plan_.view.size;
+  std::vector<hsize_t> index(grid.rank(), 0);
+  for (std::size_t i = 0; i + size <= values.size(); i += size) {
+    bool beyond = false;
+    for (std::size_t d = 0; d < index.size(); ++d) beyond = beyond || index[d] >= inside[d];
+    if (beyond) std::memset(values.data() + i, 0, size);
+    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == grid.chunk[d];) index[d] = 0;
+  }
 }
 
 buffer chunk_maker::to_memory(buffer stored) const {
@@ -301,10 +321,16 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
                        values);  // integers; bytes refuses none
   buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
   if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
-    if (plan_.packed_in_source) throw wrong_assumption{&assumptions::raw_packing_fits};
     const std::string sentence = plan_.packed->explain(r.failure);
-    throw convert_error("dataset \"" + data_.object.path + "\", index " + place(index_in_chunk(r.failure.element, at)) + ": " +
-                        sentence.substr(0, sentence.find("; ")) + "; give more `bits`, or leave the `codec` packbits out");
+    const std::string what =
+        "index " + place(index_in_chunk(r.failure.element, at)) + ": " + sentence.substr(0, sentence.find("; "));
+    if (plan_.packed_in_source)
+      throw wrong_assumption{
+          &assumptions::raw_packing_fits,
+          "stored with the codec bytes, because the filter packbits left chunk " + place(at) + " unpacked; " + what};
+    if (plan_.packed_if_it_fits) throw wrong_assumption{&assumptions::bits_suffice};
+    throw convert_error("dataset \"" + data_.object.path + "\", " + what +
+                        "; give it more `bits`, or none by its name: what does not fit is then stored as bytes");
   }
   values = std::move(out);
 }

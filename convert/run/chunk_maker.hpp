@@ -51,6 +51,7 @@ class chunk_maker {
   std::uint64_t plain_bytes() const;
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   buffer to_memory(buffer stored) const;
+  void clear_beyond_edge(buffer& values, const std::vector<hsize_t>& at) const;
   void encode_text(made_chunk& chunk, const buffer& values) const;
   void encode_flat(made_chunk& chunk, buffer& values) const;
   void encode_packed(buffer& values, const std::vector<hsize_t>& at) const;

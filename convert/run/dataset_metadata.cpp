@@ -71,9 +71,10 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, node_wri
     entry.reason =
         "HDF5 leaves the elements undefined that were never written (fill time \"never\"); here they read as the fill value";
   }
+  if (!result.unpacked.empty() && entry.reason.empty()) entry.reason = result.unpacked;
   if (!plan.assumed.bools_are_0_or_1) {
     entry.reason = "booleans other than 0 and 1: stored as integers";
-    meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
+    if (!plan.leaf.names.empty()) meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
   }
   entry.store_bytes += result.store_bytes;
   if (part.view.whole) {

@@ -36,11 +36,11 @@ class grown_writer {
         (leaf_of(o.store_path) == dimension ? coordinates : made_.keys).push_back(metadata_key(o.store_path));
     }
     made_.keys.insert(made_.keys.end(), coordinates.begin(), coordinates.end());
+    root();
     for (const auto& [path, node] : changed_) {
       if (path != "/" && node["node_type"] == "group") made_.keys.push_back(metadata_key(path));
     }
-    root();
-    for (const auto& [path, node] : changed_) all_.out().put(metadata_key(path), strict_json_text(node, 2) + "\n");
+    for (const auto& [path, node] : changed_) all_.out().put(metadata_key(path), python_json_text(node, 2) + "\n");
     made_.keys.push_back("zarr.json");
     return std::move(made_);
   }
@@ -120,15 +120,27 @@ class grown_writer {
     json list = notes.contains("sources") ? notes["sources"] : json::array();
     for (json& each : source_notes(all_.joined_sources(), all_.files())) list.push_back(std::move(each));
     store_.set_note(node, "sources", std::move(list));
-    const bool there = node.contains("consolidated_metadata") && node["consolidated_metadata"].is_object();
-    if (node["node_type"] != "group" || !(there || consolidate_)) return;
-    json all = json::object();
-    for (const auto& [path, stored] : store_.nodes()) {
-      if (path == "/") continue;
-      const auto other = changed_.find(path);
-      all[path.substr(1)] = other == changed_.end() ? stored : other->second;
+    consolidate();
+  }
+
+  // The root's copy of all metadata, and those that groups below have of theirs: inner ones first, for the outer ones have them.
+  void consolidate() {
+    for (auto group = store_.nodes().rbegin(); group != store_.nodes().rend(); ++group) {
+      const auto& [path, stored] = *group;
+      const bool there = stored.contains("consolidated_metadata") && stored["consolidated_metadata"].is_object();
+      if (stored["node_type"] != "group" || !(there || (consolidate_ && path == "/"))) continue;
+      const std::string prefix = path == "/" ? "/" : path + "/";
+      json all = json::object();
+      bool differs = path == "/";
+      for (auto inner = store_.nodes().upper_bound(path); inner != store_.nodes().end(); ++inner) {
+        if (!inner->first.starts_with(prefix)) continue;
+        const auto other = changed_.find(inner->first);
+        differs = differs || other != changed_.end();
+        all[inner->first.substr(prefix.size())] = other == changed_.end() ? inner->second : other->second;
+      }
+      if (differs)
+        changed(path)["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
     }
-    node["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
   }
 
   job& all_;

@@ -8,6 +8,7 @@
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/run/link_policy.hpp"
+#include "convert/run/option_uses.hpp"
 #include "convert/store/consolidate.hpp"
 #include "convert/store/reference_writer.hpp"
 #include "convert/store/sink.hpp"
@@ -58,18 +59,10 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
     });
     rules_ = find_convention(*file, options.convention);
     follow_links(*file, options, rules_, tells_case_apart);
-    if (rules_ && rules_->arrange) rules_->arrange(*file);
+    arrange(*file, rules_);
     selection wanted(options.include, options.exclude);
     file->select(wanted);
     refuse_links(*file, options);
-    for (const auto& [pattern, bits] : options.bits_of) {
-      selection one({pattern}, {});
-      const auto matches = [&one](const source_object& o) {
-        return o.kind == source_object::kind_type::dataset && one.wants(o.path);
-      };
-      if (std::none_of(file->objects().begin(), file->objects().end(), matches))
-        throw convert_error("`bits` \"" + pattern + "\" matches no dataset; \"zarrbits inspect\" lists them");
-    }
     return file;
   };
   const auto listed = [&](bool tells_case_apart) {
@@ -82,6 +75,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
       };
       joined_ = join_files(*file, in_other_process, sources, options, how_opened, tells_case_apart, grown_.get());
     }
+    require_uses(*file, options);
     return file;
   };
   source_ = listed(true);
@@ -89,93 +83,59 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
     options.warning("\"" + name.file +
                     "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   }
-  if (options.warning && !options.share) warn_of_links(*source_, options);
+  if (options.warning && !options.share) {
+    warn_of_links(*source_, options);
+    const std::string hint = rules_ || options.convention ? "" : convention_hint(*source_);
+    if (!hint.empty()) options.warning(hint);
+  }
   if (how == mode::look) return;
   using existing = sink_options::existing;
   // of a store in one file nothing is left of a run that was cut off: it is begun anew
-  const bool join = how == mode::join || (how == mode::resume && !is_one_file(options.store));
-  out_ = make_sink(options.store, {.target = join                ? existing::join
+  const bool one_file = is_one_file(options.store), asked_to_join = how == mode::join || (how == mode::resume && !one_file);
+  out_ = make_sink(options.store, {.target = how == mode::finish ? existing::finish
+                                             : asked_to_join     ? existing::join
                                              : grown_            ? existing::grow
                                              : options.overwrite ? existing::replace
-                                                                 : existing::refuse,
-                                   .shared = how == mode::join,
+                                             : one_file          ? existing::refuse
+                                                                 : existing::go_on,
+                                   .shared = how == mode::join || how == mode::finish,
                                    .run = options.run,
                                    .source = name.file,
                                    .sync = options.sync,
                                    .warning = options.warning,
                                    .references = options.references,
+                                   .memory = options.memory,
                                    .endpoint = is_s3(options.store) ? options.endpoint : ""});
-  const bool taken = join && take_plan(*out_, options);
-  // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
-  if (options.consolidate || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
+  const bool goes_on = how == mode::all && out_->found_unfinished(), join = goes_on || asked_to_join || how == mode::finish;
+  const bool taken = join && take_plan(*out_, options, goes_on);
   if (taken || !out_->tells_case_apart()) source_ = listed(out_->tells_case_apart());
+  // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
+  const bool consolidated = options.consolidate.value_or(rules_ && rules_->consolidated && !grown_);
+  if (consolidated || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
   if (!out_->keeps_unfinished()) return;
   journal_ = std::make_unique<journal>(*out_, options, *source_, joined_.checksum, join);
   if (!join) return;
   results_ = journal_->read();
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
-  if (!options.share) doubt_journal(how);
-}
-
-// The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
-void job::doubt_journal(mode how) {
-  std::vector<std::size_t> wrong;
-  for (auto at = results_.begin(); at != results_.end();) {
-    const std::size_t index = at->first.dataset;
-    std::map<std::uint64_t, std::uint64_t> bytes;  // bytes of each unit's chunks
-    bool skipped = false;
-    for (; at != results_.end() && at->first.dataset == index; ++at) {
-      skipped = skipped || !at->second.skipped.empty();
-      std::uint64_t& sum = bytes[at->first.number];
-      for (const array_result& a : at->second.arrays) sum += a.store_bytes;
-    }
-    if (index < source_->objects().size() && !skipped && !is_as_journalled(index, bytes)) wrong.push_back(index);
-  }
-  for (const std::size_t index : wrong) {
-    const source_object& o = source_->objects()[index];
-    const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
-                             "\", or have another size than its journal says";
-    if (how == mode::join) throw convert_error(what + "; convert again with `resume`, which makes them anew");
-    if (options_.warning) options_.warning(what + "; the dataset is made anew");
-    if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
-    results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));
-  }
-}
-
-bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std::uint64_t>& bytes) {
-  const std::string node = source_->objects()[index].store_path.substr(1);
-  std::uint64_t journalled = 0, there = 0;
-  for (const auto& unit : bytes) journalled += unit.second;
-  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_node_key(key) ? 0 : size; });
-  if (there == journalled) return true;
-  // some of them may be of units that the journal does not have
-  bool divisible = false;
-  std::map<std::uint64_t, std::uint64_t> found;
-  const auto why = reason_to_skip([&] {
-    const auto dataset = planned(index);
-    divisible = dataset->divisible();
-    if (!divisible) return;
-    const std::size_t above = node.empty() ? 2 : node.size() + 3;  // "a/b/c/"
-    out_->each(node.empty() ? "c" : node + "/c", [&](std::string_view key, std::uint64_t size) {
-      if (const auto unit = dataset->unit_of(key.substr(std::min(above, key.size())))) found[*unit] += size;
-    });
-  });
-  H5Eclear2(H5E_DEFAULT);
-  return !why && divisible &&
-         std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return found[unit.first] == unit.second; });
+  if (!options.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
+  if (options.note && out_->found_unfinished() && !options.share && how != mode::finish)
+    options.note("the unfinished store \"" + options.store + "\" goes on: " + counted(results_.size(), "unit") + " of it " +
+                 (results_.size() == 1 ? "is" : "are") + " made");
 }
 
 namespace {
 
 std::uint64_t bound_of(const convert_options& options) { return std::max<std::uint64_t>(options.memory, 16U << 20); }
 
-// Upper limit of the memory for a chunk of this dataset, in whatever way; 0 if it has no chunks.
-std::uint64_t largest_need(hid_t dataset) {
+// Upper limit of the memory for a chunk of this dataset, or of the array in a store that it goes on in, in whatever way; 0 if it
+// has no chunks.
+std::uint64_t largest_need(const source_object& o, hid_t dataset) {
   const h5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
   hsize_t chunk[H5S_MAX_RANK] = {};
   const int rank = H5Pget_layout(properties) == H5D_CHUNKED ? H5Pget_chunk(properties, H5S_MAX_RANK, chunk) : -1;
-  if (rank < 0) return 0;
-  std::vector<hsize_t> factors(chunk, chunk + rank);
+  std::vector<hsize_t> factors(chunk, chunk + std::max(rank, 0));
+  if (o.joined && !o.joined->chunk.empty()) factors = o.joined->chunk;
+  if (factors.empty()) return 0;
   factors.insert(factors.end(), {H5Tget_size(type), chunk_maker::most_times});
   return product(factors);
 }
@@ -208,7 +168,7 @@ void job::look_ahead() {
     reason_to_skip([&] { d = source_->open(o); });  // reported when it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // a full plan takes time: only for datasets that may need a warning
-    if (d && options_.warning && (!options_.chunk.empty() || largest_need(d) > bound_of(options_))) warn_of_chunks(i);
+    if (d && options_.warning && (!options_.chunk.empty() || largest_need(o, d) > bound_of(options_))) warn_of_chunks(i);
   }
   H5Eclear2(H5E_DEFAULT);
 }
@@ -225,11 +185,25 @@ void job::warn_of_chunks(std::size_t index) {
       need = std::max(need, chunk_maker(plan).memory());
     }
   });
+  const bool grows = o.joined && o.joined->before;
+  if (grows) need = std::max(need, chunk_maker::most_times * chunk);  // its last chunk is decoded and made again
   if (need <= bound_of(options_)) return;
-  options_.warning(
-      "dataset \"" + o.path + "\" of \"" + options_.source + "\" has chunks of " + human_bytes(chunk) +
-      ", each of which may take " + human_bytes(need) + " of memory, more than the " + human_bytes(bound_of(options_)) +
-      " that are allowed; they are made one at a time: see that there is enough, or repack the file with smaller chunks");
+  options_.warning((grows ? "the array of dataset \"" + o.path + "\" in the store"
+                          : "dataset \"" + o.path + "\" of \"" + options_.source + "\"") +
+                   " has chunks of " + human_bytes(chunk) + ", each of which may take " + human_bytes(need) +
+                   " of memory, more than the " + human_bytes(bound_of(options_)) +
+                   " that are allowed; they are made one at a time: see that there is enough, or " +
+                   (grows ? "make the store anew with smaller chunks" : "repack the file with smaller chunks"));
+}
+
+void count_source(const job& all, convert_result& result) {
+  for (std::size_t i = 0; i < result.sources.size(); ++i) {
+    result.sources[i].bytes = all.files().list().at(i).state.size;
+    result.source_bytes += result.sources[i].bytes;
+  }
+  if (!result.sources.empty()) return;
+  hsize_t size = 0;
+  if (H5Fget_filesize(all.source().file(), &size) >= 0) result.source_bytes = size;
 }
 
 void job::require_unchanged() const {
@@ -295,6 +269,12 @@ std::vector<planned_unit> job::units() {
 
 void job::run() {
   prepare_queue();
+  if (journal_) {
+    // of many datasets the number of units is not worth the time that it takes to plan each of them
+    constexpr std::size_t few = 256;
+    const std::uint64_t all = source_->objects().size() <= few ? units().size() : 0;
+    journal_->begin(all, all);
+  }
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
     if (source_->objects()[i].kind == source_object::kind_type::dataset) run_dataset(i, nullptr);
   }
@@ -312,6 +292,13 @@ void job::run(std::span<const planned_unit> units) {
   }
   runner_->finish();
   if (journal_) journal_->flush();
+}
+
+void job::run_share() {
+  const std::vector<planned_unit> all = units(), own = share_of(all, options_.share->index, options_.share->count);
+  journal_->begin(all.size(), own.size());
+  run(own);
+  journal_->end();
 }
 
 void job::run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers) {

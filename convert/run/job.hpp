@@ -29,15 +29,17 @@ namespace zarrbits::conversion {
 class job {
  public:
   enum class mode {
-    all,     // from the first unit to the metadata; without finish() the store is removed
+    all,     // from the first unit to the metadata; without finish() the store is removed, unless an earlier run began it
     resume,  // makes the missing units, as the only process; finished units stay
     join,    // the same, while other processes may do so too
+    finish,  // the same, but there must be an unfinished store
     look,    // writes nothing: there is no store
   };
   // Opens the source and the store. `grown`: the store whose arrays grow; only new chunks are written then. Throws convert_error.
   job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown = nullptr);
 
   source_file& source() { return *source_; }
+  const source_file& source() const { return *source_; }
   sink& out() { return *out_; }
   // The files that are joined; none if the source is one file.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
@@ -64,6 +66,8 @@ class job {
   // Makes all units, or these, except those in the journal.
   void run();
   void run(std::span<const planned_unit> units);
+  // Makes the share of all units that options().share tells.
+  void run_share();
 
   bool done(const unit_id& id) const { return results_.contains(id); }
   unsigned shares() const { return journal_ ? journal_->shares() : 0; }
@@ -77,7 +81,8 @@ class job {
   void object_done() { ++objects_done_; }
 
  private:
-  void doubt_journal(mode how);
+  enum class on_doubt { refuse, make_anew };
+  void doubt_journal(on_doubt then);
   bool is_as_journalled(std::size_t dataset, const std::map<std::uint64_t, std::uint64_t>& bytes);
   void prepare_queue();
   void run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers);
@@ -101,6 +106,9 @@ class job {
   std::unique_ptr<unit_runner> runner_;
   std::unique_ptr<work_queue> queue_;  // declared last: its threads must end before the things that they use
 };
+
+// The sizes of the source or, with `result.sources`, of each of its files.
+void count_source(const job& all, convert_result& result);
 
 }  // namespace zarrbits::conversion
 

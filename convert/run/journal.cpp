@@ -76,36 +76,72 @@ json plan_of(const convert_options& options, const source_file& file, const std:
           {"joined", joined},
           {"concat", options.concat ? json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : json(nullptr)},
           {"options", plan_options(options)},
-          {"consolidate", options.consolidate},
-          {"external", !options.external.empty()}};
+          {"consolidate", options.consolidate ? json(*options.consolidate) : json(nullptr)},
+          {"external", !options.external.empty()},
+          {"command", options.command}};
 }
 
 std::string_view as_text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-[[noreturn]] void differs(const convert_options& options, const std::string& what) {
-  throw convert_error("the unfinished store \"" + options.store + "\" " + what +
-                      "; convert as before, or begin anew with `overwrite`");
+// Anybody may have written a plan: its command is shown as words, quoted for a shell by the caller.
+std::string command_in(const json& plan, const convert_options& options) {
+  constexpr std::size_t most = 400;
+  if (!options.show_command || !plan.is_object() || !plan.contains("command") || !plan["command"].is_array()) return {};
+  std::vector<std::string> words;
+  for (const json& word : plan["command"]) {
+    if (!word.is_string()) return {};
+    words.push_back(word.get<std::string>());
+  }
+  std::string text = words.empty() ? "" : options.show_command(words);
+  if (text.size() > most) {
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half of a character
+    text = text.substr(0, end) + " ...";
+  }
+  return text;
+}
+
+// What is done is worth keeping: the sentence says how to go on, and no more than that `overwrite` would remove it.
+[[noreturn]] void differs(const convert_options& options, const json& plan, const std::string& what) {
+  std::string commands;
+  const std::string before = command_in(plan, options), now = command_in({{"command", options.command}}, options);
+  if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
+  throw convert_error("the unfinished store \"" + options.store + "\" " + what + commands +
+                      "; go on as it was begun, or choose another name (`overwrite` would remove what is done)");
+}
+
+// What is done is of no use any more.
+[[noreturn]] void useless(const convert_options& options, const std::string& what) {
+  throw convert_error("the unfinished store \"" + options.store + "\" " + what + "; begin anew with `overwrite`");
 }
 
 }  // namespace
 
-bool take_plan(sink& out, convert_options& options) {
+bool take_plan(sink& out, convert_options& options, bool same) {
   const auto there = out.get(key_of("plan"));
   if (!there) return false;
   const json plan = parse_foreign_json(as_text(*there));
-  if (!plan.is_object() || !plan.contains("options")) differs(options, "has a plan that cannot be read");
-  if (!plan.contains("zarrbits") || plan["zarrbits"] != version()) differs(options, "was begun by another version of zarrbits");
+  if (!plan.is_object() || !plan.contains("options")) useless(options, "has a plan that cannot be read");
+  if (!plan.contains("zarrbits") || plan["zarrbits"] != version())
+    differs(options, plan, "was begun by another version of zarrbits");
   if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
-    differs(options, "was begun from another source");
+    differs(options, plan, "was begun from another source");
   // a file in the store must not decide which files may be read
   const bool external = plan.contains("external") && plan["external"] == true;
   if (external != !options.external.empty())
-    differs(options, external ? "was begun with `external`, which has to be given again" : "was begun without `external`");
-  const bool consolidate = plan.contains("consolidate") && plan["consolidate"] == true;
-  options.consolidate = options.consolidate || consolidate;
-  return take_plan_options(plan["options"], options);
+    differs(options, plan, external ? "was begun with `external`, which has to be given again" : "was begun without `external`");
+  if (!options.consolidate && plan.contains("consolidate") && plan["consolidate"].is_boolean())
+    options.consolidate = plan["consolidate"].get<bool>();
+  try {
+    return take_plan_options(plan["options"], options, same);
+  } catch (const other_options& e) {
+    differs(options, plan,
+            "was begun with other options: " + e.names + (same ? "" : " (those that are left out are taken from its plan)"));
+  } catch (const invalid_plan&) {
+    useless(options, "has a plan that cannot be read");
+  }
 }
 
 journal::journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join)
@@ -118,14 +154,15 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   if (!join || !there)
     throw convert_error("another conversion writes to \"" + options.store + "\"; wait for it or choose another name");
   const json other = parse_foreign_json(as_text(*there));
-  if (!other.is_object() || !other.contains("options")) differs(options, "has a plan that cannot be read");
+  if (!other.is_object() || !other.contains("options")) useless(options, "has a plan that cannot be read");
   const json ours = parse_json(text);
   const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
-  if (!same("source")) differs(options, "was begun from another source");
-  if (!same("joined") || !same("concat")) differs(options, "was begun from other files, or along another dimension");
-  if (!same("size") || !same("modified") || !same("etag")) differs(options, "was begun before its source changed");
-  if (!same("options") || !same("zarrbits")) differs(options, "was begun at this moment with other options");
-  if (!same("checksum")) differs(options, "was begun from another source of this name, size and time");
+  if (!same("source")) differs(options, other, "was begun from another source");
+  if (!same("joined") || !same("concat")) differs(options, other, "was begun from other files, or along another dimension");
+  if (!same("size") || !same("modified") || !same("etag")) useless(options, "was begun before its source changed");
+  if (!same_options(other["options"], ours["options"]) || !same("zarrbits"))
+    differs(options, other, "was begun at this moment with other options");
+  if (!same("checksum")) differs(options, other, "was begun from another source of this name, size and time");
 }
 
 journal::~journal() {
@@ -159,9 +196,25 @@ void journal::add(const unit_id& id, const unit_result& result) {
   if (std::chrono::steady_clock::now() - flushed_ >= patience) flush();
 }
 
+namespace {
+
+double seconds_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+void journal::begin(std::uint64_t all_units, std::uint64_t own_units) {
+  waiting_ += json_text({{"began", seconds_now()}, {"units", all_units}, {"own", own_units}}) + "\n";
+}
+
+void journal::end() {
+  waiting_ += json_text({{"ended", seconds_now()}}) + "\n";
+  flush();
+}
+
 void journal::flush() {
   flushed_ = std::chrono::steady_clock::now();
   if (waiting_.empty()) return;
+  waiting_ += json_text({{"at", seconds_now()}}) + "\n";
   // an earlier run may have been killed while it wrote a line
   const std::string text = (begun_ ? "" : "\n") + waiting_;
   waiting_.clear();

@@ -20,8 +20,8 @@
 namespace zarrbits::conversion {
 
 // For a store that somebody began: options that are not set get the values of its plan. True if there were some. Throws
-// convert_error if an option is set to another value.
-bool take_plan(sink& out, convert_options& options);
+// convert_error if an option is set to another value or, with `same`, if an option has another value than in the plan.
+bool take_plan(sink& out, convert_options& options, bool same);
 
 class journal {
  public:
@@ -37,6 +37,10 @@ class journal {
   std::map<unit_id, unit_result> read();
   // Number of shares that have begun to write; 0 if none has.
   unsigned shares() const { return shares_; }
+
+  // For who looks at the store meanwhile (find_unfinished()): what this run is to make, of all units; and that it has done so.
+  void begin(std::uint64_t all_units, std::uint64_t own_units);
+  void end();
 
   void add(const unit_id& id, const unit_result& result);
   void flush();

@@ -44,6 +44,16 @@ converted_object not_selected(converted_object e) {
   return e;
 }
 
+void remove_attribute(json& attributes, const std::string& name) {
+  attributes.erase(name);
+  attributes.erase(name + "_source");
+  const auto notes = attributes.find(own_key);
+  if (notes == attributes.end()) return;
+  for (const char* kind : {"attribute_types", "attribute_values"}) {
+    if (const auto of = notes->find(kind); of != notes->end()) of->erase(name);
+  }
+}
+
 // Writes the metadata of all objects when their chunks are written, and makes their entries of the report.
 class metadata_writer {
  public:
@@ -51,7 +61,7 @@ class metadata_writer {
       : all_(all),
         options_(all.options()),
         source_(all.source()),
-        out_(all.out(), all.rules() && all.rules()->notes_apart),
+        out_(all.out(), all.options().convention != convention::none),
         dimensions_(source_),
         skipped_(source_.objects().size()) {}
 
@@ -80,9 +90,11 @@ class metadata_writer {
 
   json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
     file_references references(source_, object);
-    json user = convert_attributes(object, o.path, references, leaf, memory(), report);
+    attribute_form form = all_.rules() ? all_.rules()->form : attribute_form();
+    form.notes_shown = all_.options().convention == convention::none;
+    json user = convert_attributes(object, o.path, references, leaf, form, memory(), report);
     if (o.joined) {
-      for (const std::string& name : o.joined->without) user.erase(name);
+      for (const std::string& name : o.joined->without) remove_attribute(user, name);
     }
     if (all_.rules() && all_.rules()->attributes) all_.rules()->attributes(source_, o, object, leaf, user);
     return user;
@@ -156,9 +168,11 @@ class metadata_writer {
         out_.group(o.store_path, user);
       } else {
         e.zarr_path.clear();
+        skipped_[index] = true;  // no node
       }
       e.outcome = outcome::mapped;
     } catch (const h5::failure& reason) {
+      skipped_[index] = true;
       e.outcome = outcome::skipped;
       e.reason = reason.what();
     }

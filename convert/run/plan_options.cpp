@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -87,7 +89,7 @@ void take(const json& j, E last, std::optional<E>& to) {
 
 json bits_of(const convert_options& o) {
   json all = {{"all", value_of(o.bits)}, {"of", json::array()}};
-  for (const auto& [pattern, bits] : o.bits_of) all["of"].push_back({{"pattern", pattern}, {"bits", bits}});
+  for (const auto& b : o.bits_of) all["of"].push_back({{"pattern", b.pattern}, {"first", b.first_bit}, {"last", b.last_bit}});
   return all;
 }
 
@@ -96,7 +98,8 @@ void take_bits(const json& j, convert_options& o) {
   if (!member(j, "of").is_array()) throw no_value();
   for (const json& of : member(j, "of")) {
     if (!member(of, "pattern").is_string()) throw no_value();
-    o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "bits"), 64))});
+    o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "first"), 63)),
+                         static_cast<unsigned>(number_in(member(of, "last"), 63))});
   }
 }
 
@@ -176,27 +179,39 @@ json plan_options(const convert_options& o) {
   return all;
 }
 
-bool take_plan_options(const json& plan, convert_options& o) {
-  const std::string store = "the unfinished store \"" + o.store + "\" ";
+namespace {
+
+bool is_permission(const std::string& name) { return name == "keep_going" || name == "allow_expansion"; }
+
+}  // namespace
+
+bool same_options(const json& plan, const json& other) {
+  return std::all_of(std::begin(known_options), std::end(known_options), [&](const option& each) {
+    return is_permission(each.name) ||
+           (plan.contains(each.name) && other.contains(each.name) && plan[each.name] == other[each.name]);
+  });
+}
+
+bool take_plan_options(const json& plan, convert_options& o, bool same) {
   const json ours = parse_json(json_text(plan_options(o)));  // numbers as the parser returns them
   convert_options taken = o;
-  std::string differing;
+  other_options differing;
   bool some = false;
   try {
     for (const option& each : known_options) {
       const json& there = member(plan, each.name);
       if (there == ours[each.name]) continue;
-      if (!each.is_set(o)) each.take(there, taken);
-      else differing += (differing.empty() ? "`" : ", `") + std::string(each.name) + "`";
+      const bool permission = is_permission(each.name), given = each.is_set(o);
+      convert_options read = o;
+      each.take(there, read);  // whether it can be read at all
+      if (!given && (!same || permission)) each.take(there, taken);
+      else if (!permission) differing.names += (differing.names.empty() ? "`" : ", `") + std::string(each.name) + "`";
       some = true;
     }
   } catch (const no_value&) {
-    throw convert_error(store + "has a plan that cannot be read; begin anew with `overwrite`");
+    throw invalid_plan();
   }
-  if (!differing.empty()) {
-    throw convert_error(store + "was begun with other options than are given now: " + differing +
-                        "; leave these out, for the plan in it has them, or begin anew with `overwrite`");
-  }
+  if (!differing.names.empty()) throw differing;
   o = std::move(taken);
   check_options(o);
   return some;

@@ -9,14 +9,26 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <string>
+
 namespace zarrbits::conversion {
 
 // All options that may affect a byte of the store.
 json plan_options(const convert_options& options);
 
-// Sets unset options to the values of `plan`, from plan_options(). True if there were some. Throws convert_error if the plan is
-// invalid, or has another value for a set option.
-bool take_plan_options(const json& plan, convert_options& options);
+// Whether two plans mean the same store. Permissions (`keep_going`, `allow_expansion`) may differ: they change nothing that is
+// made.
+bool same_options(const json& plan, const json& other);
+
+// Thrown for a set option that has another value in the plan, and for a plan that is invalid.
+struct other_options {
+  std::string names;  // "`codec`, `bits`"
+};
+struct invalid_plan {};
+
+// Sets unset options to the values of `plan`, from plan_options(). True if there were some. With `same`, only permissions may be
+// set otherwise. Throws other_options, invalid_plan; convert_error if the options together make no sense.
+bool take_plan_options(const json& plan, convert_options& options, bool same);
 
 }  // namespace zarrbits::conversion
 

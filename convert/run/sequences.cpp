@@ -216,7 +216,9 @@ class members_appender final : public value_appender {
  public:
   members_appender(const appending& context, const type_tree& type, std::string store_path)
       : context_(context), type_(type), store_path_(std::move(store_path)) {
-    for (const type_tree& m : type.parts) members_.push_back(make(context, m, join_path(store_path_, node_name(m.name))));
+    const std::vector<std::string> names = member_nodes(type);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      members_.push_back(make(context, type.parts[i], join_path(store_path_, names[i])));
   }
   void append(const std::byte* values, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) {

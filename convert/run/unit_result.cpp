@@ -17,11 +17,13 @@ json to_json(const array_result& r) {
   return {{"utf8", r.assumed.text_is_utf8},
           {"bool", r.assumed.bools_are_0_or_1},
           {"packed", r.assumed.raw_packing_fits},
+          {"fits", r.assumed.bits_suffice},
           {"counts", {r.counts.raw, r.counts.rewrapped, r.counts.recoded, r.counts.absent, r.counts.lost}},
           {"worst", static_cast<int>(r.worst)},
           {"bytes", r.store_bytes},
           {"rounded", r.rounded},
           {"dangling", r.dangling},
+          {"unpacked", utf8_text(r.unpacked)},
           {"lost", lost}};
 }
 
@@ -40,13 +42,14 @@ std::vector<std::uint64_t> numbers(const json& list) {
 
 array_result array_from(const json& j) {
   array_result r;
-  r.assumed = {j.at("utf8").get<bool>(), j.at("bool").get<bool>(), j.at("packed").get<bool>()};
+  r.assumed = {j.at("utf8").get<bool>(), j.at("bool").get<bool>(), j.at("packed").get<bool>(), j.at("fits").get<bool>()};
   const auto counts = numbers(j.at("counts"));
   r.counts = {counts.at(0), counts.at(1), counts.at(2), counts.at(3), counts.at(4)};
   r.worst = static_cast<outcome>(std::min<std::uint64_t>(number(j.at("worst")), static_cast<std::uint64_t>(outcome::skipped)));
   r.store_bytes = number(j.at("bytes"));
   r.rounded = j.at("rounded").get<bool>();
   r.dangling = j.at("dangling").get<bool>();
+  r.unpacked = j.at("unpacked").get<std::string>();
   for (const json& l : j.at("lost")) {
     const std::vector<std::uint64_t> at = numbers(l.at(0));
     r.lost[{at.begin(), at.end()}] = l.at(1).get<std::string>();
@@ -88,6 +91,7 @@ void array_result::add(const array_result& o) {
   assumed.text_is_utf8 = assumed.text_is_utf8 && o.assumed.text_is_utf8;
   assumed.bools_are_0_or_1 = assumed.bools_are_0_or_1 && o.assumed.bools_are_0_or_1;
   assumed.raw_packing_fits = assumed.raw_packing_fits && o.assumed.raw_packing_fits;
+  assumed.bits_suffice = assumed.bits_suffice && o.assumed.bits_suffice;
   counts.raw += o.counts.raw;
   counts.rewrapped += o.counts.rewrapped;
   counts.recoded += o.counts.recoded;
@@ -97,6 +101,7 @@ void array_result::add(const array_result& o) {
   store_bytes += o.store_bytes;
   rounded = rounded || o.rounded;
   dangling = dangling || o.dangling;
+  if (unpacked.empty()) unpacked = o.unpacked;
   lost.insert(o.lost.begin(), o.lost.end());
 }
 

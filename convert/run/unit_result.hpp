@@ -31,6 +31,7 @@ struct array_result {
   std::uint64_t store_bytes = 0;
   bool rounded = false;                                    // Zarr's type changes some values
   bool dangling = false;                                   // a reference points to nothing
+  std::string unpacked;                                    // why packed chunks were not kept: a chunk and its value
   std::map<std::vector<std::uint64_t>, std::string> lost;  // unreadable chunks, with the reason
 
   void add(const array_result& other);

@@ -17,10 +17,14 @@ void unit_state::skip(const position& where, const std::string& why) {
   stop_ = true;
 }
 
-void unit_state::drop_assumption(std::size_t part, const wrong_assumption& wrong) {
+void unit_state::drop_assumption(const position& where, const wrong_assumption& wrong) {
   const std::lock_guard held(mutex_);
+  const std::size_t part = where.first;
   assumed_[part].*wrong.which = false;
   wrong_[part] = 1;
+  if (wrong.why.empty()) return;
+  const auto said = why_.find(part);
+  if (said == why_.end() || where < said->second.first) why_.insert_or_assign(part, std::pair{where, wrong.why});
 }
 
 bool unit_state::stopped(std::size_t part) {
@@ -52,6 +56,7 @@ unit_result unit_state::take() {
     result_.skipped = skipped_->second;
   } else {
     for (std::size_t part = 0; part < assumed_.size(); ++part) result_.arrays[part].assumed = assumed_[part];
+    for (const auto& [part, said] : why_) result_.arrays[part].unpacked = said.second;
   }
   return std::move(result_);
 }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,7 +34,7 @@ class unit_state {
   // reported.
   void skip(const position& where, const std::string& why);
   // Makes the part again, without this assumption.
-  void drop_assumption(std::size_t part, const wrong_assumption& wrong);
+  void drop_assumption(const position& where, const wrong_assumption& wrong);
   bool stopped() const { return stop_; }
   bool stopped(std::size_t part);
   // The assumptions under which the part is made, and whether it has to be made (again). Call between rounds.
@@ -58,7 +59,8 @@ class unit_state {
   unit_result result_;
   std::vector<assumptions> assumed_;  // for each part
   std::vector<bool> to_do_;
-  std::vector<char> wrong_;  // parts whose assumptions are wrong
+  std::vector<char> wrong_;                                      // parts whose assumptions are wrong
+  std::map<std::size_t, std::pair<position, std::string>> why_;  // said of a part: the first chunk that was found
   std::optional<std::pair<position, std::string>> skipped_;
   std::atomic<bool> stop_ = false;
   std::atomic<std::uint64_t> open_ = 0;

@@ -61,20 +61,23 @@ class consolidating_sink final : public sink {
   void remove_old(const std::vector<std::string>& keys) override { out_->remove_old(keys); }
   void finish() override { out_->finish(); }
   bool tells_case_apart() const override { return out_->tells_case_apart(); }
+  bool found_unfinished() const override { return out_->found_unfinished(); }
   bool keeps_unfinished() const override { return out_->keeps_unfinished(); }
   bool any_order() const override { return out_->any_order(); }
   std::uint64_t objects() const noexcept override { return out_->objects(); }
   std::uint64_t bytes() const noexcept override { return out_->bytes(); }
+  std::uint64_t referred_objects() const noexcept override { return out_->referred_objects(); }
+  std::uint64_t referred_bytes() const noexcept override { return out_->referred_bytes(); }
 
  private:
   std::string with_all(const std::string& text) const {
-    json root = parse_json(text);
+    json root = parse_foreign_json(text);
     if (root.value("node_type", "") != "group") return text;
     json all = json::object();
     const std::lock_guard lock(mutex_);
-    for (const auto& [place, node] : nodes_) all[place.second] = parse_json(node);
+    for (const auto& [place, node] : nodes_) all[place.second] = parse_foreign_json(node);
     root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
-    return strict_json_text(root, 2) + "\n";
+    return python_json_text(root, 2) + "\n";
   }
 
   std::unique_ptr<sink> out_;

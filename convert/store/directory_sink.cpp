@@ -45,7 +45,7 @@ directory_sink::directory_sink(std::string path, const sink_options& options)
     : root_(without_slashes(std::move(path))),
       target_(root_, options),
       sync_(options.sync),
-      joined_(options.target == sink_options::existing::join),
+      joined_(joins(options.target) || target_.found_unfinished()),
       is_alone_(!joined_),
       token_(unique_token()) {
   if (sync_) {

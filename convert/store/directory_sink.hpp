@@ -33,6 +33,7 @@ class directory_sink final : public sink {
   void remove(std::string_view folder) override;
   void finish() override;
   bool tells_case_apart() const override { return tells_case_apart_; }
+  bool found_unfinished() const override { return target_.found_unfinished(); }
 
   static bool remove_unfinished(const std::string& path, const sink_options& options);
   static void tidy_whole(const std::string& path) noexcept;

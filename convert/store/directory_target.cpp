@@ -95,7 +95,7 @@ struct directory_target::content {
 directory_target::directory_target(const std::string& path) : path_(path) {}
 
 directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
-  const bool shared = options.target == existing::join && options.shared;
+  const bool shared = joins(options.target) && options.shared;
   const auto busy = [&] {
     return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
   };
@@ -103,12 +103,13 @@ directory_target::directory_target(const std::string& path, const sink_options& 
     if (tries == 200) throw busy();
     if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     created_root_ = false;
-    if (::mkdir(path_.c_str(), 0777) == 0) created_root_ = true;
-    else if (errno != EEXIST)
+    if (options.target != existing::finish && ::mkdir(path_.c_str(), 0777) == 0) created_root_ = true;
+    else if (options.target != existing::finish && errno != EEXIST)
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!root_ && errno == ENOTDIR)
       throw convert_error("the target \"" + path_ + "\" exists and is no directory; choose another name or remove it");
+    if (!root_ && errno == ENOENT && options.target == existing::finish) throw nothing_to_finish(path_);
     if (!root_ && errno == ENOENT) continue;
     if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
     try {
@@ -116,7 +117,8 @@ directory_target::directory_target(const std::string& path, const sink_options& 
       if (!open_mark()) continue;
       const lock_state state = take_lock(lock_.get(), mark_.get(), lock_name, shared);
       if (state == lock_state::gone) continue;
-      if (state == lock_state::busy || (state == lock_state::unknown && options.target == existing::refuse && !made_mark_))
+      if (state == lock_state::busy ||
+          (state == lock_state::unknown && !joins(options.target) && options.target != existing::replace && !made_mark_))
         throw busy();
     } catch (const fs::filesystem_error& e) {
       if (e.code() == std::errc::no_such_file_or_directory) continue;
@@ -127,9 +129,9 @@ directory_target::directory_target(const std::string& path, const sink_options& 
   try {
     const bool replaced = look(options, true);
     if (!shared) {
-      const int error = ::ftruncate(lock_.get(), 0) != 0
-                            ? errno
-                            : write_all(lock_.get(), std::as_bytes(std::span(options.run.data(), options.run.size())));
+      const std::string run = found_unfinished_ && options.target == existing::go_on ? "" : options.run;  // not this run's alone
+      const int error =
+          ::ftruncate(lock_.get(), 0) != 0 ? errno : write_all(lock_.get(), std::as_bytes(std::span(run.data(), run.size())));
       if (error) fail_file("cannot write to the store", path_, error);
     }
     if (replaced) replace(options);
@@ -146,9 +148,8 @@ directory_target::directory_target(const std::string& path, const sink_options& 
 bool directory_target::look(const sink_options& options, bool locked) {
   const content there(*this);
   const std::string target = "the target \"" + path_ + "\"";
+  if (there.empty() && options.target == existing::finish) throw nothing_to_finish(path_);
   if (there.empty()) return false;
-  if (options.target == existing::refuse)
-    throw convert_error(target + " exists; choose another name, or replace it with `overwrite`");
   const bool node = is_node(root());
   if (options.target == existing::replace) {
     if (node || there.plan || there.half_removed) return true;
@@ -157,10 +158,8 @@ bool directory_target::look(const sink_options& options, bool locked) {
   }
   if (there.half_removed)
     throw convert_error(target + " is an old store that was not wholly removed; replace it with `overwrite`");
-  if (!there.plan) {
-    throw convert_error(target + " exists and is no unfinished store that can be resumed; choose another name" +
-                        (node ? ", or replace it with `overwrite`" : ""));
-  }
+  if (!there.plan || options.target == existing::refuse)
+    throw convert_error(target + in_the_way(options.target, there.plan, node));
   if (locked) found_unfinished_ = true;
   return false;
 }

@@ -110,7 +110,7 @@ void file_target::finish() {
   const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd && (::fsync(fd.get()) == 0 || errno == EINVAL)) return;
   const int error = errno;
-  ::unlink(path_.c_str());  // after a failure, nobody finds a store
+  if (!replaces_) ::unlink(path_.c_str());  // after a failure, nobody finds a store
   fail_file("cannot bring to the disk", folder.native(), error, "check the disk");
 }
 

@@ -43,8 +43,9 @@ class file_target {
   bool replaces() const { return replaces_; }
   // Callable from any thread. Throws convert_error.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
-  // Gives the file its final name. Throws convert_error; the file is then gone.
+  // Gives the file its final name. Throws convert_error; the file is then gone, unless it has replaced another.
   void finish();
+  bool in_place() const { return finished_; }
 
   // Removes the file that a killed run left beside the target. True if there was one, and nobody writes to it.
   static bool remove_unfinished(const std::string& path, const std::string& temporary);

@@ -29,6 +29,7 @@ class folder_target {
   void write(const std::string& name, std::span<const std::byte> bytes) const;
   // Gives it its name, in one step also where it replaces another. Throws convert_error; then all is as before.
   void finish();
+  bool in_place() const { return finished_; }
 
   // The folder that a killed run left beside the target. True where there was one, and nobody writes to it.
   static bool remove_unfinished(const std::string& path, const std::string& temporary);

@@ -78,8 +78,13 @@ class member_list {
   void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) const {
     const std::string prefix = prefix_of(folder);
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, m] : members_) {
-      if (key.starts_with(prefix)) found(key, m.size);
+    std::vector<const std::pair<std::string, Member>*> all;
+    for (const auto& m : members_) {
+      if (m.first.starts_with(prefix)) all.push_back(&m);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+    for (std::size_t i = 0; i < all.size(); ++i) {  // the last of those with one key counts
+      if (i + 1 == all.size() || all[i + 1]->first != all[i]->first) found(all[i]->first, all[i]->second.size);
     }
   }
   void remove(std::string_view folder) {

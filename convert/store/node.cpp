@@ -37,7 +37,7 @@ std::string array_text(const array_metadata& m, bool notes_apart) {
     j[own_key].update(notes);
   }
   j["attributes"] = std::move(attributes);
-  return strict_json_text(j, 2) + "\n";
+  return python_json_text(j, 2) + "\n";
 }
 
 std::string group_text(const json& attributes, bool notes_apart) {
@@ -45,7 +45,7 @@ std::string group_text(const json& attributes, bool notes_apart) {
   if (notes_apart) {
     if (json notes = take_notes(j["attributes"]); !notes.is_null()) j["attributes"][hidden_own_key] = std::move(notes);
   }
-  return strict_json_text(j, 2) + "\n";
+  return python_json_text(j, 2) + "\n";
 }
 
 std::string metadata_key(std::string_view store_path) {

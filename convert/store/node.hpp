@@ -26,7 +26,7 @@ struct array_metadata {
   std::vector<std::string> dimension_names;
 };
 
-// zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that xarray does not show. For an
+// zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
 // array it is a separate field, which readers need not understand. For a group it is hidden_own_key, because zarr-python 3.1
 // opens no group with such a field.
 std::string array_text(const array_metadata& m, bool notes_apart = false);

@@ -36,8 +36,7 @@ class parquet_references final : public reference_writer {
         folder_(path, unfinished_zip(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
 
   void begin(const std::vector<referred_file>& files) override {
-    metadata_ = own_references_begin;
-    metadata_ += "\"sources\":[" + sources_json(files) + "]},\"record_size\":" + std::to_string(record_size) + ",\"metadata\":{";
+    sources_ = sources_json(files);
     for (const referred_file& f : files) urls_.push_back(f.url);
   }
 
@@ -52,10 +51,12 @@ class parquet_references final : public reference_writer {
 
   void finish() override {
     write_rows();
-    metadata_ += "\n}}\n";
-    folder_.write(references_metadata, bytes_of(metadata_));
+    const std::string all = own_references_begin + ("\"sources\":[" + sources_) + "],\"parts\":" + json_text(parts_) +
+                            "},\"record_size\":" + std::to_string(record_size) + ",\"metadata\":{" + metadata_ + "\n}}\n";
+    folder_.write(references_metadata, bytes_of(all));
     folder_.finish();
   }
+  bool in_place() const override { return folder_.in_place(); }
 
  private:
   static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
@@ -68,12 +69,12 @@ class parquet_references final : public reference_writer {
   using counts = std::vector<std::uint64_t>;  // of chunks along each dimension
 
   void add_entry(const std::string& key, const json& value) {
-    metadata_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":" + json_text(value);
+    metadata_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
     first_ = false;
   }
 
   void add_node(const std::string& key, std::string_view text) {
-    json node = parse_json(text);
+    json node = parse_foreign_json(text);
     const std::string path = key.substr(0, key.size() - std::min<std::size_t>(key.size(), 10));
     if (node["node_type"] == "array") {
       if (path.empty()) {
@@ -166,11 +167,13 @@ class parquet_references final : public reference_writer {
     }
     if (texts) file.add("raw", contents, parquet_writer::text_kind::bytes);
     folder_.write(references_part(current_->first, number), bytes_of(file.finish()));
+    parts_[current_->first].push_back({number, rows.size()});
   }
 
   std::string path_;
   folder_target folder_;
-  std::string metadata_;
+  std::string sources_, metadata_;
+  json parts_ = json::object();  // of each array its files, and how many references are in each: a reader knows if some are lost
   bool first_ = true;
   std::vector<std::string> urls_;
   std::map<std::string, counts> arrays_;

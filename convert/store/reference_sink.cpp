@@ -56,7 +56,7 @@ reference_sink::reference_sink(const std::string& path, std::uint64_t inline_byt
 // The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
 void reference_sink::take_what_is_there() {
   try {
-    reference_table table = read_references(path_);
+    reference_table table = read_references(path_, options_.memory);
     files_ = std::move(table.files);
     for (auto& [key, r] : table.keys) {
       if (r.file) all_.add(key, {*r.file, r.offset, r.size});
@@ -90,7 +90,8 @@ bool reference_sink::remove_unfinished(const std::string& target) {
 
 void reference_sink::add(std::string_view key, const member& made) {
   check_key(key);
-  count(key, made.size);
+  if (made.file == in_text || made.file == data_file_) count(key, made.size);
+  else ++referred_objects_, referred_bytes_ += made.size;
   all_.add(key, made);
 }
 
@@ -215,7 +216,12 @@ void reference_sink::finish() {
     });
   }
   if (data_) data_->finish();
-  writer_->finish();
+  try {
+    writer_->finish();
+  } catch (...) {
+    if (data_ && !writer_->in_place()) ::unlink(data_->path().c_str());  // nothing leads to it
+    throw;
+  }
   remove_other_data();
 }
 

@@ -49,6 +49,8 @@ class reference_sink final : public sink {
   void remove(std::string_view folder) override { all_.remove(folder); }
   void remove_old(const std::vector<std::string>& keys) override { all_.remove_among_first(old_, {keys.begin(), keys.end()}); }
   void finish() override;
+  std::uint64_t referred_objects() const noexcept override { return referred_objects_; }
+  std::uint64_t referred_bytes() const noexcept override { return referred_bytes_; }
   bool keeps_unfinished() const override { return false; }
   bool any_order() const override { return false; }
 
@@ -83,6 +85,7 @@ class reference_sink final : public sink {
   std::deque<std::string> texts_;
   member_list<member> all_;
   std::size_t old_ = 0;  // members that were there
+  std::uint64_t referred_objects_ = 0, referred_bytes_ = 0;
 };
 
 }  // namespace zarrbits::conversion

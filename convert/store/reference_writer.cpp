@@ -44,6 +44,7 @@ class json_references final : public reference_writer {
     flush();
     file_.finish();
   }
+  bool in_place() const override { return file_.in_place(); }
 
  private:
   void add(const std::string& key, const std::string& value) {

@@ -37,6 +37,8 @@ class reference_writer {
   virtual void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) = 0;
   // Gives all of it its name.
   virtual void finish() = 0;
+  // True once it has its name, even if finish() failed then.
+  virtual bool in_place() const = 0;
 };
 
 std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options);

@@ -78,11 +78,14 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   const auto unfinished = list_objects(client_, whole(in_unfinished("")), false, all_of_them);
   const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
   mark_text_ = s3_mark(options.run, token_);
-  if (options.target == existing::join) return join_target(target, unfinished, anything);
+  if (joins(options.target)) return join_target(target, options.target, unfinished, anything);
   const auto exists = [&] {
-    return convert_error("the target \"" + target + "\" exists; choose another name, or replace it with `overwrite`");
+    return convert_error(
+        "the target \"" + target + "\"" +
+        in_the_way(options.target, is_own_plan(text_of(in_unfinished("plan"))), is_zarr_node(text_of("zarr.json"))));
   };
-  if (anything && options.target == existing::refuse) throw exists();
+  if (options.target == existing::go_on && can_go_on(target, unfinished)) return;
+  if (anything && options.target != existing::replace) throw exists();
   if (anything) {
     require_removable(target, !unfinished.empty());
     require_idle(target, unfinished);
@@ -118,7 +121,22 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   }
 }
 
-void s3_sink::join_target(const std::string& target, const std::vector<s3_entry>& unfinished, bool anything) {
+// Takes over what a killed run left, and that alone. False if there is nothing of the kind.
+bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished) {
+  const auto has = [&](const char* name) {
+    return std::any_of(unfinished.begin(), unfinished.end(),
+                       [&](const s3_entry& e) { return e.key == whole(in_unfinished(name)); });
+  };
+  if (!has("plan") || has(removing) || !is_own_plan(text_of(in_unfinished("plan")))) return false;
+  require_idle(target, unfinished);
+  mark_text_ = s3_mark("", token_);  // what is here is not this run's alone
+  lock(target, {}, has(s3_begun));
+  joined_ = found_unfinished_ = true;
+  return true;
+}
+
+void s3_sink::join_target(const std::string& target, sink_options::existing how, const std::vector<s3_entry>& unfinished,
+                          bool anything) {
   bool begun = false;
   for (const s3_entry& e : unfinished) {
     if (e.key == whole(in_unfinished(removing))) {
@@ -127,11 +145,10 @@ void s3_sink::join_target(const std::string& target, const std::vector<s3_entry>
     }
     begun |= e.key == whole(in_unfinished(s3_begun));
   }
-  if (anything && unfinished.empty()) {
-    throw convert_error("the target \"" + target +
-                        "\" exists and is no unfinished store that can be resumed; choose another name" +
-                        (is_zarr_node(text_of("zarr.json")) ? ", or replace it with `overwrite`" : ""));
-  }
+  if (anything && unfinished.empty())
+    throw convert_error("the target \"" + target + "\"" + in_the_way(how, false, is_zarr_node(text_of("zarr.json"))));
+  if (unfinished.empty() && how == sink_options::existing::finish) throw nothing_to_finish(target);
+  found_unfinished_ = !unfinished.empty();
   if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
 }
 

@@ -40,7 +40,7 @@ s3_sink::s3_sink(const std::string& target, const sink_options& options)
     : client_(read_s3_settings(target, options.endpoint)),
       token_(unique_token()),
       target_(target),
-      joined_(options.target == sink_options::existing::join) {
+      joined_(joins(options.target)) {
   open_target(target, options);
   if (!heartbeat_) heartbeat_ = beating();
 }

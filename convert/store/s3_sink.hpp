@@ -34,6 +34,7 @@ class s3_sink final : public sink {
   void append(std::string_view key, std::string_view text) override;
   void remove(std::string_view folder) override;
   void finish() override;
+  bool found_unfinished() const override { return found_unfinished_; }
 
   // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
   // write any more.
@@ -55,7 +56,8 @@ class s3_sink final : public sink {
   std::string whole(std::string_view key) const;
   std::string text_of(const std::string& key);  // "" if there is none
   void open_target(const std::string& target, const sink_options& options);
-  void join_target(const std::string& target, const std::vector<s3_entry>& unfinished, bool anything);
+  bool can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished);
+  void join_target(const std::string& target, sink_options::existing how, const std::vector<s3_entry>& unfinished, bool anything);
   bool has_own_note();
   void require_removable(const std::string& target, bool unfinished);
   void require_idle(const std::string& target, const std::vector<s3_entry>& unfinished);
@@ -75,7 +77,7 @@ class s3_sink final : public sink {
   std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, beside those of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
-  bool joined_ = false, finished_ = false, marked_ = false;
+  bool joined_ = false, finished_ = false, marked_ = false, found_unfinished_ = false;
   std::unique_ptr<s3_heartbeat> heartbeat_;  // declared last, because it uses the client
 };
 

@@ -13,6 +13,8 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace zarrbits::conversion {
 
@@ -69,7 +71,7 @@ bool is_zip(const std::string& target) { return target.size() > 4 && target.ends
 bool is_one_file(const std::string& target) { return !is_s3(target) && (is_reference_target(target) || is_zip(target)); }
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
-  if (options.target == sink_options::existing::join && is_one_file(target))
+  if (joins(options.target) && is_one_file(target))
     throw convert_error("a store in one file is made in one run, not in partitions; choose a directory for \"" + target + "\"");
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
@@ -88,6 +90,43 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
   if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);
+}
+
+std::string in_the_way(sink_options::existing target, bool plan, bool node) {
+  if (plan) return " exists and is an unfinished store; go on with it by `resume`, or choose another name";
+  const bool resumes = joins(target);
+  if (node && resumes)
+    return " exists and is no unfinished store: nothing of it is left to be made (\"zarrbits verify\" compares it with its "
+           "source)";
+  if (node)
+    return " exists and is a whole store (\"zarrbits verify\" compares it with its source); choose another name, or replace it "
+           "with `overwrite`";
+  return std::string(" exists and is ") + (resumes ? "no unfinished store that can be resumed" : "no Zarr v3 store") +
+         "; choose another name";
+}
+
+std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target) {
+  namespace fs = std::filesystem;
+  std::pair<std::uint64_t, std::uint64_t> all{0, 0};
+  const auto add = [&](const fs::path& file) {
+    std::error_code e;
+    const std::uint64_t size = fs::file_size(file, e);
+    if (e) return false;
+    ++all.first;
+    all.second += size;
+    return true;
+  };
+  std::error_code e;
+  for (fs::recursive_directory_iterator i(target, e), end; !e && i != end; i.increment(e)) add(i->path());
+  add(target);
+  for (std::size_t n = 0; add(data_beside(target, n)); ++n) {
+  }
+  return all;
+}
+
+convert_error nothing_to_finish(const std::string& target) {
+  return convert_error("there is no unfinished store \"" + target +
+                       "\"; check the name of the store that the shares were made in");
 }
 
 void tidy_whole(const std::string& target) noexcept {

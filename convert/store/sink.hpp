@@ -13,6 +13,8 @@
 #include "convert/io/files.hpp"
 #include "convert/text/names.hpp"
 
+#include <zarrbits/convert.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,13 +24,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
 
-// A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
-// no zarr.json in its root; --overwrite knows by it what it may remove, and --resume what it may resume.
-constexpr const char* unfinished_folder = ".zarrbits-unfinished";
+// True of the keys below unfinished_folder, where the conversion has its own files.
 inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(unfinished_folder); }
 // A file in that folder while an old store is removed: the remaining objects do not belong to the new store.
 constexpr const char* removing = "removing";
@@ -93,6 +94,8 @@ class sink {
 
   // False if two keys that differ only in case would be the same object.
   virtual bool tells_case_apart() const { return true; }
+  // True if it has the work of an earlier run, or of another process.
+  virtual bool found_unfinished() const { return false; }
   // False if an interrupted run leaves nothing: no later run can resume it.
   virtual bool keeps_unfinished() const { return true; }
   // False if the bytes of the store depend on the order of put() and commit(): they must then come in a fixed order, so that
@@ -102,6 +105,9 @@ class sink {
   // Without the journal.
   virtual std::uint64_t objects() const noexcept { return objects_; }
   virtual std::uint64_t bytes() const noexcept { return bytes_; }
+  // Of bytes that stay in the source.
+  virtual std::uint64_t referred_objects() const noexcept { return 0; }
+  virtual std::uint64_t referred_bytes() const noexcept { return 0; }
 
  protected:
   void count(std::string_view key, std::uint64_t bytes) noexcept {
@@ -119,23 +125,38 @@ struct sink_options {
   enum class existing {
     refuse,   // an empty directory counts as missing
     replace,  // remove it if it is a Zarr store or an unfinished one, its metadata first
+    go_on,    // as join, for an unfinished store that nobody writes to; otherwise as refuse
     join,     // resume an unfinished store, or begin one; without finish() it stays, except the root's zarr.json
+    finish,   // as join, but there must be an unfinished store
     grow,     // references only: add to those that are there
   } target = existing::refuse;
-  bool shared = false;      // with join: other processes write to it too; otherwise nobody may
+  bool shared = false;      // with join and finish: other processes write to it too; otherwise nobody may
   std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
   std::string source = {};  // the input file: a store that contains it is never removed
   bool sync = false;        // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};          // refer to bytes of sources; objects larger than this go beside them
+  std::uint64_t memory = std::uint64_t{512} << 20;       // bytes for references that are there already
   std::string endpoint = {};                             // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
 };
+
+inline bool joins(sink_options::existing target) {
+  return target == sink_options::existing::join || target == sink_options::existing::finish;
+}
 
 // "s3://bucket/prefix", "x.zip" for one file, "x.json" and "x.parquet" for references, or a directory.
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
 
+// Why something that exists is in the way, as the end of a sentence: "plan" if it is an unfinished store, "node" if a Zarr store.
+std::string in_the_way(sink_options::existing target, bool plan, bool node);
+// For existing::finish.
+convert_error nothing_to_finish(const std::string& target);
+
 // Whether a store appears whole, in one step, so that an interrupted run leaves nothing to resume.
 bool is_one_file(const std::string& target);
+
+// The files of a whole store of references, beside each other, and their bytes.
+std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target);
 
 // Removes what a killed conversion left: that of options.run or, if this is empty, any that nobody writes to. True if there was
 // something.

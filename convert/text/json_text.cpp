@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <unordered_set>
 #include <utility>
 
@@ -14,7 +16,7 @@ json parse_json(std::string_view text, bool may_be_anything) { return json::pars
 
 json parse_foreign_json(std::string_view text) {
   try {
-    return detail::parse_json(text, errc::invalid_configuration, "");
+    return detail::parse_python_json(text, errc::invalid_configuration, "");
   } catch (const error&) {
     return json(json::value_t::discarded);
   }
@@ -44,6 +46,42 @@ json object_builder::take() {
 }
 
 std::string strict_json_text(const json& j, int indent) { return j.dump(indent); }
+
+namespace {
+
+bool is_word(const json& j) { return j.is_number_float() && !std::isfinite(j.get<double>()); }
+
+bool has_words(const json& j) { return is_word(j) || (j.is_structured() && std::any_of(j.begin(), j.end(), has_words)); }
+
+// Puts texts for numbers that are not finite: a mark, and their word.
+void mark_words(json& j, const std::string& mark) {
+  if (j.is_structured()) {
+    for (json& each : j) mark_words(each, mark);
+  } else if (is_word(j)) {
+    const double v = j.get<double>();
+    j = mark + (std::isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity") + mark;
+  }
+}
+
+}  // namespace
+
+json without_numbers_of_python(json j) {
+  mark_words(j, "");
+  return j;
+}
+
+std::string python_json_text(const json& j, int indent) {
+  if (!has_words(j)) return strict_json_text(j, indent);
+  std::string mark = "<word>";  // one that the text does not have
+  for (const std::string plain = strict_json_text(j); plain.find(mark) != std::string::npos;) mark += '>';
+  json marked = j;
+  mark_words(marked, mark);
+  std::string text = strict_json_text(marked, indent);
+  for (const std::string& quoted : {"\"" + mark, mark + "\""}) {
+    for (std::size_t at = 0; (at = text.find(quoted, at)) != std::string::npos;) text.erase(at, quoted.size());
+  }
+  return text;
+}
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "convert/text/sha256.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace zarrbits::conversion {
 
@@ -78,8 +79,8 @@ std::string node_name(std::string_view link) {
     const auto b = static_cast<unsigned char>(c);
     const std::size_t n = utf8_length(rest);
     const bool first = rest.size() == link.size();
-    if (n == 0 || b < 0x20 || b == 0x7F || c == '%' || c == '\\' || c == '/' ||
-        (c == '.' && (((only_dots || ours) && first) || reserved)) || (first && underscores)) {
+    if (n == 0 || b < 0x20 || b == 0x7F || c == '\\' || c == '/' || (c == '.' && (((only_dots || ours) && first) || reserved)) ||
+        (first && underscores)) {
       append_percent(out, c);
       rest.remove_prefix(1);
     } else {
@@ -100,12 +101,31 @@ std::string node_name(std::string_view link) {
   return out;
 }
 
+std::string with_reserved_prefix(std::string_view link, std::string node) {
+  constexpr std::string_view escaped = "%5F_";
+  return link.starts_with("__") && node.starts_with(escaped) ? "__" + node.substr(escaped.size()) : node;
+}
+
+std::vector<std::string> node_names(std::span<const std::string_view> names) {
+  std::vector<std::string> out;
+  std::unordered_set<std::string> taken;
+  for (const std::string_view name : names) {
+    std::string n = node_name(name);
+    while (!taken.insert(n).second) {
+      std::string other = unlike_by_case(n);
+      n = other == n ? n + "%" : std::move(other);
+    }
+    out.push_back(std::move(n));
+  }
+  return out;
+}
+
 std::string unlike_by_case(std::string_view name) {
   std::string out;
   bool done = false;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    if (c == '%' && i + 2 < name.size()) {  // an escape stays as it is
+    if (c == '%' && i + 2 < name.size()) {  // an escape, or what looks like one, stays as it is
       out += name.substr(i, 3);
       i += 2;
     } else if (!done && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))) {

@@ -37,17 +37,26 @@ constexpr const char* own_key = "zarrbits";
 constexpr const char* hidden_own_key = "_nc_zarrbits";
 // A name in a store with this prefix belongs to the converter.
 constexpr std::string_view own_prefix = ".zarrbits-";
+// A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
+// no zarr.json in its root; --overwrite knows by it what it may remove, and --resume what it may resume.
+constexpr const char* unfinished_folder = ".zarrbits-unfinished";
 // A file in the folder of an unfinished store: whoever writes has locked it.
 constexpr const char* lock_name = "lock";
 constexpr std::string_view hashed_name = "%~";
 
-// The name of a Zarr node for an HDF5 link name. Reversible: percent-decoding returns the link name. Names too long for a file
-// system are the exception: they end in "%~" and 128 bits of their SHA-256, and the parent's attributes have the whole name.
-// Never empty, never "." or "..", without "/", "\" and control characters, never beginning with "__" or ".zarrbits-", never
-// "zarr.json".
+// The name of a Zarr node for an HDF5 link name: the same, but for bytes that a store or Zarr v3 cannot have, which become %XX.
+// Names too long for a file system end in "%~" and 128 bits of their SHA-256. Where a name is not the link's, the notes of the
+// group have that: "%41" may also be a link's own name. Never empty, never "." or "..", without "/", "\" (which zarr-python
+// takes for "/") and control characters, never beginning with "__" or ".zarrbits-", never "zarr.json".
 std::string node_name(std::string_view link_name);
 
-// A node name that differs from `name` in more than case: the first letter becomes %XX.
+// The same for names of one group, all of them different: "a/b" and "a%2Fb" get different ones.
+std::vector<std::string> node_names(std::span<const std::string_view> names);
+
+// Zarr v3 reserves names that begin with "__", but zarr-python has them: "__a" for the node_name() of "__a", others unchanged.
+std::string with_reserved_prefix(std::string_view link_name, std::string node_name);
+
+// A node name that differs from `name` in more than case, or in spelling: the first letter becomes %XX.
 std::string unlike_by_case(std::string_view name);
 
 // ASCII letters in lower case, to find names that are equal on a case-insensitive file system.

@@ -71,7 +71,8 @@ Seconds for which an S3 server that does not answer is waited for before the req
 
 
 def help_of(*command):
-    return subprocess.run([COMMAND, *command, "--help"], capture_output=True, text=True, check=True).stdout
+    wide = {**os.environ, "COLUMNS": "100000"}  # a line for each option and paragraph
+    return subprocess.run([COMMAND, *command, "--help"], capture_output=True, text=True, check=True, env=wide).stdout
 
 
 def escaped(text):
@@ -81,7 +82,7 @@ def escaped(text):
 
 def option(line):
     names, said = re.match(r"  (\S+(?: \S+)*)\s{2,}(.*)$", line).groups()
-    names, _, argument = names.replace(" REQUIRED", "").replace(" ...", "").partition(" ")
+    names, _, argument = names.partition(" ")
     flags = ", ".join(rf"\fB{escaped(n)}\fR" for n in names.split(","))
     if argument:
         flags += rf" \fI{escaped(argument)}\fR"
@@ -89,17 +90,17 @@ def option(line):
 
 
 def section(name):
-    text = help_of(name)
-    about, _, rest = text.partition("Usage: ")
-    usage = rest.splitlines()[0][len(f"zarrbits {name} "):]
-    options, _, foot = rest.partition("Options:\n")[2].partition("\n\n")
-    page = f".SH ZARRBITS {name.upper()}\n.B zarrbits {name}\n.I {escaped(usage)}\n.PP\n{escaped(' '.join(about.split()))}\n"
-    page += "".join(option(line) for line in options.splitlines())
-    for paragraph in foot.strip().split("\n\n"):
-        lines = [escaped(line) for line in paragraph.splitlines()]
-        if lines[0] == "Examples:":
-            lines = ["Examples:", ".PP", ".nf", *lines[1:], ".fi"]
-        page += ".PP\n" + "\n".join(lines) + "\n"
+    about, _, rest = help_of(name).partition("Usage: ")
+    usage, *blocks = rest.strip().split("\n\n")
+    page = f".SH ZARRBITS {name.upper()}\n.B zarrbits {name}\n.I {escaped(usage[len(f'zarrbits {name} '):])}\n.PP\n{escaped(' '.join(about.split()))}\n"
+    for block in blocks:
+        first, *lines = block.splitlines()
+        if first.endswith(":") and first != "Examples:" and lines and lines[0].startswith("  "):
+            page += (f".SS {first[:-1]}\n" if first not in ("Options:", "Names:") else "") + "".join(map(option, lines))
+        elif first == "Examples:":
+            page += "\n".join([".PP", "Examples:", ".PP", ".nf", *map(escaped, lines), ".fi"]) + "\n"
+        else:
+            page += ".PP\n" + "\n".join(map(escaped, [first, *lines])) + "\n"
     return page
 
 

@@ -21,6 +21,7 @@
 #define ZARRBITS_CHUNK_HPP
 
 #include <zarrbits/codec.hpp>
+#include <zarrbits/detail/linkage.hpp>
 
 #include <concepts>
 #include <cstddef>

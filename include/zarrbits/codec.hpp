@@ -47,8 +47,9 @@ struct element_range {
   std::uint64_t count = 0;  // number of elements
 };
 
-// Copies are cheap, share their state, and may be used by many threads at once. A move is a copy: the codec that was moved from
-// stays as it was, so no codec is ever empty.
+// A codec of Zarr, made for a data type: knows the sizes of chunks, and is what the functions on chunks, the transforms and the
+// filters take. Copies are cheap, share their state, and may be used by many threads at once. A move is a copy: the codec that
+// was moved from stays as it was, so no codec is ever empty.
 class codec {
  public:
   // Shares what the other holds.

@@ -10,6 +10,7 @@
 #ifndef ZARRBITS_CONVERT_HPP
 #define ZARRBITS_CONVERT_HPP
 
+#include <zarrbits/compression.hpp>
 #include <zarrbits/source_name.hpp>
 
 #include <cstddef>
@@ -116,36 +117,6 @@ enum class profile {
 // Its name, as in the report.
 const char* to_string(profile p) noexcept;
 
-// A codec that compresses chunks.
-enum class compressor {
-  none,   // chunks are not compressed
-  gzip,   // levels 1 to 9, default 6
-  zstd,   // levels 1 to 22, default 3
-  blosc,  // levels 1 to 9, default 5
-};
-// The compressor inside blosc.
-enum class blosc_compressor {
-  blosclz,  // only in copied chunks: many readers are built without it
-  lz4,      // fast
-  lz4hc,    // slower, smaller than lz4
-  snappy,   // as blosclz
-  zlib,     // as gzip
-  zstd,     // the smallest
-};
-// How blosc orders the bytes of numbers before it compresses them.
-enum class blosc_shuffle {
-  none,   // as they are
-  bytes,  // first bytes of all numbers, second bytes, ...
-  bits,   // first bits of all numbers, second bits, ...
-};
-// How to compress chunks that are encoded again.
-struct compression {
-  compressor kind = compressor::none;                // the codec
-  int level = 0;                                     // 0: the codec's default
-  blosc_compressor inside = blosc_compressor::zstd;  // blosc only
-  blosc_shuffle shuffle = blosc_shuffle::bytes;      // blosc only
-};
-
 // The codec that turns numbers into bytes.
 enum class array_codec {
   automatic,  // `bytes`, but chunks of our packbits filter are copied unchanged, as `packbits`
@@ -194,7 +165,8 @@ struct concatenation {
   bool allow_overlap = false;  // coordinate values of the dimension need not stay monotonic across files
 };
 
-constexpr std::uint64_t usual_inline_bytes = 1024;  // the usual value of convert_options::references
+constexpr std::uint64_t least_memory = std::uint64_t{16} << 20;  // the least value of convert_options::memory
+constexpr std::uint64_t usual_inline_bytes = 1024;               // the usual value of convert_options::references
 
 // What to convert, where to, and how.
 struct convert_options {
@@ -206,7 +178,9 @@ struct convert_options {
   // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
   // objects of at most this many bytes are among the references, larger ones beside them, in "x.json.data". Not set: a copy.
   std::optional<std::uint64_t> references = {};
-  bool consolidate = false;  // repeat the metadata of all nodes in the root's, for readers of remote stores
+  // Repeat the metadata of all nodes in the root's: one request opens a remote store. Not set: as the convention's readers expect
+  // it, which are those of netCDF and AnnData.
+  std::optional<bool> consolidate = {};
   // Patterns of paths in the source. Objects that are included (none given: all) and not excluded are converted, with the groups
   // above them. `*` any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without a leading "/" they begin
   // in any group; a group stands for all below it. A pattern that matches nothing is an error.
@@ -231,11 +205,14 @@ struct convert_options {
   // of netCDF, AnnData and NeXus do; not with convention::none (HDF5's own terms). Nothing is copied if files are joined. An
   // object with several links is copied for each link. Other files are read under the rules of `external`.
   std::optional<link_policy> links = {};
-  std::optional<unsigned> bits = {};  // with packbits: bits to keep of each integer; a value that does not fit is an error
-  // Bits for the datasets that a pattern matches.
+  // With packbits: bits to keep of each integer. A dataset with a value that does not fit is stored as bytes; so each dataset is
+  // one piece of work, which processes do not divide.
+  std::optional<unsigned> bits = {};
+  // Bits for the datasets that a pattern matches; a value that does not fit is an error.
   struct pattern_bits {
-    std::string pattern;  // as in `include`; a pattern that matches nothing is an error
-    unsigned bits = 0;    // as `bits`
+    std::string pattern;     // as in `include`; a pattern that matches nothing is an error
+    unsigned first_bit = 0;  // the lowest bit that is kept
+    unsigned last_bit = 0;   // the highest bit, inclusive; of narrower integers, their highest
   };
   std::vector<pattern_bits> bits_of = {};  // win over `bits`; if several patterns match, the last one counts
   // The profile, or the one that the other options imply.
@@ -249,9 +226,14 @@ struct convert_options {
   unsigned processes = 1;
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
   bool sync = false;                                // flush everything to disk before it counts as done
-  // Resume an unfinished store, or begin a new one; finished work stays even if this run fails. Here, with `share` and in
-  // finalize(), options that are not set are those that the store was begun with; others are an error (not `external`).
+  // An unfinished store that the same options began goes on by itself. With `resume` options that are not set are those that the
+  // store was begun with, as they are with `share` and in finalize() (not `external`), and finished work stays even if a run
+  // fails that began the store. Other options are an error.
   bool resume = false;
+  // The caller's command, which an unfinished store keeps, and a function that shows such a command in a sentence: for the error
+  // if a store was begun with other options.
+  std::vector<std::string> command = {};
+  std::function<std::string(const std::vector<std::string>&)> show_command = {};
   // Do only this share of the work, without metadata; finalize() writes it after all shares. Several processes may work at once.
   struct share_type {
     unsigned index = 0;  // index, from 0
@@ -261,6 +243,8 @@ struct convert_options {
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
   // Called before the first chunk is made: a sentence on a limit or promise that this run cannot keep.
   std::function<void(const std::string&)> warning = {};
+  // Called with a sentence on what is not to be expected, but no fault: an unfinished store that goes on.
+  std::function<void(const std::string&)> note = {};
   // Sentences name options in backquotes, as in "replace it with `overwrite`". Each reason passes through this function on its
   // way into the store and the report, so that the caller can reword options. (Exceptions and warnings are the caller's anyway.)
   std::function<std::string(const std::string& reason)> wording = {};
@@ -273,6 +257,7 @@ struct convert_options {
 // One file of several.
 struct joined_source {
   std::string file;                // its name
+  std::uint64_t bytes = 0;         // its size; 0 if it was not opened
   std::uint64_t first = 0;         // its first index along the dimension
   std::uint64_t count = 0;         // its length along the dimension
   bool left_out = false;           // it cannot be read; only with convert_options::keep_going
@@ -287,10 +272,14 @@ struct convert_result {
   zarrbits::convention convention = zarrbits::convention::none;  // the one that was asked for, or that the file declares
   link_counts links;                                             // links other than the first one to an object
   std::vector<converted_object> objects;                         // everything that the source has
-  std::uint64_t store_objects = 0;                               // number of files written
-  std::uint64_t store_bytes = 0;                                 // bytes of these files
-  double seconds = 0;                                            // elapsed time
-  std::vector<std::string> other_files;                          // files that were read besides the source
+  std::uint64_t source_bytes = 0;        // size of the source, of all files that were read for it with `concat`
+  std::uint64_t store_objects = 0;       // number of files of the store; of a share or an append: of those that it wrote
+  std::uint64_t store_bytes = 0;         // bytes of these files; of references, before finish(), of what is not in the source
+  std::uint64_t referred_objects = 0;    // with convert_options::references: number of objects that stay in the source
+  std::uint64_t referred_bytes = 0;      // bytes of these
+  std::string started;                   // when, in UTC: "2026-01-31T12:34:56Z"
+  double seconds = 0;                    // elapsed time
+  std::vector<std::string> other_files;  // files that were read besides the source
   // A file that was not read, and why.
   struct refused_file {
     std::string file;    // its name

@@ -13,6 +13,8 @@
 #ifndef ZARRBITS_DATA_TYPE_HPP
 #define ZARRBITS_DATA_TYPE_HPP
 
+#include <zarrbits/detail/requirements.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <string>

@@ -15,6 +15,8 @@
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
 
+#include <zarrbits/detail/requirements.hpp>
+
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>

@@ -27,10 +27,9 @@
  * When a dataset is created, both filters replace these values by a longer list with the resolved parameters. A copy of that list
  * in another dataset means the same as these values.
  *
- * A chunk that holds a value which does not fit is stored without the filter (HDF5's filter mask), if the filter is optional in
- * the pipeline; that is why the functions below set it so. In a mandatory filter such a value makes the write fail when the chunk
- * is flushed. The plugin makes packbits mandatory where another filter than HDF5's fletcher32 follows, and refuses chunks that
- * are as large packed as they are: HDF5 would misread chunks that are raw at one time and packed at another.
+ * A chunk that holds a value which does not fit stays as it is, and its length says so: writing it never fails, whether the
+ * filter is optional or mandatory, and whatever filters follow. So a dataset is refused if its chunks are as large packed as
+ * unpacked.
  *
  * Errors are on HDF5's error stack. HDF5 1.14.5 to 2.1 lose those of reading and writing; each plugin also exports the last one
  * of the thread:
@@ -56,9 +55,10 @@
 #define ZARRBITS_HDF5_PADDING_FIRST_BYTE 1u /* the first byte of the chunk */
 #define ZARRBITS_HDF5_PADDING_LAST_BYTE 2u  /* the last byte of the chunk */
 /* packbits, options bits 2-3: what happens to a chunk with a value that does not fit */
-#define ZARRBITS_HDF5_RANGE_RAW 0u      /* stored as it is, if the filter is optional */
+#define ZARRBITS_HDF5_RANGE_RAW 0u      /* stored as it is */
 #define ZARRBITS_HDF5_RANGE_TRUNCATE 4u /* the bits that do not fit are dropped: data is lost */
-#define ZARRBITS_HDF5_RANGE_REPORT 8u   /* as RAW, with a line on standard error */
+#define ZARRBITS_HDF5_RANGE_REPORT 8u   /* as RAW, with a line on standard error, once for each dataset */
+#define ZARRBITS_HDF5_RANGE_ERROR 12u   /* the write fails, if only in H5Fclose(), and HDF5 may crash: docs/hdf5.md */
 /* packbits, options bit 4: most significant bit first, as numcodecs does; booleans only */
 #define ZARRBITS_HDF5_MSB_FIRST 16u
 
@@ -75,23 +75,40 @@ extern "C" {
 #endif
 
 /*
- * HDF5 would accept an optional filter that it cannot find, and store everything without it. This function refuses it, with a
- * sentence on the error stack.
+ * Makes HDF5 load the plugin of a filter; if it does not find it, there is a sentence on the error stack, and the result is
+ * negative.
+ */
+static inline herr_t zarrbits_hdf5_find(int id, const char* plugin) {
+  if (H5Zfilter_avail(id) > 0) return 0;
+  H5Epush2(H5E_DEFAULT, __FILE__, "zarrbits_hdf5_find", __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_NOFILTER,
+           "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin,
+           id);
+  return -1;
+}
+
+/*
+ * Loads both filters. Call it first in a program that writes to datasets which exist already: HDF5 loads a plugin when a dataset
+ * is created or read, never when it is written, and stores chunks without an optional filter that is not loaded, in silence.
+ * Negative if HDF5 does not find one of them.
+ */
+static inline herr_t zarrbits_hdf5_load(void) {
+  const herr_t packbits = zarrbits_hdf5_find(ZARRBITS_HDF5_PACKBITS_ID, "libzarrbits_packbits.so");
+  const herr_t bytes = zarrbits_hdf5_find(ZARRBITS_HDF5_BYTES_ID, "libzarrbits_bytes.so");
+  return packbits < 0 ? packbits : bytes;
+}
+
+/*
+ * HDF5 would accept an optional filter that it cannot find, and store everything without it. This function refuses it.
  */
 static inline herr_t zarrbits_hdf5_set_filter(hid_t dcpl, int id, const char* plugin, size_t n, const unsigned cd_values[]) {
-  if (H5Zfilter_avail(id) <= 0) {
-    H5Epush2(H5E_DEFAULT, __FILE__, "zarrbits_hdf5_set_filter", __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_NOFILTER,
-             "zarrbits: HDF5 does not find %s (filter %d); set HDF5_PLUGIN_PATH to its folder before the program starts", plugin,
-             id);
-    return -1;
-  }
+  if (zarrbits_hdf5_find(id, plugin) < 0) return -1;
   return H5Pset_filter(dcpl, id, H5Z_FLAG_OPTIONAL, n, cd_values);
 }
 
 /*
- * Adds packbits to a dataset creation property list, as an optional filter. It must be the first filter of the list. fletcher32
- * may follow; so may deflate or another one, but a value that does not fit is an error then. Negative where HDF5 does not find
- * the plugin, and as H5Pset_filter(); a combination that the datatype does not allow is reported by H5Dcreate().
+ * Adds packbits to a dataset creation property list, as an optional filter. No filter but fletcher32 may stand before it; any may
+ * follow. Negative where HDF5 does not find the plugin, and as H5Pset_filter(); a combination that the datatype does not allow is
+ * reported by H5Dcreate().
  */
 static inline herr_t H5Pset_zarrbits_packbits(hid_t dcpl, unsigned bits, unsigned options, unsigned first_bit) {
   unsigned cd_values[3];

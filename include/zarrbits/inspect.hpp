@@ -12,6 +12,8 @@
 #ifndef ZARRBITS_INSPECT_HPP
 #define ZARRBITS_INSPECT_HPP
 
+#include <zarrbits/detail/linkage.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,10 +37,13 @@ struct inspected_node {
   std::string layout;                               // HDF5: "contiguous", "compact", "virtual", "external"; empty: chunked
   std::vector<std::uint64_t> chunk;                 // shape of a chunk
   std::vector<std::uint64_t> shard;                 // shape of a shard, if chunks are inside of shards
+  std::vector<std::string> dimension_names;         // of arrays; "" for a dimension without a name; empty: none has one
+  std::string fill_value;                           // of arrays, as JSON; empty: none, or of a type that JSON does not show
   std::string codecs;                               // filters or codecs, in words
   std::uint64_t stored_bytes = 0;                   // stored bytes of its chunks
   std::uint64_t objects = 0;                        // number of chunks (file) or files (store)
   std::uint64_t attributes = 0;                     // number of attributes
+  std::string attribute_values;                     // a JSON object, with inspect_options::attributes; empty if there are none
   std::string note;                                 // target of a link; reason why it is unreadable
   std::string details;  // a JSON object: data type and filters or codecs as stored; empty if there are none
 };
@@ -59,12 +64,39 @@ struct inspect_options {
   std::string name = {};      // an HDF5 file, one of its objects ("in.h5:/a/b"), or a store: a directory, "x.zip", "s3://..."
   std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool lock = true;           // of an HDF5 file, as convert_options has it
+  bool attributes = false;    // read the values of attributes, too
+  std::uint64_t memory = std::uint64_t{512} << 20;                // bytes for a store's references
   std::function<void(const std::string& path)> progress = {};     // called with the current object
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 
 // Does not read values. Throws inspect_error; the tree names the objects that cannot be read.
 [[nodiscard]] inspected_tree inspect(const inspect_options& options);
+
+// A store that a conversion began and has not completed. What it says of itself: anybody may have written it.
+struct unfinished_store {
+  std::string version;               // of the zarrbits that began it
+  std::string source;                // the name of its source, without its folder
+  std::vector<std::string> command;  // the command that began it; empty if it was no command
+  std::uint64_t units_done = 0;      // pieces of work that are done
+  std::uint64_t units = 0;           // all of them; 0: not known
+  std::uint64_t bytes_done = 0;      // bytes of their chunks
+  // One of the shares that processes make (convert_options::share).
+  struct share {
+    unsigned index = 0;            // from 0
+    std::uint64_t units_done = 0;  // pieces of work that are done
+    std::uint64_t units = 0;       // all of them; 0: not known
+    bool done = false;             // it has said that it is done
+  };
+  unsigned share_count = 0;            // 0: it is not made in shares
+  std::vector<share> shares;           // those that have begun
+  std::vector<unsigned> missing;       // those that have not
+  std::optional<double> seconds_left;  // at the rate of the last run
+  std::optional<double> seconds_ago;   // since the last unit was done
+};
+
+// Empty if there is no unfinished store. Reads its plan and journals only. Throws inspect_error.
+[[nodiscard]] std::optional<unfinished_store> find_unfinished(const std::string& store, const std::string& endpoint = {});
 
 // An HDF5 file whose chunks are examined.
 struct file_options {
@@ -73,7 +105,7 @@ struct file_options {
   bool lock = true;                        // as convert_options has it
 };
 
-// A chunk that is stored without our filter.
+// A chunk that our filter left as it was.
 struct raw_chunk {
   std::vector<std::uint64_t> origin;  // index of its first element
   std::string why;                    // in words
@@ -84,12 +116,14 @@ struct filtered_dataset {
   std::string path;                  // in the file
   std::string filter;                // "packbits" or "bytes"
   std::string parameters;            // in words
-  std::vector<std::string> after;    // names of the filters after ours
-  bool mandatory = false;            // a write fails if the filter fails; otherwise the chunk is stored raw
+  std::vector<std::string> before;   // names of the filters before ours: none, or fletcher32
+  std::vector<std::string> after;    // ... after ours
+  bool mandatory = false;            // HDF5 does not write where it does not find the plugin; otherwise it stores chunks unpacked
   std::vector<std::uint64_t> chunk;  // shape of a chunk
   std::uint64_t chunks = 0;          // number of stored chunks
-  std::uint64_t raw = 0;             // number of them without the filter
-  std::vector<raw_chunk> shown;      // the first raw chunks
+  std::uint64_t raw = 0;             // number of them that packbits left unpacked
+  std::vector<raw_chunk> shown;      // the first of these
+  std::string would_hold_all;        // if values do not fit, the bits that would hold all: "13 bits (0 to 12)"
   std::uint64_t decoded = 0;         // bytes of the stored chunks without filters
   std::uint64_t stored = 0;          // bytes of the stored chunks
   std::string problem;               // what is wrong with it, or ""

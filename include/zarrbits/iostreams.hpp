@@ -8,15 +8,17 @@
 //   const zarrbits::codec camera = zarrbits::packbits("uint16", {.last_bit = 11});
 //   io::filtering_ostream out;
 //   out.push(zarrbits::iostreams::encoder(camera));
-//   out.push(io::file_sink("frame.bits", std::ios::binary));
+//   out.push(zarrbits::iostreams::checked(io::file_sink("frame.bits", std::ios::binary)));
 //   zarrbits::iostreams::write_elements(out, frame);   // a std::vector<std::uint16_t>; or out.write(), cut anywhere
-//   out.reset();                                       // ends the chunk; throws codec_error if a value did not fit
+//   out.reset();                                       // ends the chunk; throws if a value did not fit, or a byte was not
+//   written
 //
 // One stream is one chunk. Call reset() to end it: the destructor of a Boost chain swallows every error.
 //
 #ifndef ZARRBITS_IOSTREAMS_HPP
 #define ZARRBITS_IOSTREAMS_HPP
 
+#include <zarrbits/iostreams/checked.hpp>
 #include <zarrbits/iostreams/codec_error.hpp>
 #include <zarrbits/iostreams/elements.hpp>
 #include <zarrbits/iostreams/encoder.hpp>

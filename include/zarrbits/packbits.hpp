@@ -29,8 +29,9 @@ struct packbits_parameters {
   bool strict_padding = false;               // decode refuses padding bits that are not 0
 };
 
-// Encode is checked: it fails on an element whose dropped bits decode would not restore, and names its index and value. Decode
-// puts the kept bits back at first_bit, with zeros below, and the sign (signed types) or zeros above. Throws `error`.
+// The codec `packbits` for a data type. Encode is checked: it fails on an element whose dropped bits decode would not restore,
+// and names its index and value. Decode puts the kept bits back at first_bit, with zeros below, and the sign (signed types) or
+// zeros above. Throws `error`.
 [[nodiscard]] codec packbits(const data_type& type, const packbits_parameters& parameters = {});
 
 // Settings that numcodecs' configuration does not have. Every default is the safe choice.

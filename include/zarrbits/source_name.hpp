@@ -8,6 +8,8 @@
 #ifndef ZARRBITS_SOURCE_NAME_HPP
 #define ZARRBITS_SOURCE_NAME_HPP
 
+#include <zarrbits/detail/linkage.hpp>
+
 #include <string>
 #include <vector>
 

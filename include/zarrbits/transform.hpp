@@ -31,7 +31,7 @@
 
 namespace zarrbits {
 
-// The result of one call.
+// The result of one call of a transform.
 struct [[nodiscard]] progress {
   std::size_t consumed = 0;  // bytes taken from the front of the input
   std::size_t produced = 0;  // bytes written to the front of the output
@@ -39,6 +39,7 @@ struct [[nodiscard]] progress {
   std::error_code error;     // sticky: every further call returns it
 };
 
+// A class that transforms bytes piece by piece, with the contract at the top of this file.
 template <class T>
 concept transform = requires(T t, std::span<const std::byte> in, std::span<std::byte> out) {
   { t.step(in, out) }
@@ -72,7 +73,7 @@ static_assert(sizeof(carry) <= 64, "transforms promise to carry at most 64 bytes
 
 }  // namespace detail
 
-// Takes elements in C order and native byte order, gives encoded bytes.
+// A transform that encodes: takes elements in C order and native byte order, gives encoded bytes.
 class encoder {
  public:
   // `elements`: the number of elements that will come; any other number is then an error (element_count_mismatch). Required if
@@ -95,7 +96,7 @@ class encoder {
   detail::carry carry_;
 };
 
-// Takes encoded bytes, gives elements in C order and native byte order.
+// A transform that decodes: takes encoded bytes, gives elements in C order and native byte order.
 class decoder {
  public:
   // `elements`: the number of elements of the chunk; a length or count byte that says otherwise is then an error. Without it, the

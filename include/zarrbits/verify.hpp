@@ -95,12 +95,16 @@ struct verify_options {
   // the terms of the first file (units, scale) are compared by meaning. Everything but values is compared with the first file
   // only.
   std::optional<concatenation> concat = {};
+  // With `concat`: the files are some of those in the store, whose notes say where each one is. Only values are compared, and
+  // neither the length of the arrays nor what no file of these has.
+  bool part = false;
   std::string store = {};                  // a directory, a file "x.zip", or "s3://bucket/prefix"
   std::string endpoint = {};               // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   std::vector<std::string> include = {};   // patterns of what the store must hold, as convert_options has them
   std::vector<std::string> exclude = {};   // patterns of what it need not hold
   std::vector<std::string> external = {};  // folders in which the source's other files may be read, as convert_options has them
   bool lock = true;                        // lock the source, as convert_options has it
+  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for a store's references
   // What convert was asked to do. With copy, a target is missing if the store has only a note of the link; with keep, the note is
   // enough. Not set: unchecked if convert copies it by default and the store has only a note.
   std::optional<link_policy> links = {};

@@ -9,12 +9,12 @@
     import zarr, zarrbits
     zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
-    report = zarrbits.convert("in.h5", "out.zarr")          # and plan, verify, inspect, suggest, doctor: the command in a child process
+    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor: the command in a child process
     zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references; zarrbits.to_icechunk("refs.json", "repository") makes a commit of it
     payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
 
-From a wheel, which has the plugins, HDF5 finds them: `import zarrbits` completes HDF5_PLUGIN_PATH and tells a libhdf5 that is loaded already;
-zarrbits.unregister() undoes it. Elsewhere set HDF5_PLUGIN_PATH. zarr-python finds the codec by itself. Each half needs its own library alone.
+`import zarrbits` has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later: what is appended to packed datasets
+is packed as well. From a wheel, which has the plugins, HDF5 finds them; elsewhere set HDF5_PLUGIN_PATH. zarr-python finds the codec by itself. Each half needs its own library alone.
 """
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ import importlib
 import operator
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
-from .plugins import PLUGIN_PATH, register, unregister
+from .plugins import BYTES, PACKBITS, PLUGIN_PATH, register, unregister
 from .whole import is_whole
 
 if TYPE_CHECKING:
-    from .calls import convert, doctor, inspect, plan, suggest, verify
+    from .calls import convert, doctor, finalize, inspect, plan, suggest, verify
     from .command import Error
     from .icechunk_store import to_icechunk
     from .numcodecs_codec import NumcodecsPackbits
     from .packing import pack, unpack
     from .progress import Progress
     from .references import open_references
-    from .report import Outcome, Plan, Report, Verification
+    from .report import Diagnosis, Inspection, Outcome, Plan, Report, Suggestions, Verification
     from .zarr_codec import PackbitsCodec
 
 __version__ = "0.1.0"
-_LATER = {"PackbitsCodec": "zarr_codec", "NumcodecsPackbits": "numcodecs_codec", "pack": "packing", "unpack": "packing", "convert": "calls", "plan": "calls",
-          "verify": "calls", "inspect": "calls", "suggest": "calls", "doctor": "calls", "Error": "command", "Progress": "progress", "Report": "report",
-          "Outcome": "report", "Plan": "report", "Verification": "report", "open_references": "references", "to_icechunk": "icechunk_store"}
-__all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", "pack", "unpack", "convert", "plan", "verify", "inspect",
-           "suggest", "doctor", "Error", "Progress", "Report", "Outcome", "Plan", "Verification", "PackbitsCodec", "NumcodecsPackbits",
-           "open_references", "to_icechunk"]
+_LATER = {
+    "PackbitsCodec": "zarr_codec", "NumcodecsPackbits": "numcodecs_codec", "pack": "packing", "unpack": "packing", "convert": "calls", "finalize": "calls",
+    "plan": "calls", "verify": "calls", "inspect": "calls", "suggest": "calls", "doctor": "calls", "Error": "command", "Progress": "progress",
+    "Report": "report", "Outcome": "report", "Plan": "report", "Verification": "report", "Inspection": "report", "Suggestions": "report",
+    "Diagnosis": "report", "open_references": "references", "to_icechunk": "icechunk_store"}
+__all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", "pack", "unpack", "convert", "finalize", "plan", "verify",
+           "inspect", "suggest", "doctor", "Error", "Progress", "Report", "Outcome", "Plan", "Verification", "Inspection", "Suggestions", "Diagnosis",
+           "PackbitsCodec", "NumcodecsPackbits", "open_references", "to_icechunk"]
 
-PACKBITS, BYTES = 45429, 45438
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
-_OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8}
+_OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8, "error": 12}
 
 
 if not TYPE_CHECKING:  # it would make every name one of the package
@@ -69,8 +70,8 @@ def _filter(number: int, plugin: str, values: Sequence[int]) -> Dict[str, Any]:
 def packbits(bits: int = 0, *, first_bit: int = 0, padding_encoding: str = "none", out_of_range: str = "raw", msb_first: bool = False) -> Dict[str, Any]:
     """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
 
-    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits. With another
-    filter than fletcher32 after it, such a value is an error with "raw" and "report".
+    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits; with "error" the
+    write fails, at the latest when the file is closed, and HDF5 may then end the process.
     """
     for name, word, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
         if word not in known:

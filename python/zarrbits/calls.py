@@ -3,23 +3,39 @@
 
     report = zarrbits.convert("in.h5", "out.zarr", shard="64M", threads=4)
     report.lost                                     # what is not in the store, with the reason of each
+    print(report)                                   # a table
     zarrbits.verify("in.h5", "out.zarr").equal      # True
 
 Options have their names and meaning in the command (`zarrbits convert --help`), with "_" for "-": compress="zstd:3", include=["/a", "/b"], consolidate=True;
-None and False are what the command does without them. With `concat`, `concat_new` and `append`, the source may be a list. Each function raises Error with the command's sentence.
+None and False are what the command does without them. With `concat`, `concat_new` and `append`, the source may be a list. Each function raises Error with the
+command's sentence, and where Python has a name for what went wrong, that is its class, too: FileNotFoundError, FileExistsError, PermissionError, ValueError.
 """
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Literal, Optional, Sequence, Union
+import time
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, TypeVar, Union
 
 from .command import Option, Path, run
 from .progress import Wanted, shown
-from .report import Outcome, Plan, Report, Verification
+from .report import Diagnosis, Inspection, Outcome, Plan, Report, Suggestions, Verification
+from .words import of_options
 
 Paths = Union[Path, Sequence[Path]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
+Bits = Union[int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_WHOLE = "0/1"
+
+
+def _explained(verb: str, *without: str) -> Callable[[_Function], _Function]:
+    """Adds to a docstring what the command says of its options."""
+    def add(function: _Function) -> _Function:
+        if function.__doc__:  # not under python -OO
+            function.__doc__ = function.__doc__.rstrip() + of_options(verb, frozenset(without))
+        return function
+    return add
 
 
 def _paths(source: Paths, *others: Optional[Path]) -> List[Path]:
@@ -28,38 +44,62 @@ def _paths(source: Paths, *others: Optional[Path]) -> List[Path]:
 
 
 def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
-    return {name: value for name, value in given.items() if name not in others}
+    options = {name: value for name, value in given.items() if name not in others}
+    if isinstance(options.get("bits"), Mapping):
+        options["bits"] = [f"{pattern}={bits}" for pattern, bits in options["bits"].items()]
+    return options
 
 
+@_explained("convert")
 def convert(source: Paths, store: Path, *, progress: Wanted = True,
         concat: Optional[str] = None, concat_new: Optional[str] = None, append: Optional[str] = None,
         order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
-        report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, threads: Optional[int] = None,
-        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False,
+        report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, partition: Optional[str] = None, threads: Optional[int] = None,
+        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False, no_consolidate: bool = False,
         endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
         allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
         compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Union[int, str, Sequence[Union[int, str]], None] = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Report:
+        bits: Bits = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Report:
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
-    progress: a function that is called with a Progress now and then, and may raise to stop; or True: a bar, where tqdm is installed and a terminal or
-    notebook shows it. Ctrl-C ends the command, which leaves nothing that looks whole. Where there is nothing to do for `resume` or `append`, the report has
-    no objects. A share of a store is not for one process: `zarrbits convert --partition`.
+    progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True: a bar, where tqdm is installed
+    and a terminal or notebook shows it. Ctrl-C ends the command, which leaves nothing that looks whole. Where there is nothing to do for `resume` or `append`,
+    the report has no objects.
+
+    bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
+
+    partition: "2/16" makes the chunks of the third of sixteen shares, and no metadata, so that several processes make one store (with Dask, say); the report of
+    a share has no objects. When all shares are done, finalize() completes the store. Without it, all is converted, also within a job of Slurm or MPI.
     """
-    options = _options(locals(), "source", "store", "progress")
-    # within a job of Slurm or MPI as well: all of it
-    options.update(quiet=True, partition="0/1")
+    options = _options(locals(), "source", "store", "progress", "partition")
+    options.update(quiet=True, partition=partition or _WHOLE)
+    began = time.monotonic()
     with shown(progress) as told:
-        document, _ = run("convert", _paths(source, store), options, (0, 3), told)
-    if not document:  # the store has all of it already
-        return Report(str(_paths(source)[0]), str(store), {}, [], {})
-    objects = [Outcome(o["path"], o["kind"], o["outcome"], o.get("attribute"), o.get("reason"), bool(o.get("lossy", False))) for o in document["objects"]]
-    return Report(document["source"], document["store"], document["summary"], objects, document)
+        document, _ = run("convert", _paths(source, store), options, (0, 3), told, json_wanted=options["partition"] == _WHOLE)
+    return _report(source, store, document, time.monotonic() - began)
 
 
+def _report(source: Paths, store: Path, document: Dict[str, Any], seconds: float) -> Report:
+    if not document:  # a share, or a store that has all of it already
+        return Report(str(_paths(source)[0]), str(store), {}, [], seconds, {})
+    objects = [Outcome(o["path"], o["kind"], o["outcome"], o.get("attribute"), o.get("reason"), bool(o.get("lossy", False)), o.get("source_bytes"),
+                       o.get("store_bytes")) for o in document["objects"]]
+    return Report(document["source"], document["store"], document["summary"], objects, seconds, document)
+
+
+@_explained("finalize")
+def finalize(source: Paths, store: Path, *, report: Optional[Path] = None, fsync: bool = False, consolidate: bool = False,
+             endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False, allow_lossy: bool = False) -> Report:
+    """Completes a store of which convert(partition=...) made all shares: writes its metadata. The report is that of the whole store."""
+    began = time.monotonic()
+    document, _ = run("finalize", _paths(source, store), dict(_options(locals(), "source", "store", "began"), quiet=True), (0, 3))
+    return _report(source, store, document, time.monotonic() - began)
+
+
+@_explained("plan")
 def plan(source: Paths, store: Optional[Path] = None, *,
         concat: Optional[str] = None, concat_new: Optional[str] = None, append: Optional[str] = None,
         order: Optional[Literal["given", "name", "value"]] = None,
@@ -69,32 +109,40 @@ def plan(source: Paths, store: Optional[Path] = None, *,
         convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
         links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
         compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Union[int, str, Sequence[Union[int, str]], None] = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Plan:
+        bits: Bits = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
     return Plan(status == 0, document["datasets"], document)
 
 
+@_explained("verify")
 def verify(source: Paths, store: Path, *,
         concat: Optional[str] = None, concat_new: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
         different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
         include: Many = None, exclude: Many = None, endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False,
-        links: Optional[Literal["keep", "copy"]] = None) -> Verification:
+        links: Optional[Literal["keep", "copy"]] = None, part: bool = False, memory: Union[int, str, None] = None) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
     return Verification(status in (0, 3), status == 0, document)
 
 
-def inspect(*files: Path, endpoint: Optional[str] = None, no_lock: bool = False) -> Dict[str, Any]:
+@_explained("inspect")
+def inspect(*files: Path, attributes: bool = False, endpoint: Optional[str] = None, no_lock: bool = False,
+            memory: Union[int, str, None] = None) -> Inspection:
     """What is in an HDF5 file or a store; of two, both."""
-    return run("inspect", files, _options(locals(), "files"), (0, 3))[0]
+    document = run("inspect", files, _options(locals(), "files"), (0, 3))[0]
+    return Inspection(document["trees"], document)
 
 
-def suggest(file: Path, *, all: bool = False, external: Many = None, no_lock: bool = False) -> Dict[str, Any]:
+@_explained("suggest")
+def suggest(file: Path, *, all: bool = False, external: Many = None, no_lock: bool = False) -> Suggestions:
     """How many bits the values of each dataset need."""
-    return run("suggest", [file], _options(locals(), "file"), (0,))[0]
+    document = run("suggest", [file], _options(locals(), "file"), (0,))[0]
+    return Suggestions(document["datasets"], document)
 
 
-def doctor(file: Optional[Path] = None, *, no_lock: bool = False) -> Dict[str, Any]:
+@_explained("doctor")
+def doctor(file: Optional[Path] = None, *, no_lock: bool = False) -> Diagnosis:
     """Why a plugin is not found, and which chunks are stored unpacked."""
-    return run("doctor", [] if file is None else [file], _options(locals(), "file"), (0, 1))[0]
+    document, status = run("doctor", [] if file is None else [file], _options(locals(), "file"), (0, 1))
+    return Diagnosis(status == 0, document)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, Union
+
+from .words import in_python
 
 Path = Union[str, "os.PathLike[str]"]
-Option = Union[str, int, float, Path, Sequence[Union[str, int, "os.PathLike[str]"]], None]
+Option = Union[str, int, float, Path, Sequence[Union[str, int, "os.PathLike[str]"]], Mapping[str, Union[str, int]], None]
 _END = 120  # seconds that the command has to clean up after SIGTERM
 
 
@@ -23,6 +26,31 @@ class Error(RuntimeError):
     def __init__(self, sentence: str, status: int) -> None:
         super().__init__(sentence)
         self.status = status
+
+
+class NotFound(Error, FileNotFoundError):
+    """A file that is not there."""
+
+
+class Exists(Error, FileExistsError):
+    """A store that is there already."""
+
+
+class Denied(Error, PermissionError):
+    """A file that may not be read or written."""
+
+
+class WrongOption(Error, ValueError):
+    """An option, or a value of one, that the command does not take."""
+
+
+_KINDS: Tuple[Tuple[str, Type[Error]], ...] = (("No such file or directory", NotFound), ("Permission denied", Denied), (r'" exists(?:;| and)', Exists))
+
+
+def error_of(sentence: str, status: int) -> Error:
+    """The error for what the command said, in Python's words and of Python's kind."""
+    kind = WrongOption if status == 2 else next((k for words, k in _KINDS if re.search(words, sentence)), Error)
+    return kind(in_python(sentence), status)
 
 
 def program() -> str:
@@ -47,6 +75,8 @@ def arguments(options: Dict[str, Option]) -> List[str]:
             # the comma at the end tells a shape of one dimension from a size
             flags.append(f"{flag}={','.join(map(str, value))}{',' if len(value) == 1 else ''}")
         else:
+            if isinstance(value, Mapping):
+                value = [f"{pattern}={one}" for pattern, one in value.items()]
             for one in value if isinstance(value, (list, tuple)) else [value]:
                 flags.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
     return flags
@@ -77,9 +107,9 @@ def _collect(child: subprocess.Popen[bytes]) -> Tuple[Dict[str, bytes], List[thr
 
 
 def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: Sequence[int],
-        told: Optional[Callable[[Dict[str, Any]], None]] = None) -> Tuple[Dict[str, Any], int]:
+        told: Optional[Callable[[Dict[str, Any]], None]] = None, json_wanted: bool = True) -> Tuple[Dict[str, Any], int]:
     """(the command's report, its exit status). `told` is called in this thread with each state of the work. Its warnings become Python's."""
-    command = [program(), verb, "--json", *arguments(options), "--", *(os.fspath(p) for p in paths)]
+    command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *(os.fspath(p) for p in paths)]
     environment, ends, passed = dict(os.environ), None, ()  # type: Dict[str, str], Optional[Tuple[int, int]], Tuple[int, ...]
     environment.pop("ZARRBITS_PROGRESS_FD", None)
     if told is not None:
@@ -111,12 +141,13 @@ def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: 
         for thread in threads:
             thread.join()
     said = got.get("said", b"").decode(errors="replace").strip()
-    whole = bool(options.get("resume") or options.get("append")) and child.returncode == 0  # there was nothing to do, and so nothing is told
+    # there was nothing to do, or a share was done, and so nothing is told
+    whole = child.returncode == 0 and (not json_wanted or bool(options.get("resume") or options.get("append")))
     if child.returncode not in accepted or not (whole or got.get("out", b"").strip()):
-        raise Error(said or f"zarrbits {verb}: exit status {child.returncode}", child.returncode)
+        raise error_of(said or f"zarrbits {verb}: exit status {child.returncode}", child.returncode)
     for sentence in said.splitlines():
         if sentence.startswith("zarrbits: warning: "):
-            warnings.warn(sentence[len("zarrbits: warning: "):], stacklevel=3)
+            warnings.warn(in_python(sentence[len("zarrbits: warning: "):]), stacklevel=3)
     return json.loads(got["out"].strip() or b"{}"), child.returncode
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Set, Tupl
 from urllib.parse import quote
 
 from .command import Error, Path
+from .local_files import External
 from .references import Options, References, Source, check_sources, items_of, protocol_of, read
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _read(references: References, url: str, offset: int, size: int) -> bytes:
     name = references.data_of(url)
     if name is None:
         raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor beside it", 1)
-    with open(name, "rb") as f:
+    with references.files.open(name) as f:
         f.seek(offset)
         content = f.read(size)
     if len(content) != size:
@@ -195,7 +196,7 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
 
 
 def to_icechunk(references: Path, repository: Union[Path, Repository], *, branch: str = "main", message: str = "references by zarrbits", overwrite: bool = False,
-                storage_options: Options = None) -> str:
+                storage_options: Options = None, external: External = None) -> str:
     """Writes a store of references as one commit of an Icechunk repository, and returns the id of the snapshot.
 
     Chunks in the sources become virtual chunks with the source's ETag or time: Icechunk refuses to read one that is newer. What no source has is copied.
@@ -203,8 +204,9 @@ def to_icechunk(references: Path, repository: Union[Path, Repository], *, branch
     with these containers, where none is there. Whoever reads has to authorize the containers (authorize_virtual_chunk_access).
     overwrite: replaces what the branch has; earlier snapshots keep it. Without it, a branch that is not empty is an Error.
     storage_options: as of open_references(); the endpoint, region and "anon" in it are those of the containers.
+    external: as of open_references(): folders of sources that are not below the folder of the references.
     """
-    table = read(references)
+    table = read(references, external)
     check_sources(table, storage_options)
     nodes, arrays = _nodes_and_chunks(table)
     from zarr.core.sync import sync

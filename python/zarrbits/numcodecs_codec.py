@@ -61,6 +61,9 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
             raise ValueError("packbits: the most significant bit comes first; use numcodecs' own PackBits where there is a count byte, too")
         if options & 3 == 3 or size not in (1, 2, 4, 8) or values[6] < 1 or not 1 <= bits <= 8 * size:
             raise ValueError(f"packbits: the filter's values {values} are none that it writes into a file")
+        if component >> 19 & 3:
+            raise ValueError("packbits: chunks have more than their values, because of the filters before or after (a checksum, or what fills them up to one "
+                             "size), which this codec does not take")
         is_bool, is_signed = bool(component >> 18 & 1), bool(component >> 17 & 1)
         if not is_bool and precision != 8 * size and first_bit > 0:
             raise ValueError(f"packbits: the datatype has {precision} of {8 * size} bits, from bit {first_bit} on, which only HDF5 moves where numbers have them")

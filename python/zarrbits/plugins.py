@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The HDF5 plugins of this package, for every libhdf5 in the process and in its children. `import zarrbits` calls register()."""
+"""The HDF5 plugins, in every libhdf5 that is or gets loaded in the process, and for its children. `import zarrbits` calls register().
+
+HDF5 loads a plugin when a dataset is created or read, never when one that exists is written: it stores the chunks without an optional filter then, in
+silence. So finding the plugins is not enough; each libhdf5 is made to load them."""
 from __future__ import annotations
 
 import ctypes
+import importlib.abc
+import importlib.machinery
 import importlib.util
 import os
 import sys
-from typing import Any, Iterator, List, Optional
+import types
+from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple
 
 PLUGIN_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "plugins")
+PACKBITS, BYTES = 45429, 45438
 _VARIABLE = "HDF5_PLUGIN_PATH"
+_BRING_HDF5 = ("h5py", "netCDF4", "tables")  # each with a libhdf5 of its own
+_told: Set[str] = set()  # the paths of those that have loaded the filters
 _before: Optional[List[Optional[str]]] = None  # what the variable was, in a list of one, while register() is in force
 
 
@@ -25,7 +34,7 @@ def _default_folders() -> List[str]:
     return [f for f in folders if os.path.isdir(f)]
 
 
-def _loaded_libraries() -> Iterator[Any]:
+def _loaded_libraries() -> Iterator[Tuple[str, Any]]:
     """Each libhdf5 that is in this process: h5py, netCDF4 and PyTables may have one each."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
@@ -39,7 +48,7 @@ def _loaded_libraries() -> Iterator[Any]:
                 library = ctypes.CDLL(path, os.RTLD_LAZY | os.RTLD_NOLOAD)
                 library.H5PLget.restype = ctypes.c_ssize_t
                 library.H5PLget.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t]
-                yield library
+                yield path, library
             except (OSError, AttributeError):  # before 1.10.1 there is no H5PL
                 continue
 
@@ -73,40 +82,76 @@ class _NoLock:
         return None
 
 
-def register() -> bool:
-    """Lets HDF5 find the plugins: HDF5_PLUGIN_PATH is completed, for what is loaded later and for child processes; a libhdf5 that is loaded already
-    is told by its own function. True where this package has plugins. Calling it again does no more."""
-    global _before
-    if not os.path.isdir(PLUGIN_PATH):
-        return False
-    now = os.environ.get(_VARIABLE)
-    folders = now.split(os.pathsep) if now else _default_folders()
-    if PLUGIN_PATH not in folders:
-        if _before is None:
-            _before = [now]
-        os.environ[_VARIABLE] = os.pathsep.join([PLUGIN_PATH, *folders])
-    h5py = sys.modules.get("h5py")
-    if h5py is not None and hasattr(h5py, "h5pl"):
-        known = {h5py.h5pl.get(i) for i in range(h5py.h5pl.size())}
-        if os.fsencode(PLUGIN_PATH) not in known:
-            h5py.h5pl.prepend(os.fsencode(PLUGIN_PATH))
+def _load() -> None:
+    """Every libhdf5 that is in the process loads both filters, where it finds them."""
     with _h5py_lock():
-        for library in _loaded_libraries():
-            if _index_in(library) is None:
+        for path, library in _loaded_libraries():
+            if path in _told:  # another thread may be in it
+                continue
+            if os.path.isdir(PLUGIN_PATH) and _index_in(library) is None:
                 library.H5PLprepend(os.fsencode(PLUGIN_PATH))
-    return True
+            if all([library.H5Zfilter_avail(number) > 0 for number in (PACKBITS, BYTES)]):
+                _told.add(path)
+
+
+class _Later(importlib.abc.MetaPathFinder):
+    """Calls _load() after a module was imported that brings a libhdf5. It finds nothing itself."""
+
+    def __init__(self) -> None:
+        self._asking = False
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if name not in _BRING_HDF5 or self._asking:
+            return None
+        self._asking = True
+        try:
+            spec = importlib.util.find_spec(name)  # asks all other finders
+        finally:
+            self._asking = False
+        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
+            run = spec.loader.exec_module
+
+            def then_load(module: types.ModuleType) -> None:
+                run(module)
+                _load()
+            setattr(spec.loader, "exec_module", then_load)  # of this loader alone
+        return spec
+
+
+_later = _Later()
+
+
+def register() -> bool:
+    """Has every libhdf5 load the filters: those that are in this process now, and those that come with h5py, netCDF4 and PyTables later. HDF5_PLUGIN_PATH
+    is completed, for others that come later, and for child processes. True where this package has plugins; where it has none, HDF5_PLUGIN_PATH says where
+    they are. Call it again after something else has loaded a libhdf5."""
+    global _before
+    if os.path.isdir(PLUGIN_PATH):
+        now = os.environ.get(_VARIABLE)
+        folders = now.split(os.pathsep) if now else _default_folders()
+        if PLUGIN_PATH not in folders:
+            if _before is None:
+                _before = [now]
+            os.environ[_VARIABLE] = os.pathsep.join([PLUGIN_PATH, *folders])
+    if _later not in sys.meta_path:
+        sys.meta_path.insert(0, _later)
+    _load()
+    return os.path.isdir(PLUGIN_PATH)
 
 
 def unregister() -> None:
     """Undoes register(). A filter that a libhdf5 has loaded already stays in it."""
     global _before
+    if _later in sys.meta_path:
+        sys.meta_path.remove(_later)
     folders = [f for f in os.environ.get(_VARIABLE, "").split(os.pathsep) if f and f != PLUGIN_PATH]
     if _before is not None and _before[0] is None and folders == _default_folders():
         os.environ.pop(_VARIABLE, None)
     elif _VARIABLE in os.environ:
         os.environ[_VARIABLE] = os.pathsep.join(folders)
     _before = None
+    _told.clear()
     with _h5py_lock():
-        for library in _loaded_libraries():
+        for _, library in _loaded_libraries():
             while (index := _index_in(library)) is not None:
                 library.H5PLremove(index)

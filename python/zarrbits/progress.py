@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 @dataclass(frozen=True)
 class Progress:
-    """Bytes of the source that are done, of all of them; objects likewise; the path of the object at hand."""
+    """Bytes of the source that are done, of all of them (never 0); objects likewise; the path of the object at hand."""
 
     done: int
     total: int
@@ -38,7 +38,11 @@ def shown(progress: Wanted) -> Iterator[Optional[Callable[[Dict[str, Any]], None
     """What to call with each state that the command tells; None for nothing."""
     if callable(progress):
         call = progress
-        yield lambda state: (call(Progress(**{name: state[name] for name in Progress.__dataclass_fields__})), None)[1]
+
+        def tell(state: Dict[str, Any]) -> None:
+            if state["total"]:  # known: done / total is a number
+                call(Progress(**{name: state[name] for name in Progress.__dataclass_fields__}))
+        yield tell
         return
     bar = _make_bar() if progress else None
     if bar is None:

@@ -1,100 +1,140 @@
 # SPDX-License-Identifier: BSL-1.0
-"""References in a folder of Parquet files, of which those that are needed are read. fsspec's own reader is beneath, which neither lists groups within groups
-rightly nor looks at what the files say."""
+"""References in a folder of Parquet files, of which those that are needed are read. fsspec's mapper is beneath for its place in fsspec only: it lists no groups
+within groups, and takes what it cannot read for chunks that are not there. Here only a row that says so is a chunk that is not there."""
 from __future__ import annotations
 
+import base64
 import functools
-import importlib.util
 import json
 import math
 import os
 import re
 from typing import Any, Dict, Iterator, List, Tuple, Union
 
-import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.reference import LazyReferenceMapper
 
 from .command import Error
-from .references import References, is_reference, where_it_ends
+from .local_files import open_regular
+from .parquet_file import Damaged, ParquetFile
+from .references import References, check_file, is_reference, where_it_ends
 
-
-def _engine() -> str:
-    """The package by which pandas reads Parquet."""
-    engine = next((e for e in ("pyarrow", "fastparquet") if importlib.util.find_spec(e)), None)
-    if engine is None or importlib.util.find_spec("pandas") is None:
-        raise Error("zarrbits: references in Parquet are read by pandas, and pyarrow or fastparquet; install these, or make references in JSON", 1)
-    return engine
+Value = Union[bytes, List[Any], None]
+_ROWS_AT_HAND = 1_280_000
 
 
 class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has no types
     """What a key is: bytes, or [URL, offset, size]. checked: whether each reference has to be within a source."""
 
     def __init__(self, references: References, checked: bool) -> None:
-        super().__init__(references.path, fs=LocalFileSystem(), engine=_engine())
-        # a pattern of str.format(): braces in the folder's name would be a place in it, and each file of rows one that is not there
-        self.url = references.path.replace("{", "{{").replace("}", "}}") + "/{field}/refs.{record}.parq"
+        super().__init__(references.path, fs=LocalFileSystem())
+        table = references.table
+        assert table is not None
+        self._items: Dict[str, Any] = {}
+        self.zmetadata, self.record_size, self._parts = table.metadata, table.record_size, table.parts
         self._references = references
         self._end_of = functools.lru_cache(maxsize=None)(functools.partial(where_it_ends, references)) if checked else None
-        for key, value in self.zmetadata.items():
-            if key.endswith("/.zarray"):
-                self._check_grid(key, value)
+        self._may_be_read = functools.lru_cache(maxsize=None)(functools.partial(check_file, references))
+        self._grids = {key[:-len("/.zarray")]: self._grid(key, value) for key, value in self.zmetadata.items() if key.endswith("/.zarray")}
+        self._rows = functools.lru_cache(maxsize=max(1, _ROWS_AT_HAND // self.record_size))(self._read_rows)
 
-    def _check_grid(self, key: str, value: Any) -> None:
-        """fsspec divides by these."""
-        numbers = [value.get(n) if isinstance(value, dict) else None for n in ("shape", "chunks")]
-        right = all(isinstance(n, list) and all(type(i) is int and i >= 0 for i in n) for n in numbers)
-        if not right or len(numbers[0] or ()) != len(numbers[1] or ()) or 0 in (numbers[1] or ()):
-            raise Error(f"zarrbits: \"{key}\" of \"{self._references.path}\" is no shape and no chunks; make it again", 1)
+    def _error(self, what: str, why: str) -> Error:
+        return Error(f"zarrbits: \"{what}\" of \"{self._references.path}\" {why}", 1)
 
-    def _value(self, key: str, columns: Dict[str, Any], row: int) -> Union[bytes, List[Any], None]:
-        raw = columns["raw"][row] if "raw" in columns else None
-        if isinstance(raw, bytes):
-            return raw
-        url = columns["path"][row] if "path" in columns else None
-        if not isinstance(url, str):
-            return None  # there is no such chunk
-        offset, size = int(columns["offset"][row]), int(columns["size"][row])
-        value = [url, offset, size]
+    def _grid(self, key: str, value: Any) -> List[int]:
+        """How many chunks there are along each dimension."""
+        field = key[:-len("/.zarray")]
+        if os.path.isabs(field) or os.path.normpath(field) != field or field.split("/")[0] in ("", ".."):
+            raise self._error(key, "leads out of it; make it again")
+        shape, chunks = (value.get(n) if isinstance(value, dict) else None for n in ("shape", "chunks"))
+        right = all(isinstance(n, list) and all(type(i) is int and i >= 0 for i in n) for n in (shape, chunks))
+        if not right or len(shape or ()) != len(chunks or ()) or 0 in (chunks or ()):
+            raise self._error(key, "is no shape and no chunks; make it again")
+        return [-(-s // c) for s, c in zip(shape or (), chunks or ())]
+
+    def _read_rows(self, field: str, record: int) -> List[Value]:
+        """All references of one file."""
+        name = f"{field}/refs.{record}.parq"
+        try:
+            with open_regular(os.path.join(self._references.path, name)) as f:
+                columns = ParquetFile(f.read(), self.record_size)
+            rows = self._values(columns)
+            if columns.rows < min(self.record_size, math.prod(self._grids[field]) - record * self.record_size):
+                raise Damaged(f"it has only {columns.rows} rows")
+            have = sum(r is not None for r in rows)
+            if self._parts is not None and have != self._parts[field][record]:
+                raise Damaged(f"it has {have} references, and had {self._parts[field][record]}")
+        except (OSError, Damaged) as e:
+            reason = e.strerror or str(e) if isinstance(e, OSError) else str(e)
+            raise self._error(name, f"cannot be read: {reason}; if the references were replaced meanwhile, open them again, or else make them again") from e
+        return rows
+
+    @staticmethod
+    def _values(table: ParquetFile) -> List[Value]:
+        columns = table.columns
+        if not columns.keys() & {"path", "raw"} or ("path" in columns and not {"offset", "size"} <= columns.keys()):
+            raise Damaged("columns are missing")
+        nothing = [None] * table.rows
+        paths, raws, offsets, sizes = (columns.get(n, nothing) for n in ("path", "raw", "offset", "size"))
+        rows: List[Value] = []
+        try:
+            for path, raw, offset, size in zip(paths, raws, offsets, sizes):
+                rows.append(raw if raw is not None else None if path is None else [path.decode(), offset, size])
+        except (UnicodeDecodeError, AttributeError) as e:
+            raise Damaged("a path is no text") from e
+        return rows
+
+    def _value(self, key: str, value: Value) -> Value:
+        if not isinstance(value, list):
+            if isinstance(value, (bytes, type(None))):
+                return value
+            raise self._error(key, "is no text; make it again")
         if not is_reference(value):
-            raise Error(f"zarrbits: \"{key}\" of \"{self._references.path}\" is no [URL, offset, size] with a URL file://... or s3://...", 1)
+            raise self._error(key, "is no [URL, offset, size] with a URL file://... or s3://...")
+        url, offset, size = value
+        self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):
-            raise Error(f"zarrbits: \"{key}\" of \"{self._references.path}\" is behind the end of \"{url}\"; make it again", 1)
+            raise self._error(key, f"is behind the end of \"{url}\"; make it again")
         return value
 
     def _load_one_key(self, key: str) -> Any:
         if key in self.zmetadata:
             return json.dumps(self.zmetadata[key]).encode()
-        field = key.rpartition("/")[0]
-        if f"{field}/.zarray" not in self.zmetadata:
+        field, _, place = key.rpartition("/")
+        grid = self._grids.get(field)
+        if grid is None or not re.fullmatch(r"[0-9]{1,20}(\.[0-9]{1,20})*", place):
             raise KeyError(key)
-        try:
-            record, row, _ = self._key_to_record(key)
-            columns = self.open_refs(field, record)
-        except (ValueError, FileNotFoundError) as e:  # no such chunk, or none in that file
-            raise KeyError(key) from e
-        value = self._value(key, columns, row) if columns is not None and all(0 <= row < len(c) for c in columns.values()) else None
+        indices = [int(n) for n in place.split(".")]
+        extents = grid or [1]
+        if len(indices) != len(extents) or any(i >= n for i, n in zip(indices, extents)):
+            raise KeyError(key)
+        number = functools.reduce(lambda all_before, pair: all_before * pair[1] + pair[0], zip(indices, extents), 0)
+        record, row = divmod(number, self.record_size)
+        if self._parts is not None and record not in self._parts.get(field, {}):
+            raise KeyError(key)  # none of the chunks in that file is there
+        value = self._value(key, self._rows(field, record)[row])
         if value is None:
             raise KeyError(key)
+        if isinstance(value, bytes) and value.startswith(b"base64:"):  # which fsspec would decode
+            return b"base64:" + base64.b64encode(value)
         return value
 
     def _chunks_of(self, field: str) -> Iterator[Tuple[str, Any]]:
-        """Those that are there, of the files that are there."""
-        grid = self._get_chunk_sizes(field)
-        try:
-            names = os.listdir(os.path.join(self._references.path, field))
-        except FileNotFoundError:
-            return
-        for record in sorted(int(m[1]) for m in (re.fullmatch(r"refs\.([0-9]{1,15})\.parq", n) for n in names) if m):
-            columns = self.open_refs(field, record)
-            first, rows = record * self.record_size, min((len(c) for c in columns.values()), default=0)
-            rows = min(rows, self.record_size, math.prod(grid) - first)
-            places = np.transpose(np.unravel_index(np.arange(first, first + max(rows, 0)), grid)).tolist() if rows > 0 else []
-            for row, place in enumerate(places):
-                key = f"{field}/{'.'.join(map(str, place))}"
-                value = self._value(key, columns, row)
-                if value is not None:
-                    yield key, value
+        """Those that are there."""
+        grid = self._grids[field]
+        total = math.prod(grid)
+        records = range(-(-total // self.record_size)) if self._parts is None else sorted(self._parts.get(field, {}))
+        for record in records:
+            first = record * self.record_size
+            for number, value in enumerate(self._rows(field, record)[:max(0, total - first)], first):
+                if value is None:
+                    continue
+                place = []
+                for extent in reversed(grid or [1]):
+                    number, at = divmod(number, extent)
+                    place.append(str(at))
+                key = f"{field}/{'.'.join(reversed(place))}"
+                yield key, self._value(key, value)
 
     def items(self) -> Any:
         for key, value in self.zmetadata.items():

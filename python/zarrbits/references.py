@@ -5,7 +5,8 @@
     group = zarr.open_group(zarrbits.open_references("refs.json"))
     dataset = xarray.open_zarr(zarrbits.open_references("refs.json"), consolidated=False)
 
-Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs.
+Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs. Local files are read only if they are regular files in the
+folder of the references or below; external= allows more.
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from .command import Error, Path
+from .local_files import External, LocalFiles, NotRegular, open_regular
 
 if TYPE_CHECKING:
     from zarr.storage import FsspecStore
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 Options = Optional[Mapping[str, Any]]
 _PROTOCOLS = ("file", "s3")
 _NAMED = 5  # sources in one sentence
+_MOST_ROWS = 1_000_000  # references in one Parquet file
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,24 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Table:
+    """The metadata of references in Parquet. parts: of each array the files that it has, by their numbers, and how many references are in each; None if
+    nothing is said of that."""
+
+    metadata: Dict[str, Any]
+    record_size: int
+    parts: Optional[Dict[str, Dict[int, int]]]
+
+
+@dataclass(frozen=True)
 class References:
-    """What the file `path` says. keys: of JSON the text, or URL, offset and size, of each object of the store; None of Parquet, whose are read later."""
+    """What the file `path` says. keys: of JSON the text, or URL, offset and size, of each object of the store. table: of Parquet, whose rows are read later."""
 
     path: str
     keys: Optional[Dict[str, Any]]
     sources: Optional[Dict[str, Source]]
+    files: LocalFiles
+    table: Optional[Table] = None
 
     def data_of(self, url: str) -> Optional[str]:
         """The file beside it that has chunks which no source has, if that is what the URL names; each append to the store adds one with a number."""
@@ -76,14 +91,25 @@ def is_reference(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and protocol_of(value[0]) in _PROTOCOLS and _whole(value[1]) and _whole(value[2])
 
 
-def read(path: Path) -> References:
+def _table(path: str, document: Dict[str, Any], metadata: Dict[str, Any], ours: Any) -> Table:
+    size = document.get("record_size")
+    given = ours.get("parts") if isinstance(ours, dict) else None
+    parts = given.items() if isinstance(given, dict) else []
+    right = all(isinstance(p, list) and all(isinstance(n, list) and len(n) == 2 and all(map(_whole, n)) for n in p) for _, p in parts)
+    if not (_whole(size) and 0 < int(size or 0) <= _MOST_ROWS and right and isinstance(given, (dict, type(None)))):
+        raise Error(f"zarrbits: \"{path}\" does not say rightly which files it has; make the references again", 1)
+    return Table(metadata, int(size or 0), None if given is None else {array: {number: count for number, count in listed} for array, listed in parts})
+
+
+def read(path: Path, external: External = None) -> References:
     """The file, which may say anything: nothing of it is used before it was looked at."""
     name = os.path.abspath(os.fspath(path))
     is_table = os.path.isdir(name)
+    files = LocalFiles(name, external)
     try:
-        with open(os.path.join(name, ".zmetadata") if is_table else name, encoding="utf-8") as f:
-            document = json.load(f)
-    except (ValueError, RecursionError) as e:
+        with open_regular(os.path.join(name, ".zmetadata") if is_table else name) as f:
+            document = json.loads(f.read())
+    except (ValueError, RecursionError, NotRegular) as e:
         raise Error(f"zarrbits: \"{name}\" has no references: {e}", 1) from e
     keys = document.get("metadata" if is_table else "refs") if isinstance(document, dict) else None
     if not isinstance(keys, dict):
@@ -92,11 +118,23 @@ def read(path: Path) -> References:
     given = ours.get("sources") if isinstance(ours, dict) else None
     sources = {s.url: s for s in (_source(name, g) for g in given)} if isinstance(given, list) else None
     if is_table:
-        return References(name, None, sources)
+        return References(name, None, sources, files, _table(name, document, keys, ours))
     wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
         raise Error(f"zarrbits: \"{wrong}\" of \"{name}\" is neither text nor [URL, offset, size] with a URL file://... or s3://...", 1)
-    return References(name, keys, sources)
+    references = References(name, keys, sources, files)
+    for url in _ends(keys):
+        check_file(references, url)
+    return references
+
+
+def check_file(references: References, url: str) -> None:
+    """Raises Error for a local file that may not be read; that one is missing is told where it is read."""
+    if protocol_of(url) == "file":
+        try:
+            references.files.name_of(url)
+        except OSError:
+            pass
 
 
 def _change_of(source: Source, size: int, modified: Optional[int], etag: Optional[str]) -> Optional[str]:
@@ -109,9 +147,9 @@ def _change_of(source: Source, size: int, modified: Optional[int], etag: Optiona
     return None
 
 
-def _local_change(source: Source) -> Optional[str]:
+def _local_change(files: LocalFiles, source: Source) -> Optional[str]:
     try:
-        info = os.stat(source.url[len("file://"):])
+        info = files.stat(source.url)
     except OSError as e:
         return f"\"{source.url}\": {e.strerror}"
     return _change_of(source, info.st_size, info.st_mtime_ns, None)
@@ -166,7 +204,7 @@ def check_sources(references: References, options: Options) -> None:
                     "make it by `zarrbits convert --virtual`, or give check=False", 1)
     local = [s for s in references.sources.values() if protocol_of(s.url) == "file"]
     remote = [s for s in references.sources.values() if protocol_of(s.url) == "s3"]
-    found = [_local_change(s) for s in local] + (_remote_changes(remote, options) if remote else [])
+    found = [_local_change(references.files, s) for s in local] + (_remote_changes(remote, options) if remote else [])
     changes = [c for c in found if c is not None]
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
@@ -194,21 +232,25 @@ def items_of(references: References) -> Iterator[Tuple[str, Any]]:
             yield key, value
 
 
-def open_references(path: Path, *, storage_options: Options = None, check: bool = True) -> FsspecStore:
+def open_references(path: Path, *, external: External = None, storage_options: Options = None, check: bool = True) -> FsspecStore:
     """A store of references as a store of zarr-python, which cannot be written to: JSON, or a folder of Parquet.
+
+    external: a folder, or several, whose files the references may lead to, beside their own folder; or "all" for any. Whoever wrote the references names the
+    files that are read.
 
     storage_options: what s3fs is told, where sources are in S3, as {"anon": True} or {"client_kwargs": {"endpoint_url": "..."}}.
     check: a source that is missing, or has another size or time than when the references were made, is an Error that names it. Without it, chunks of such a
     source read as whatever is at their place.
     """
-    references = read(path)
+    references = read(path, external)
     if check:
         check_sources(references, storage_options)
     from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
-    from fsspec.implementations.local import LocalFileSystem
     from fsspec.implementations.reference import ReferenceFileSystem
     from zarr.storage import FsspecStore
-    local = AsyncFileSystemWrapper(LocalFileSystem(), asynchronous=True)
+
+    from .allowed_files import AllowedFiles
+    local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
     systems: Dict[Optional[str], Any] = {None: local, "file": local}
     for protocol in _protocols(references):
         systems[protocol] = {**(storage_options or {}), "asynchronous": True}

@@ -1,15 +1,31 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the calls of calls.py give: the command's reports, which notebooks show as tables."""
+"""What the calls of calls.py give. print() and notebooks show each as a table; `document` is all that the command said, as a dict."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+Rows = Sequence[Sequence[object]]
+Table = Tuple[str, Sequence[str], Rows]  # what stands above it, the head, the rows
+
+
+class _Shown:
+    """Tables, as text and as HTML."""
+
+    def _tables(self) -> List[Table]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n\n".join(_text(*table) for table in self._tables())
+
+    def _repr_html_(self) -> str:
+        return "".join(_html(*table) for table in self._tables())
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one object, or of one attribute of it."""
+    """What became of one object, or of one attribute of it. Sizes are of the stored bytes of a dataset."""
 
     path: str
     kind: str
@@ -17,16 +33,19 @@ class Outcome:
     attribute: Optional[str] = None
     reason: Optional[str] = None
     lossy: bool = False
+    source_bytes: Optional[int] = None
+    store_bytes: Optional[int] = None
 
 
 @dataclass(frozen=True)
-class Report:
-    """What convert() did. `document` is all of the command's report."""
+class Report(_Shown):
+    """What convert() or finalize() did, and the seconds that it took."""
 
     source: str
     store: str
     counts: Dict[str, int]
     objects: List[Outcome]
+    seconds: float
     document: Dict[str, Any] = field(repr=False)
 
     @property
@@ -34,37 +53,147 @@ class Report:
         """What is not in the store, or cannot be rebuilt from it; not what include and exclude left out."""
         return [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.reason != "not selected")]
 
-    def _repr_html_(self) -> str:
-        return _table(("outcome", "objects"), list(self.counts.items())) + (
-            _table(("lost", "kind", "reason"), [(o.path, o.kind, o.reason or "") for o in self.lost]) if self.lost else "")
+    def _tables(self) -> List[Table]:
+        datasets = [o for o in self.objects if o.kind == "dataset" and o.source_bytes is not None and o.store_bytes is not None]
+        rows = [(o.path, o.outcome, _size(o.source_bytes), _size(o.store_bytes), _ratio(o.source_bytes, o.store_bytes)) for o in datasets]
+        before, after = sum(o.source_bytes or 0 for o in datasets), sum(o.store_bytes or 0 for o in datasets)
+        if len(rows) > 1:
+            rows.append(("all", "", _size(before), _size(after), _ratio(before, after)))
+        others = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
+        said = f"{self.source} to {self.store} in {self.seconds:.2f} s" + (f"; objects: {others}" if others else "")
+        tables: List[Table] = [(said, ("dataset", "outcome", "in source", "in store", "ratio"), rows)]
+        if self.lost:
+            tables.append(("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in self.lost]))
+        return tables
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(_Shown):
     """What convert() would do. `complete`: whether all of the source would be in the store."""
 
     complete: bool
     datasets: List[Dict[str, Any]]
     document: Dict[str, Any] = field(repr=False)
 
-    def _repr_html_(self) -> str:
-        return _table(("dataset", "outcome", "how"), [(d.get("path", ""), d.get("outcome", ""), d.get("how", d.get("reason", ""))) for d in self.datasets])
+    def _tables(self) -> List[Table]:
+        rows = [(d.get("path", ""), d.get("outcome", ""), _size(d.get("source_bytes")), _size(d.get("store_bytes")),
+                 _ratio(d.get("source_bytes"), d.get("store_bytes")), d.get("how", d.get("reason", ""))) for d in self.datasets]
+        return [("" if self.complete else "INCOMPLETE: something would not be in the store", ("dataset", "outcome", "in source", "in store", "ratio", "how"), rows)]
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(_Shown):
     """How a store compares with its source. `equal`: nothing differs, is missing or cannot be read; `complete`: and nothing was left unchecked."""
 
     equal: bool
     complete: bool
     document: Dict[str, Any] = field(repr=False)
 
-    def _repr_html_(self) -> str:
-        rows = [(k, v.get("equal", 0), v.get("differs", 0), v.get("missing", 0)) for k, v in self.document.items() if isinstance(v, dict) and "equal" in v]
-        return _table(("", "equal", "differs", "missing"), rows)
+    @property
+    def findings(self) -> List[Dict[str, Any]]:
+        """What differs, is missing, cannot be read or was not checked."""
+        return list(self.document.get("findings", []))
+
+    def _tables(self) -> List[Table]:
+        counts = {k: v for k, v in self.document.items() if isinstance(v, dict) and {"equal", "differs"} <= set(v)}
+        verdicts = list(next(iter(counts.values()), {}))
+        rows = [(k.replace("_", " "), *(v.get(name, 0) for name in verdicts)) for k, v in counts.items() if any(v.values())]
+        said = "equal" if self.complete else "equal, but something was not checked" if self.equal else "FAILED: the store is not equal to its source"
+        tables: List[Table] = [(said, ("", *verdicts), rows)]
+        if self.findings:
+            tables.append(("", ("what", "name", "at", "in source", "in store", "reason"), [
+                (f["outcome"], f["path"] + (f" attribute {f['attribute']}" if "attribute" in f else ""), _shape(f.get("index")) if "index" in f else "",
+                 f.get("source_value", ""), f.get("store_value", ""), f.get("reason", "")) for f in self.findings]))
+        return tables
 
 
-def _table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
+@dataclass(frozen=True)
+class Inspection(_Shown):
+    """What is in each file or store: the nodes of its tree."""
+
+    trees: List[Dict[str, Any]]
+    document: Dict[str, Any] = field(repr=False)
+
+    def _tables(self) -> List[Table]:
+        return [(f"{t['name']}: {t['format']}, {_size(t['bytes'])}", ("name", "kind", "shape", "type", "chunk", "stored"),
+                 [(n["path"], n["kind"], _shape(n["shape"]) if "shape" in n else "", _word(n.get("type", "")), _shape(n["chunk"]) if n.get("chunk") else "",
+                   _size(n.get("stored_bytes"))) for n in t["nodes"]]) for t in self.trees]
+
+
+@dataclass(frozen=True)
+class Suggestions(_Shown):
+    """How many bits the values of each dataset need."""
+
+    datasets: List[Dict[str, Any]]
+    document: Dict[str, Any] = field(repr=False)
+
+    @property
+    def bits(self) -> Dict[str, int]:
+        """Of the datasets that are worth it: convert(..., codec="packbits", bits=suggestions.bits)."""
+        return {d["path"]: d["bits"] for d in self.datasets if d["worthwhile"] and d["first_bit"] == 0}
+
+    def _tables(self) -> List[Table]:
+        rows = [(d["path"], d["type"], f"{d['first_bit']} to {d['last_bit']}", _size(d["stored_bytes"]), _size(d["packed_bytes"]),
+                 _ratio(d["stored_bytes"], d["packed_bytes"]), d["obstacle"]) for d in self.datasets]
+        return [("", ("dataset", "type", "bits", "stored", "packed", "ratio", "but"), rows)]
+
+
+@dataclass(frozen=True)
+class Diagnosis(_Shown):
+    """Whether HDF5 finds the plugins, and what they did in a file. `healthy`: nothing is at fault."""
+
+    healthy: bool
+    document: Dict[str, Any] = field(repr=False)
+
+    def _tables(self) -> List[Table]:
+        plugins = self.document["plugins"]
+        files = [(f"{folder['path']}/{f['name']}", "FAULT" if f["fault"] else "", f["says"]) for folder in plugins["folders"] for f in folder["files"]]
+        folders = [(folder["path"], "FAULT" if folder["fault"] else "", folder["says"]) for folder in plugins["folders"] if folder["says"]]
+        said = "all is well" if self.healthy else "something is at fault"
+        tables: List[Table] = [(said + (f"; {plugins['export']}" if plugins["export"] else ""), ("file", "", "what it is"), folders + files)]
+        if "file" in self.document:
+            tables.append((self.document["file"]["path"], ("dataset", "filter", "chunks", "of them raw", "decoded", "stored", "ratio", "problem"), [
+                (d["path"], d["filter"], d["chunks"], d["raw_chunks"], _size(d["decoded_bytes"]), _size(d["stored_bytes"]),
+                 _ratio(d["decoded_bytes"], d["stored_bytes"]), d["problem"]) for d in self.document["file"]["filtered"]]))
+        return tables
+
+
+def _name(o: Outcome) -> str:
+    return o.path + (f" attribute {o.attribute}" if o.attribute else "")
+
+
+def _size(n: Optional[int]) -> str:
+    if n is None:
+        return ""
+    size, units = float(n), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{n} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def _ratio(before: Optional[int], after: Optional[int]) -> str:
+    return f"{after / before:.2f}" if before and after is not None else ""
+
+
+def _shape(extent: Optional[Sequence[int]]) -> str:
+    return "null" if extent is None else "x".join(map(str, extent)) or "scalar"
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else str(value.get("name", value)) if isinstance(value, dict) else str(value)
+
+
+def _text(said: str, head: Sequence[object], rows: Rows) -> str:
+    cells = [[str(c) for c in line] for line in (head, *rows)] if rows else []
+    # a column without a word says nothing
+    columns = [i for i in range(len(head)) if any(line[i] for line in cells[1:])]
+    width = {i: max(len(line[i]) for line in cells) for i in columns}
+    lines = ["  ".join(line[i].ljust(width[i]) for i in columns).rstrip() for line in cells]
+    return "\n".join(([said] if said else []) + lines)
+
+
+def _html(said: str, head: Sequence[object], rows: Rows) -> str:
     def line(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(str(c))}</{tag}>" for c in cells) + "</tr>"
-    return "<table>" + line(head, "th") + "".join(line(r, "td") for r in rows) + "</table>"
+    table = "<table>" + line(head, "th") + "".join(line(r, "td") for r in rows) + "</table>" if rows else ""
+    return (f"<p>{escape(said)}</p>" if said else "") + table

@@ -54,7 +54,7 @@ def test_elsewhere_a_line_now_and_then(folder):
     r = run("convert", source, target, "--overwrite", env={**os.environ, "ZARRBITS_PROGRESS_SECONDS": "0.05"})
     lines = [line for line in r.stderr.splitlines() if " %, " in line]
     assert len(lines) > 1 and "\r" not in r.stderr and "\x1b" not in r.stderr
-    assert all(re.fullmatch(r'zarrbits: \d+ %, \d+ of 10 objects, .+ of .+B.*, at "/.*"', line) for line in lines), lines[:3]
+    assert all(re.fullmatch(r'zarrbits: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \d+ %, \d+ of 10 objects, .+ of .+B.*, at "/.*"', line) for line in lines), lines[:3]
     for off in ({"ZARRBITS_PROGRESS_SECONDS": "0"}, {}):                       # none, or none that early
         assert " %" not in run("convert", source, target, "--overwrite", env={**os.environ, **off}).stderr
 

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(sizes_and_shapes) {
     BOOST_TEST_CONTEXT(text) { BOOST_CHECK_THROW(parse_shard("--shard", text), usage_error); }
   }
   BOOST_CHECK_EXCEPTION(parse_shape("--chunk", "100"), usage_error, [](const usage_error& e) {
-    return std::string(e.what()) == "--chunk is \"100\"; give a shape, such as 100,200, or 100, for one dimension with its comma";
+    return std::string(e.what()) == "--chunk is \"100\"; give a shape, such as 100x200, or 100, for one dimension with its comma";
   });
 }
 

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import resource
 import struct
 import subprocess
 import tempfile
@@ -110,3 +111,20 @@ def test_booleans_that_are_neither(folder):
         values.write(b"\1")
     r = run("verify", source, store)
     assert r.returncode == 1 and b"/flags" in r.stdout, r.stdout
+
+
+def test_many_children_take_time_in_proportion(tmp_path):
+    """Groups, and links to them: four times as many take four times as long, not sixteen times."""
+    taken = []
+    for count in 5000, 20000:
+        source, store = tmp_path / f"{count}.h5", tmp_path / f"{count}.zarr"
+        with h5py.File(source, "w") as f:
+            for i in range(count):
+                f.create_group(f"g{i}")
+        assert run("convert", "-q", source, store).returncode == 0
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = run("verify", source, store)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done
+        taken.append(after.ru_utime - before.ru_utime)
+    assert taken[1] < 8 * taken[0] + .5, taken

@@ -151,7 +151,7 @@ def test_mpi_that_is_ended(case):
 
 @needs_mpi
 def test_mpirun_of_the_plain_command(case):
-    text = run(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out)
+    text = run(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out, "--partition", "mpi")
     assert text.count("Open MPI") == 3, text
     run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
     case.matches()
@@ -162,7 +162,7 @@ def test_mpirun_of_the_plain_command(case):
 def test_slurm(case, folder):
     try:
         with SlurmNode(os.path.join(folder, "slurm")) as slurm:
-            done = slurm.run("srun", "-n", "2", COMMAND, "convert", case.source, case.out)
+            done = slurm.run("srun", "-n", "2", COMMAND, "convert", case.source, case.out, "--partition", "slurm")
             assert done.returncode == 0 and done.stderr.count("srun") == 2, done.stderr
             run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
             case.matches()
@@ -171,7 +171,7 @@ def test_slurm(case, folder):
 
             script = os.path.join(folder, "job.sh")
             with open(script, "w") as f:
-                f.write(f'#!/bin/sh\nexec "{COMMAND}" convert "{case.source}" "{case.out}"\n')
+                f.write(f'#!/bin/sh\nexec "{COMMAND}" convert "{case.source}" "{case.out}" --partition slurm\n')
             done = slurm.run("sbatch", "--wait", "--array=3-5", "-o", os.path.join(folder, "array-%a.txt"), script)
             texts = [open(os.path.join(folder, f"array-{i}.txt")).read() for i in (3, 4, 5)]
             assert done.returncode == 0 and all("Slurm array" in t for t in texts), (done.stderr, texts)

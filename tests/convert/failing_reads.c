@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,27 @@ static ssize_t fails(int fd) {
 ssize_t pread(int fd, void* to, size_t size, off_t at) {
   const ssize_t r = fails(fd);
   return r < 0 ? r : r > 0 ? 0 : NEXT("pread", ssize_t(*)(int, void*, size_t, off_t))(fd, to, size, at);
+}
+// FAILING_HOW "open": whoever opens it gets EIO, whatever the number of the call.
+static int cannot_open(const char* name) {
+  const char *file = getenv("FAILING_FILE"), *how = getenv("FAILING_HOW");
+  if (!file || !how || strcmp(how, "open") != 0 || strcmp(name, file) != 0) return 0;
+  errno = EIO;
+  return 1;
+}
+int open(const char* name, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const int mode = flags & O_CREAT ? va_arg(more, int) : 0;
+  va_end(more);
+  return cannot_open(name) ? -1 : NEXT("open", int (*)(const char*, int, ...))(name, flags, mode);
+}
+int open64(const char* name, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const int mode = flags & O_CREAT ? va_arg(more, int) : 0;
+  va_end(more);
+  return cannot_open(name) ? -1 : NEXT("open64", int (*)(const char*, int, ...))(name, flags, mode);
 }
 ssize_t pread64(int fd, void* to, size_t size, off64_t at) { return pread(fd, to, size, at); }
 ssize_t read(int fd, void* to, size_t size) {

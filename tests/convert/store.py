@@ -37,6 +37,12 @@ class Store:
     def attributes(self, node=""):
         return self.meta(node)["attributes"]
 
+    def notes(self, node=""):
+        """Our own, wherever they are: readers do not see them unless they were asked for with --convention none."""
+        meta = self.meta(node)
+        notes = meta.get("zarrbits", meta["attributes"].get("_nc_zarrbits", meta["attributes"].get("zarrbits", {})))
+        return {k: v for k, v in notes.items() if k != "must_understand"}
+
     def has(self, node):
         return os.path.exists(os.path.join(self.path, node, "zarr.json"))
 

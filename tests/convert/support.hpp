@@ -137,6 +137,11 @@ class conversion {
   json meta(const std::string& node) const {
     return json::parse(read_file(store() + "/" + node + (node.empty() ? "" : "/") + "zarr.json"));
   }
+  // Our own notes, which readers do not see.
+  json notes(const std::string& node) const {
+    const json j = meta(node);
+    return j.value("zarrbits", j.at("attributes").value("_nc_zarrbits", json::object()));
+  }
   std::string chunk(const std::string& key) const { return read_file(store() + "/" + key); }
   const zarrbits::converted_object& entry(const std::string& path, const std::string& attribute = "") const {
     for (const auto& o : result_.objects) {
@@ -158,7 +163,7 @@ inline handle chunked(const dims& chunk) {
 }
 
 inline void write_chunk(hid_t d, const std::string& bytes, std::uint32_t mask = 0) {
-  const hsize_t first[] = {0};
+  const hsize_t first[H5S_MAX_RANK] = {};
   check(H5Dwrite_chunk(d, H5P_DEFAULT, mask, first, bytes.size(), bytes.data()), "write a chunk");
 }
 

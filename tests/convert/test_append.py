@@ -59,7 +59,7 @@ def test_file_by_file(options):
     before = state()
     report = append(*files)
     assert [s["notes"] for s in report["sources"]] == [["it is in the store already"]] * 6 and state() == before
-    notes = opened("out.zarr").attributes()["zarrbits"]["sources"]
+    notes = opened("out.zarr").notes()["sources"]
     assert [(n["file"], n["first"], n["count"]) for n in notes] == [("p0.h5", 0, 10), ("p1.h5", 10, 13), ("p2.h5", 23, 1), ("p3.h5", 24, 5), ("p4.h5", 29, 11), ("p5.h5", 40, 20)]
 
 
@@ -93,7 +93,7 @@ def test_another_axis_and_a_dimension_without_scale():
     for i in (1, 2):
         convert("--append", "/images:1", f"i{i}.h5", "out.zarr", "--quiet")
     assert (opened("out.zarr").read("images") == images).all()
-    assert opened("out.zarr").meta("images")["attributes"]["zarrbits"]["maxshape"] == [None, None, 4]
+    assert opened("out.zarr").notes("images")["maxshape"] == [None, None, 4]
 
 
 def test_a_store_of_one_file():
@@ -101,7 +101,7 @@ def test_a_store_of_one_file():
     convert(files[0], "out.zarr", "--quiet", *GZIP)
     append(files[1])
     assert (opened("out.zarr").read("g/rows") == ROWS[:30]).all()
-    assert [n["first"] for n in opened("out.zarr").attributes()["_nc_zarrbits"]["sources"]] == [10]
+    assert [n["first"] for n in opened("out.zarr").notes()["sources"]] == [10]
 
 
 def test_texts_and_truths_are_completed():

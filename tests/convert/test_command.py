@@ -64,7 +64,8 @@ def test_failures_are_1_and_leave_nothing(folder):
 
 def selected(source, target, *args, verified=0):
     """Converts and verifies. Returns the datasets in the store, and the report's paths of objects that were not selected."""
-    run = convert(source, target, "--overwrite", "--quiet", "--json", *args)
+    # scales make it netCDF, which has copies of what links lead to
+    run = convert(source, target, "--overwrite", "--quiet", "--json", "--convention", "none", *args)
     assert run.stderr == ""
     verify = subprocess.run([COMMAND, "verify", source, target, *args], capture_output=True, text=True)
     assert verify.returncode == verified, verify.stdout + verify.stderr
@@ -145,7 +146,7 @@ def test_a_value_that_does_not_fit_is_named(folder):
     source = os.path.join(folder, "in.h5")
     with h5py.File(source, "w") as f:
         f["camera"] = np.array([1, 2, 5000], "u2")
-    text = sentence(convert(source, os.path.join(folder, "out.zarr"), "--codec", "packbits", "--bits", "12", status=1))
+    text = sentence(convert(source, os.path.join(folder, "out.zarr"), "--codec", "packbits", "--bits", "camera=12", status=1))
     assert "/camera" in text and "0x1388" in text and "index [2]" in text, text
 
 
@@ -175,7 +176,7 @@ def test_bits_of_some_datasets(folder):
 def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:
-        f["x"] = np.array(["one", "two"], h5py.string_dtype())
+        f.create_dataset("x", (2,), h5py.vlen_dtype("i4"))[0] = [1, 2]  # zarrbits itself reads strings
     with open(source, "r+b") as f:
         heap = f.read().index(b"GCOL")
         f.seek(heap + 16)
@@ -185,7 +186,7 @@ def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
         text = sentence(convert(source, target, "--quiet", status=1))
     finally:
         del os.environ["ZARRBITS_STALLED_AFTER"]
-    assert "does not come to an end" in text and "/x" in text, text
+    assert "gave up at object" in text and "/x" in text and "damaged" not in text, text
     assert not os.path.exists(target)
 
 

@@ -69,7 +69,7 @@ def check(files, rows, *options, **how):
         assert got.shape == rows.shape and (got == rows).all()
         assert (made.read("t") == np.arange(rows.shape[0])).all()
         assert (made.read("mask") == np.arange(12).reshape(3, 4)).all()
-        assert [s["first"] for s in made.attributes()["zarrbits"]["sources"]] == [s["first"] for s in report["sources"]]
+        assert [s["first"] for s in made.notes()["sources"]] == [s["first"] for s in report["sources"]]
     result = verify(*files, "out.zarr", *(options if "--order" in options else ()))
     assert result["elements"]["unchecked"] == 0 and result["datasets"]["equal"] == 3 * len(files), result
     return {o["path"]: o for o in report["objects"] if o["kind"] == "dataset"}, report
@@ -369,6 +369,8 @@ def test_processes_that_read_the_metadata_change_nothing():
         for threads in "1", "3":
             made = joined(files, "--threads", threads, *options, status=status, compress=(), out=out)
             paths = [p for p in pathlib.Path(out).rglob("*") if p.is_file()] if status in (0, 3) else []
+            if isinstance(made, dict):
+                made = {k: v for k, v in made.items() if k not in ("started", "seconds")}
             ways.append((made, {str(p): p.read_bytes() for p in paths}))
         assert ways[0] == ways[1], [w[0] for w in ways]
         return ways[0]

@@ -99,6 +99,41 @@ class TestFailingReads:
             assert done.returncode == 1 and "crashed" in done.stderr and f'of "{names[2]}"' in done.stderr, done.stderr
             assert not any(f'"{name}"' in done.stderr for name in names if name != names[2]) and not (self.folder / "out.zarr").exists()
 
+    def virtual(self):
+        part = self.folder / "part.h5"
+        with h5py.File(part, "w") as f:
+            f.create_dataset("x", data=VALUES[:1000], chunks=(100,))
+        with h5py.File(self.source, "w") as f:
+            layout = h5py.VirtualLayout((1000,), "i4")
+            layout[:] = h5py.VirtualSource("part.h5", "x", (1000,))
+            f.create_virtual_dataset("x", layout, fillvalue=-1)
+        return part
+
+    @pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="no compiler, or no LD_PRELOAD")
+    def test_a_source_of_a_virtual_dataset_that_cannot_be_opened(self):
+        """libhdf5 takes it for missing, and fills with the fill value."""
+        self.preload()
+        part = self.virtual()
+        assert self.convert().returncode == 0
+        disturbed = {"LD_PRELOAD": str(self.library), "FAILING_FILE": str(part), "FAILING_HOW": "open"}
+        done = subprocess.run([COMMAND, "verify", self.source, self.store], capture_output=True, text=True, env=os.environ | disturbed)
+        assert done.returncode == 1 and "part.h5" in done.stdout + done.stderr and "Input/output error" in done.stdout + done.stderr, done
+        done = self.convert(environment=disturbed)
+        assert done.returncode == 1 and "part.h5" in done.stderr and "Input/output error" in done.stderr and not self.store.exists(), done
+
+    def test_a_source_of_a_virtual_dataset_that_is_no_hdf5_file(self):
+        """Only one that is not there reads as the fill value."""
+        part = self.virtual()
+        whole = part.read_bytes()
+        for content in whole[:100], b"", b"x" * 5000:
+            part.write_bytes(content)
+            done = self.convert("--json")
+            assert done.returncode == 3 and not (self.store / "x").exists(), done
+            assert "part.h5" in done.stdout and "cannot be opened" in done.stdout, done
+        part.unlink()
+        done = self.convert("--json")
+        assert done.returncode == 3 and "lossy" in done.stdout and (self.store / "x").exists(), done
+
     @pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="no compiler, or no LD_PRELOAD")
     def test_each_call_fails_once(self):
         self.preload()

@@ -87,7 +87,7 @@ def test_other_files_are_copied(folder):
     assert store.read("entry/whole/refs").tolist() == ["/entry/first", "/entry/whole/data"]
     assert store.attributes("entry/whole")["refers to"] == "/entry/first"
     # that there are links is still told
-    assert store.attributes("entry")["zarrbits"]["links"]["first"] == {"kind": "external", "file": "data/d1.h5", "target": "/entry/data/data"}
+    assert store.notes("entry")["links"]["first"] == {"kind": "external", "file": "data/d1.h5", "target": "/entry/data/data"}
     assert not store.has("entry/whole/back") and "leads back" in links(report)["/entry/whole/back"]["reason"]
     assert "3 copied" in zarrbits("plan", source).stdout
     # with HDF5's own terms, as with keep, they are notes
@@ -108,7 +108,7 @@ def test_links_inside_of_the_file(folder):
     for path in "/a/self", "/b/up", "/b/group/self":
         assert "leads back" in told[path]["reason"] and not told[path].get("lossy"), path
     assert told["/nothing"]["lossy"] and told["/nothing"]["outcome"] == "mapped"
-    assert store.attributes()["zarrbits"]["links"]["nothing"] == {"kind": "soft", "target": "/none"}
+    assert store.notes()["links"]["nothing"] == {"kind": "soft", "target": "/none"}
     said = zarrbits("convert", source, f"{folder}/2.zarr", "--links", "copy", "--report", f"{folder}/r.json", status=3).stderr
     assert "/nothing" in said and "back to a group" in said
     assert "/nothing" in zarrbits("plan", source, "--links", "copy", status=3).stdout
@@ -208,7 +208,7 @@ def test_parts_and_plans_know_it(folder):
     out = f"{folder}/shared.zarr"
     for i in 0, 1:
         zarrbits("convert", "-q", source, out, "--partition", f"{i}/2", "--links", "copy")
-    assert "--links" in zarrbits("finalize", "-q", source, out, "--links", "keep", status=1).stderr
+    assert "--links" in zarrbits("convert", "-q", "--resume", source, out, "--links", "keep", status=1).stderr
     zarrbits("finalize", "-q", source, out, status=3)
     assert Store(out).has("b/group/twin")
     zarrbits("verify", source, out)

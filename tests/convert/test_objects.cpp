@@ -44,8 +44,7 @@ BOOST_AUTO_TEST_CASE(links_are_recorded_and_each_object_is_stored_once) {
   BOOST_TEST(c.has("a/x/zarr.json"));
   json all;
   for (const char* node : {"a", "a/loop", "b"}) {
-    if (c.has(std::string(node) + "/zarr.json") && c.meta(node)["attributes"].contains("zarrbits"))
-      all[node] = c.meta(node)["attributes"]["zarrbits"];
+    if (c.has(std::string(node) + "/zarr.json")) all[node] = c.notes(node);
   }
   const std::string text = all.dump();
   for (const char* word :
@@ -76,7 +75,7 @@ BOOST_AUTO_TEST_CASE(hostile_names_stay_inside_the_store) {
     BOOST_TEST((!inside.empty() && *inside.begin() != ".."), place);
   }
   BOOST_TEST(places.size() == names.size());
-  BOOST_TEST(c.meta("")["attributes"]["zarrbits"]["names"]["a%5Cb"] == "a\\b");
+  BOOST_TEST(c.notes("")["names"]["a%5Cb"] == "a\\b");
   BOOST_TEST(c.entry("/caf%E9").zarr_path.empty());  // the report writes the byte as the store does
 }
 
@@ -135,6 +134,6 @@ BOOST_AUTO_TEST_CASE(objects_that_cannot_be_opened_are_named) {
   BOOST_TEST((c.entry("/x").outcome == zarrbits::outcome::mapped));  // the name is kept
   BOOST_TEST(c.entry("/x").lossy);
   BOOST_TEST(!c.entry("/x").reason.empty());
-  BOOST_TEST(c.meta("")["attributes"]["zarrbits"]["links"]["x"]["kind"] == "broken");
+  BOOST_TEST(c.notes("")["links"]["x"]["kind"] == "broken");
   BOOST_TEST(!c.has("x/zarr.json"));
 }

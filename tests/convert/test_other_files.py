@@ -101,7 +101,7 @@ def test_raw_files_of_other_folders_are_not_read_unless_allowed(folder):
             f["d"].attrs["kept"] = 1
         entry = case.refused(case.raw)
         assert entry["outcome"] == "skipped" and "--external" in entry["reason"]
-        assert Store(case.store).attributes()["zarrbits"]["skipped"]["d"]["attributes"] == {"kept": 1}
+        assert Store(case.store).notes()["skipped"]["d"]["attributes"] == {"kept": 1}
         case.allowed(case.raw, "--external", case.outside)
         case.allowed(case.raw, "--external", case.inside, "--external", "all")
     done = zarrbits("convert", case.source, case.store, "--external", case.raw, status=1)

@@ -85,6 +85,33 @@ BOOST_AUTO_TEST_CASE(a_raw_chunk_that_does_not_fit_in_12_bits_makes_the_array_fu
   BOOST_TEST(!c.run(o).lost());
   BOOST_TEST((c.chunk("x/c/0") == wide));
   BOOST_TEST(c.meta("x")["codecs"][0]["name"] == "bytes");
+  const std::string why = c.entry("/x").reason;
+  BOOST_TEST(why.find("left chunk [0] unpacked; index [2]") != std::string::npos, why);
+}
+
+// Elements beyond the edge are of no array: here they hold a fill value that does not fit, as netCDF's do.
+BOOST_AUTO_TEST_CASE(a_chunk_that_is_unpacked_for_the_fill_value_beyond_the_edge_is_packed) {
+  conversion c;
+  const handle p = chunked({4, 2});
+  const unsigned values[] = {12, 0, 0, 0};
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_PACKBITS_ID, H5Z_FLAG_OPTIONAL, 4, values), "filter");
+  const std::uint16_t fill = 65535;
+  check(H5Pset_fill_value(p, H5T_NATIVE_UINT16, &fill), "fill value");
+  std::vector<std::uint16_t> chunk(8, fill);
+  {
+    const handle d = c.dataset("x", H5T_STD_U16LE, {6, 3}, p);
+    for (const bool corner : {false, true}) {
+      for (const std::size_t i : {0u, 1u, 2u, 3u}) chunk[i] = i % 2 == 1 && corner ? fill : static_cast<std::uint16_t>(100 + i);
+      const hsize_t at[] = {4, corner ? 2u : 0u};
+      check(H5Dwrite_chunk(d, H5P_DEFAULT, 0, at, 16, chunk.data()), "write a chunk");
+    }
+  }
+  BOOST_TEST(!c.run().lost());
+  BOOST_TEST(c.meta("x")["codecs"][0]["name"] == "packbits");
+  // 12 bits each of 100, 101, 102, 103 and four zeros; of 100, 0, 102 and five zeros
+  BOOST_TEST((c.chunk("x/c/1/0") == from_hex("645006667006000000000000")));
+  BOOST_TEST((c.chunk("x/c/1/1") == from_hex("640000660000000000000000")));
+  BOOST_TEST(c.entry("/x").reason == "");
 }
 
 BOOST_AUTO_TEST_CASE(packed_chunks_of_a_wrong_length_are_damage) {
@@ -112,6 +139,13 @@ BOOST_AUTO_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_an_
     BOOST_TEST((c.chunk("x/c/0") == g.encoded));
   }
   v[9] = 0x1234;
+  {
+    conversion c;
+    c.dataset("x", H5T_STD_U16LE, {34}, v);
+    BOOST_TEST(!c.run(o).lost());
+    BOOST_TEST(c.chunk("x/c/0").size() == sizeof v[0] * v.size());  // kept as it is, unless its bits are given by name
+  }
+  o.bits_of = {{.pattern = "x", .first_bit = 0, .last_bit = 11}};
   conversion c;
   c.dataset("x", H5T_STD_U16LE, {34}, v);
   BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
@@ -140,11 +174,43 @@ BOOST_AUTO_TEST_CASE(deflate_over_packbits_needs_no_plugin) {
 BOOST_AUTO_TEST_CASE(chunks_of_our_bytes_filter_are_copied_under_their_byte_order) {
   conversion c;
   const handle p = chunked({4});
-  const unsigned big = 1;
-  check(H5Pset_filter(p, ZARRBITS_CONVERT_BYTES_ID, H5Z_FLAG_OPTIONAL, 1, &big), "filter");
+  const std::vector<unsigned> big = {1, 0x5A424501, 2, 0, 8, 0, 256};
+  check(H5Pset_filter(p, ZARRBITS_CONVERT_BYTES_ID, H5Z_FLAG_OPTIONAL, big.size(), big.data()), "filter");
   const std::string payload("\0\1\0\2\0\3\0\4", 8);
   { write_chunk(c.dataset("x", H5T_STD_U16LE, {4}, p), payload); }
   BOOST_TEST(!c.run().lost());
   BOOST_TEST((c.chunk("x/c/0") == payload));
   BOOST_TEST(c.meta("x")["codecs"][0]["configuration"]["endian"] == "big");
+}
+
+// As where HDF5 did not find the plugin when the dataset was created: whoever writes the chunks, the filter leaves them as they
+// are.
+BOOST_AUTO_TEST_CASE(parameters_that_were_never_resolved_mean_that_chunks_are_as_they_are) {
+  const golden_12_bit g;
+  for (const auto& [filter, values] :
+       std::vector<std::pair<int, std::vector<unsigned>>>{{ZARRBITS_CONVERT_PACKBITS_ID, {}},
+                                                          {ZARRBITS_CONVERT_PACKBITS_ID, {12}},
+                                                          {ZARRBITS_CONVERT_PACKBITS_ID, {12, 0, 0, 0}},
+                                                          {ZARRBITS_CONVERT_BYTES_ID, {}},
+                                                          {ZARRBITS_CONVERT_BYTES_ID, {1}}})
+    for (const bool deflated : {false, true})
+      for (const unsigned mask : {0u, 1u}) {
+        conversion c;
+        const handle p = chunked({34});
+        check(H5Pset_filter(p, filter, H5Z_FLAG_OPTIONAL, values.size(), values.data()), "filter");
+        std::string stored = g.decoded;
+        if (deflated) {
+          check(H5Pset_deflate(p, 5), "deflate");
+          stored.resize(200);
+          uLongf size = stored.size();
+          BOOST_REQUIRE(compress2(reinterpret_cast<Bytef*>(stored.data()), &size,
+                                  reinterpret_cast<const Bytef*>(g.decoded.data()), g.decoded.size(), 5) == Z_OK);
+          stored.resize(size);
+        }
+        { write_chunk(c.dataset("x", H5T_STD_U16LE, {34}, p), stored, mask); }
+        zarrbits::convert_options o;
+        o.codec = zarrbits::array_codec::bytes;
+        BOOST_TEST(!c.run(o).lost());
+        BOOST_TEST((elements(c.meta("x")["codecs"], c.chunk("x/c/0"), g.decoded.size()) == g.decoded));
+      }
 }

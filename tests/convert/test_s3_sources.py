@@ -64,7 +64,7 @@ def join(server, *names, out="out.zarr", options=NATIVE, status=0):
 
 
 def sources(out="out.zarr"):
-    return json.loads(pathlib.Path(out, "zarr.json").read_text())["attributes"]["zarrbits"]["sources"]
+    return json.loads(pathlib.Path(out, "zarr.json").read_text())["attributes"]["_nc_zarrbits"]["sources"]
 
 
 def same_but_for_sources(a, b):
@@ -73,7 +73,7 @@ def same_but_for_sources(a, b):
     for out in (a, b):
         path = pathlib.Path(out, "zarr.json")
         root = json.loads(path.read_text())
-        listed = root["attributes"]["zarrbits"].pop("sources")
+        listed = root["attributes"]["_nc_zarrbits"].pop("sources")
         notes.append([{k: n[k] for k in ("file", "first", "count", "size")} for n in listed])
         assert all(set(n) - {"file", "first", "count", "size"} in ({"etag"}, {"modified", "checksum"}) for n in listed), listed
         path.write_text(json.dumps(root))
@@ -117,7 +117,7 @@ def test_pattern_list_and_mixed(server, days):
         shutil.copytree("local.zarr", "copy.zarr")
         root = pathlib.Path("out.zarr/zarr.json")
         made = json.loads(root.read_text())
-        del made["attributes"]["zarrbits"]["sources"]
+        del made["attributes"]["_nc_zarrbits"]["sources"]
         root.write_text(json.dumps(made))
         same("copy.zarr", "out.zarr")
     done = join(server, "s3://bucket/data/*.nc", out="none.zarr", status=2)

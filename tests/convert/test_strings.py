@@ -3,6 +3,8 @@
 import os
 import random
 import re
+import resource
+import struct
 import subprocess
 
 import h5py
@@ -93,3 +95,42 @@ def test_a_string_that_is_longer_than_its_place(folder):
         f.write((1 << 24).to_bytes(4, "little"))
     done = convert(source, f"{folder}/out.zarr")
     assert done.returncode == 1 and re.search("have no number [0-9]+ of 16777216 bytes", done.stderr), done
+
+
+def test_a_length_that_the_heap_does_not_have(folder):
+    """Also of few strings, and of one: libhdf5 would give what lies behind."""
+    for number, shape, chunks in ((0, (), None), (1, (1,), None), (2, (3,), (3,)), (3, (5, 7), (2, 3)), (4, (300,), None)):
+        source = f"{folder}/in{number}.h5"
+        count = int(np.prod(shape))
+        with h5py.File(source, "w") as f:
+            texts = np.array([f"secret {i}" for i in range(count)], object).reshape(shape)
+            f.create_dataset("x", data=texts if shape else "secret 0", dtype=h5py.string_dtype(), chunks=chunks)
+        same_as_h5py(folder, source, ["x"])
+        with open(source, "r+b") as f:
+            data = f.read()
+            heap = data.index(b"GCOL")
+            element = data.index(struct.pack("<IQ", 8, heap))  # length, and the heap's address
+            f.seek(element)
+            f.write(struct.pack("<I", 200))
+        done = convert(source, f"{folder}/bad.zarr")
+        assert done.returncode == 1 and "of 200 bytes" in done.stderr, (shape, done)
+
+
+def test_a_collection_with_a_high_number(folder):
+    """Its table is as long as it has objects: small collections of one object with the number 65535, of which many are in use by turns."""
+    source, n, collections = f"{folder}/in.h5", 100_000, 32
+    with h5py.File(source, "w") as f:
+        f.create_dataset("x", data=["x"] * n, dtype=h5py.string_dtype())
+        address = f["x"].id.get_offset()
+    data = bytearray(open(source, "rb").read())
+    heap = len(data)
+    data += (b"GCOL\x01\0\0\0" + struct.pack("<QHHIQ", 40, 65535, 1, 0, 4) + b"text\0\0\0\0") * collections
+    data[address:address + 16 * n] = b"".join(struct.pack("<IQI", 4, heap + 40 * (i % collections), 65535) for i in range(n))
+    data[40:48] = struct.pack("<Q", len(data))
+    open(source, "wb").write(data)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = convert(source, f"{folder}/out.zarr")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    assert Store(f"{folder}/out.zarr").read("x").tolist() == ["text"] * n
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5

@@ -58,22 +58,22 @@ def test_no_two_names_become_one_key(folder):
     report = json.loads(convert(source, target, "-q", "--json").stdout)
     store = Store(target)
     shown = {"x%25FF", "x%FF", "x%2525FF", "100%", "a%20b"}
-    own = store.attributes()["zarrbits"]
+    own = store.notes()
     assert set(own["links"]) == shown, own["links"]
     assert set(own["named_types"]) == {"type " + n for n in shown}
     assert own["links"]["x%FF"]["target"] == "/x%FF" and own["links"]["x%25FF"]["target"] == "/x%25FF"
     attributes = store.attributes("enum")
-    assert set(attributes["zarrbits"]["enum"]) == shown and set(attributes["values"]) == shown
+    assert set(store.notes("enum")["enum"]) == shown and set(attributes["values"]) == shown
     assert shown < set(attributes)
     assert sum(store.has(os.path.join("compound", n)) for n in os.listdir(os.path.join(target, "compound"))) == len(pairs)
-    assert sorted(f["name"] for f in store.attributes("compound")["zarrbits"]["hdf5_type"]["fields"]) == sorted(shown)
+    assert sorted(f["name"] for f in store.notes("compound")["hdf5_type"]["fields"]) == sorted(shown)
     assert len({o["path"] for o in report["objects"] if o["kind"] == "link"}) == len(pairs)
     run("verify", source, target, status=0)
 
 
 def test_names_longer_than_a_file_system_holds(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
-    names = ["n" * 300, "n" * 301, "é" * 200, "%" * 150, "n" * 255]
+    names = ["n" * 300, "n" * 301, "é" * 200, "\\" * 150, "n" * 255]
     with h5py.File(source, "w") as f:
         for i, name in enumerate(names):
             f["g/" + name] = np.full(3, i)
@@ -82,10 +82,10 @@ def test_names_longer_than_a_file_system_holds(folder):
     convert(source, target, "-q")
     verify = run("verify", source, target, status=0)
     assert "not in the source" not in verify.stdout, verify.stdout
-    keys = Store(target).attributes("g")["zarrbits"]["names"]
+    keys = Store(target).notes("g")["names"]
     assert sorted(keys.values()) == sorted(names[:4])
     assert all(re.fullmatch(r".*%~[0-9a-f]{32}", key) and len(key.encode()) <= 255 for key in keys), keys
-    assert sorted(Store(target).attributes("members")["zarrbits"]["names"].values()) == sorted(names[:3])
+    assert sorted(Store(target).notes("members")["names"].values()) == sorted(names[:3])
     for i, name in enumerate(names):  # another value is seen
         with h5py.File(source, "r+") as f:
             f["g/" + name][1] = 99
@@ -180,7 +180,7 @@ def test_a_report_is_never_written_over_source_or_store(folder):
         assert not os.path.exists(out)
     os.mkdir(os.path.join(folder, "shares"))
     convert(source, os.path.join(folder, "shares"), "--partition", "0/2", "-q")
-    refused("convert", source, os.path.join(folder, "shares"), "--resume", "--report", "/dev/full")
+    refused("convert", source, os.path.join(folder, "shares"), "--resume", "-q", "--report", "/dev/full")
     assert not os.path.exists(os.path.join(folder, "shares", "zarr.json"))
     convert(source, os.path.join(folder, "shares"), "--resume", "-q")
     same_store.same(target, os.path.join(folder, "shares"))

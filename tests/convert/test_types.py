@@ -61,7 +61,7 @@ def test_bool_enum_and_complex(folder):
     assert store.meta("b")["codecs"] == [{"name": "bytes"}]
     assert np.array_equal(store.read("b"), b)
     assert store.meta("e")["data_type"] == "int16" and store.read("e").tolist() == [7, -2, 5]
-    assert store.attributes("e")["zarrbits"]["enum"] == {"RED": 0, "GREEN": 7, "BLUE": -2}
+    assert store.notes("e")["enum"] == {"RED": 0, "GREEN": 7, "BLUE": -2}
     assert store.meta("z")["data_type"] == "complex128" and store.read("z").tobytes() == z.tobytes()
     assert store.read("z8").tobytes() == z.astype(">c8").tobytes()
 
@@ -182,7 +182,7 @@ def test_integers_of_reduced_precision(folder):
     store, _ = made(folder, fill)
     for name in ("i12", "i12be"):
         assert store.meta(name)["data_type"] == "int16" and store.read(name).tolist() == [-1, 5, 2047, -2048]
-        assert "12 bits" in json.dumps(store.attributes(name))
+        assert "12 bits" in json.dumps(store.notes(name))
 
 
 def test_enumerations_of_reduced_precision(folder):
@@ -221,12 +221,12 @@ def test_enumerations_of_reduced_precision(folder):
         names = {t.get_member_name(i).decode(): i for i in range(2)}
         for node in name, name + "2":
             assert store.meta(node)["data_type"] == kind and store.read(node).tolist() == values, (node, store.read(node))
-            members = store.attributes(node)["zarrbits"]["enum"]
+            members = store.notes(node)["enum"]
             assert [members[n] for n in names] == values[:2], members
-            assert "bit" in store.attributes(node)["zarrbits"]["hdf5_type"]["stored"]
+            assert "bit" in store.notes(node)["hdf5_type"]["stored"]
             assert not report["/" + node, None].get("lossy")
         assert store.attributes()[name] == values
-        assert store.attributes()["zarrbits"]["attribute_types"][name]["class"] == "enum"
+        assert store.notes()["attribute_types"][name]["class"] == "enum"
     assert store.meta("truth")["data_type"] == "bool" and store.read("truth").tolist() == [False, True, True, False]
     verified(folder)
 
@@ -248,8 +248,8 @@ def test_numbers_that_no_zarr_type_holds_keep_their_bytes(folder):
     for name in ("little", "big"):
         assert store.meta(name)["data_type"] == "uint8" and store.meta(name)["shape"] == [5, 16]
         assert [int.from_bytes(v.tobytes(), name) for v in store.read(name)] == numbers
-        assert "128 bits" in json.dumps(store.attributes(name)["zarrbits"]["hdf5_type"])
-        assert ("big endian" in json.dumps(store.attributes(name)["zarrbits"]["hdf5_type"])) == (name == "big")
+        assert "128 bits" in json.dumps(store.notes(name)["hdf5_type"])
+        assert ("big endian" in json.dumps(store.notes(name)["hdf5_type"])) == (name == "big")
     assert store.attributes()["little"] == ["0", "1", "100000000000000000000", "340282366920938463463374607431768211455", "170141183460469231731687303715884105728"]
     assert store.attributes()["big"] == ["0", "1", "100000000000000000000", "-1", "-170141183460469231731687303715884105728"]
     assert report["/little", None]["outcome"] == "raw"
@@ -310,7 +310,7 @@ def test_sequences_become_values_and_offsets(folder):
         for i, r in enumerate(rows):
             d[i] = r
     store, report = made(folder, fill)
-    assert store.meta("v")["node_type"] == "group" and store.attributes("v")["zarrbits"]["shape"] == [3]
+    assert store.meta("v")["node_type"] == "group" and store.notes("v")["shape"] == [3]
     assert store.read("v/offsets").tolist() == [0, 3, 3, 4] and store.read("v/values").tolist() == [1, 2, 3, 7]
     assert report["/v", None]["outcome"] == "mapped"
 
@@ -324,7 +324,7 @@ def test_sequences_of_nothing(folder):
     for options in [], ["--resume"]:
         store, report = made(folder, fill, "--overwrite" if not options else "--threads=1", *options)
         for node, kind, shape in ("v", "int32", [0]), ("w", "float64", [3, 0]), ("c/s", "uint8", [0]):
-            assert store.meta(node)["node_type"] == "group" and store.attributes(node)["zarrbits"]["shape"] == shape
+            assert store.meta(node)["node_type"] == "group" and store.notes(node)["shape"] == shape
             assert store.read(node + "/offsets").tolist() == [0], node
             values = store.meta(node + "/values")
             assert values["shape"] == [0] and values["data_type"] == kind

@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import re
+import shutil
 import subprocess
 
 import h5py
@@ -91,13 +93,18 @@ def test_a_source_that_changed_or_is_gone(tmp_path):
 
 
 @pytest.mark.parametrize("change, words", [
-    (lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]), "not in the source's folder"),
+    (lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]), "not in the folder of a source; name it with --external"),
     (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "behind the end"),
     (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "behind the end"),
     (lambda r: r.__setitem__("native/c/0/0", "base64:!!"), "base64"),
     (lambda r: r.__setitem__("native/c/0/0", ["file:///x"]), "references"),
     (lambda r: r.__setitem__("native/c/0/0", [[["file:///x"]]]), "references"),
     (lambda r: r.__setitem__("native/c/0/0", None), "references"),
+    (lambda r: r.__setitem__("/native/c/0/0", "x"), "no key"),
+    (lambda r: r.__setitem__("", "x"), "no key"),
+    (lambda r: r.__setitem__("native//c", "x"), "no key"),
+    (lambda r: r.__setitem__("native/../c", "x"), "no key"),
+    (lambda r: r.__setitem__("native/", "x"), "no key"),
     (lambda r: r.__setitem__("native/c/0/0", {"a": {"b": {"c": {"d": {"e": {"f": {"g": 1}}}}}}}), "references"),
 ])
 def test_hostile_references(tmp_path, change, words):
@@ -110,6 +117,29 @@ def test_hostile_references(tmp_path, change, words):
         json.dump(document, f)
     done = run("verify", path, tmp_path / "refs.json", status=1)
     assert words in done.stdout + done.stderr, done
+    if words == "no key":
+        assert words in run("convert", "-q", "--append", "t", "--virtual", path, tmp_path / "refs.json", status=1).stderr
+        assert words in run("inspect", tmp_path / "refs.json", status=1).stderr
+
+
+def test_references_that_take_more_than_memory(tmp_path):
+    path = source(tmp_path / "in.h5")
+    run("convert", "-q", "--virtual", path, tmp_path / "refs.json")
+    with open(tmp_path / "refs.json", encoding="utf-8") as f:
+        document = json.load(f)
+    document["refs"].update({f"native/c/0/{i}": "" for i in range(5, 20000)})
+    (tmp_path / "refs.json").write_text(json.dumps(document))
+    for arguments in ("verify", path), ("inspect",), ("convert", "-q", "--virtual", "--append", "t", path):
+        assert "give more --memory" in run(*arguments, "--memory", "1M", tmp_path / "refs.json", status=1).stderr
+    run("inspect", "--memory", "10M", tmp_path / "refs.json")
+
+
+def test_what_is_no_file(tmp_path):
+    """A pipe would be waited for."""
+    path = source(tmp_path / "in.h5")
+    os.mkfifo(tmp_path / "refs.json")
+    for arguments in ("verify", path), ("inspect",):
+        assert "regular" in run(*arguments, tmp_path / "refs.json", status=1).stderr
 
 
 def test_joined_files(tmp_path):
@@ -222,7 +252,7 @@ def test_resumed_and_planned(tmp_path, form):
     assert ways["/native"] == ("referred to, with numcodecs' names for the filters", 0) and ways["/text"][1] > 0
     run("convert", "-q", "--virtual", "--resume", path, store)
     made = snapshot(tmp_path, form)
-    assert "nothing to resume" in run("convert", "--virtual", "--resume", path, store).stderr
+    assert "nothing is left to be made" in run("convert", "--virtual", "--resume", path, store).stderr
     assert snapshot(tmp_path, form) == made
 
 
@@ -247,13 +277,29 @@ def test_overwriting_leaves_the_old_store_until_the_new_one_is_whole(tmp_path, f
     (lambda d: (d / "native/refs.0.parq").write_bytes(b"PAR1"), "no Parquet file"),
     (lambda d: (d / "native/refs.0.parq").write_bytes((d / "native/refs.0.parq").read_bytes()[:-9] + b"\xff" * 9), "no Parquet file"),
     (lambda d: (d / "native/refs.18446744073709551615.parq").write_bytes((d / "native/refs.0.parq").read_bytes()), "no chunk of the array"),
+    (lambda d: (d / "native/refs.0.parq").unlink(), '"native/refs.0.parq" is missing'),
+    (lambda d: shutil.rmtree(d / "native"), "leads out of it|is missing"),
+    (lambda d: (d / "native/refs.0.parq").write_bytes(b""), "no Parquet file"),
+    (lambda d: cut(d / "native/refs.0.parq"), "no Parquet file"),
+    (lambda d: shutil.copy(d / "masked/refs.0.parq", d / "native/refs.0.parq"), "only 2 rows"),
+    (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[0, 6]])), "it has 5 references, and had 6"),
+    (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[1, 6]])), "should not be there"),
+    (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[0]])), "Parquet"),
 ])
 def test_hostile_parquet(tmp_path, change, words):
     path = source(tmp_path / "in.h5")
     run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
     change(tmp_path / "refs.parquet")
+    made = snapshot(tmp_path, "refs.parquet")
     done = run("verify", path, tmp_path / "refs.parquet", status=1)
-    assert words in done.stdout + done.stderr, done
+    assert re.search(words, done.stdout + done.stderr), done
+    run("convert", "-q", "--virtual", "--append", "t", path, tmp_path / "refs.parquet", status=1)
+    assert snapshot(tmp_path, "refs.parquet") == made
+
+
+def cut(path):
+    with open(path, "r+b") as f:
+        f.truncate(path.stat().st_size // 2)
 
 
 def edit(folder, change):

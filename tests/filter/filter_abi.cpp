@@ -62,10 +62,8 @@ MATCHES(plist_nfilters, H5Pget_nfilters);
 MATCHES(plist_filter, H5Pget_filter2);
 MATCHES(plist_filter_by_id, H5Pget_filter_by_id2);
 MATCHES(plist_modify_filter, H5Pmodify_filter);
-MATCHES(plist_fill_value, H5Pget_fill_value);
-static_assert(f::fill_value_user_defined == H5D_FILL_VALUE_USER_DEFINED);
-static_assert(std::is_same_v<decltype(H5Pfill_value_defined), herr_t(hid_t, H5D_fill_value_t*)> &&
-              sizeof(H5D_fill_value_t) == sizeof(int));
+MATCHES(type_is_variable_string, H5Tis_variable_str);
+static_assert(f::object_reference_size == sizeof(hobj_ref_t) && f::filter_fletcher32 == H5Z_FILTER_FLETCHER32);
 MATCHES(space_class, H5Sget_simple_extent_type);
 MATCHES(space_rank, H5Sget_simple_extent_ndims);
 MATCHES(space_dims, H5Sget_simple_extent_dims);

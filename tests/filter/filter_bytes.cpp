@@ -5,7 +5,7 @@
 #include "tests/filter/chunk_support.hpp"
 
 #include "filter/bytes.hpp"
-#include "filter/bytes_plugin.hpp"
+#include "filter/plugins.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -43,6 +43,15 @@ BOOST_AUTO_TEST_CASE(bytes_reverses_components_and_nothing_else) {
         BOOST_TEST(b.first(content.size()) == wanted);
         BOOST_TEST(bytes_class.filter(flag_reverse, bytes_stored, cd, content.size(), &b.size, &b.at) == content.size());
         BOOST_TEST(b.first(content.size()) == content);
+        back.checksum_before = true;  // fletcher32's, after the values
+        store(back, cd);
+        bytes_of longer = content;
+        longer.insert(longer.end(), {9, 8, 7, 6});
+        wanted.insert(wanted.end(), {9, 8, 7, 6});
+        buffer l(longer, longer.size());
+        BOOST_TEST(bytes_class.filter(0, bytes_stored, cd, longer.size(), &l.size, &l.at) == longer.size());
+        BOOST_TEST(l.first(longer.size()) == wanted);
+        BOOST_TEST(convert(back, content.size(), l.at, why) == 0u);
         BOOST_TEST(convert(c, content.size() - 1, b.at, why) == 0u);
         BOOST_TEST(convert(c, content.size() + 1, b.at, why) == 0u);
       }

@@ -97,6 +97,26 @@ BOOST_AUTO_TEST_CASE(the_environment_asks_for_all_lines_or_for_none) {
   BOOST_TEST(printed([] { note(saying("y")); }) == "");
 }
 
+BOOST_AUTO_TEST_CASE(a_warning_is_one_line_for_each_thing) {
+  const auto warn_of = [](int a, int b) {
+    return printed([=] {
+      for (int i = 0; i < 3; ++i) {
+        warn(0x5000 + static_cast<std::uintptr_t>(a), saying("a"));
+        warn(0x6010 + static_cast<std::uintptr_t>(b), saying("b"));
+      }
+    });
+  };
+  BOOST_TEST(warn_of(0, 0) == "a\nb\n");
+  BOOST_TEST(warn_of(0, 0) == "");
+  BOOST_TEST(warn_of(0, 32) == "b\n");
+  BOOST_TEST(std::string(last_error()) == "b");
+  setenv("ZARRBITS_HDF5_LOG", "0", 1);
+  BOOST_TEST(warn_of(1, 1) == "");
+  setenv("ZARRBITS_HDF5_LOG", "1", 1);
+  BOOST_TEST(warn_of(1, 1) == "a\nb\na\nb\na\nb\n");
+  unsetenv("ZARRBITS_HDF5_LOG");
+}
+
 BOOST_AUTO_TEST_CASE(each_thread_has_its_own_last_error) {
   report(of_version(false), "filter", saying("of this thread"));
   std::string before = "?", after;

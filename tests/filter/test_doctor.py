@@ -9,7 +9,7 @@ import sys
 import h5py
 import pytest
 
-from doctor import COMMAND, PACKBITS, PLUGINS, run, write_packed
+from doctor import BYTES, COMMAND, PACKBITS, PLUGINS, run, write_packed
 
 
 @pytest.fixture
@@ -64,6 +64,37 @@ def test_a_healthy_folder_has_no_faults():
     assert report["filters"]["packbits"] == {"id": PACKBITS, "found_up_to_1_14": f"{PLUGINS}/libzarrbits_packbits.so", "found_from_2_0": f"{PLUGINS}/libzarrbits_packbits.so"}
     assert what(report, "libzarrbits_packbits.so")["netcdf_codec"] and not what(report, "libzarrbits_bytes.so")["netcdf_codec"]
     assert "FAULT" not in run("doctor")
+
+
+def sign(path):
+    """What h5sign of HDF5 2.2 appends (H5PLsig.h): a signature, its kind and length, a mark, a version."""
+    with open(path, "ab") as f:
+        f.write(bytes(512) + b"\x03" + (512).to_bytes(4, "little") + b"\x89HPS\r\n\x1a\n" + b"\x01")
+
+
+def test_signatures_are_missed_where_there_is_a_keystore(here):
+    keys, folder = here / "keys", ours(here, "plugins")
+    report = doctor(folder, status=0)
+    assert "keystore" not in report and not what(report, "libzarrbits_bytes.so")["signed"]
+
+    report = doctor(folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+    assert report["keystore"]["fault"] and "No such file or directory" in report["keystore"]["says"]
+    keys.mkdir()
+    (keys / "link.pem").symlink_to(here)
+    (keys / "README").write_text("")
+    report = doctor(folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+    assert report["keystore"]["fault"] and "no public key" in report["keystore"]["says"] and report["faults"] == 3
+    assert f"h5sign -p {folder}/libzarrbits_packbits.so -k" in what(report, "libzarrbits_packbits.so")["says"]
+
+    (keys / "site.pem").write_text("")
+    sign(folder / "libzarrbits_packbits.so")
+    report = doctor(folder, HDF5_PLUGIN_KEYSTORE=str(keys))
+    assert report["keystore"]["keys"] == 1 and report["faults"] == 1
+    assert what(report, "libzarrbits_packbits.so")["signed"] and "NOT SIGNED" in what(report, "libzarrbits_bytes.so")["says"]
+    sign(folder / "libzarrbits_bytes.so")
+    assert doctor(folder, status=0, HDF5_PLUGIN_KEYSTORE=str(keys))["faults"] == 0
+    assert hdf5_finds(folder)  # a signature does no harm to an HDF5 that wants none
+    assert f"HDF5_PLUGIN_KEYSTORE is {keys}" in run("doctor", path=folder, HDF5_PLUGIN_KEYSTORE=str(keys))
 
 
 def test_a_missing_folder_in_front_stops_hdf5_up_to_1_14(here):
@@ -173,54 +204,141 @@ def test_what_the_filters_did_in_a_file(here, packed):
     assert found["/edge"]["raw_chunks"] == 1 and "over the edge, where the fill value is 0x9" in found["/edge"]["raw"][0]["why"]
     assert found["/big"]["parameters"] == "big endian chunks" and found["/mandatory"]["mandatory"]
     text = run("doctor", packed)
-    assert "96 saved" in text and "MANDATORY" in text and "element (1, 7) is 0x1000" in text, text
+    assert "96 saved" in text and "mandatory" in text and "element (1, 7) is 0x1000" in text, text
     # the same where the plugins are not found: nothing of it needs them but the faults
     report = json.loads(run("doctor", packed, "--json", path=here, status=1))["file"]
     assert [d for d in report["filtered"] if d["path"] == "/camera"][0]["raw"] == camera["raw"]
 
 
-def of_an_earlier_plugin(path, elsewhere):
-    """Datasets as the plugin of 0.1.0 made them, whose sizes packed and raw could be the same. Without the plugin, HDF5 takes them as they are given."""
+def make(path, script, plugins=PLUGINS):
+    """A file, by a process that has these plugins. `create` makes a dataset of 12 bits of 16, in chunks of 64."""
     program = f"""if 1:
-        import h5py, numpy as np
-        with h5py.File({str(path)!r}, "w") as f:
-            def make(name, chunk, raw, after=lambda p: None, options=0, compress=lambda b: b):
-                dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-                dcpl.set_chunk((chunk,))
-                packed = (chunk * 12 + 7) // 8
-                dcpl.set_filter({PACKBITS}, h5py.h5z.FLAG_OPTIONAL, (12, options, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, chunk, 0, packed, 0x100))
-                after(dcpl)
-                d = h5py.h5d.create(f.id, name, h5py.h5t.STD_U16LE, h5py.h5s.create_simple((chunk,)), dcpl)
-                values = np.full(chunk, 5000 if raw else 0, "<u2").tobytes()
-                d.write_direct_chunk((0,), compress(values if raw else bytes(packed)), filter_mask=int(raw))
-            import zlib
-            deflate = dict(after=lambda p: p.set_deflate(1), compress=zlib.compress)
-            make(b"alone", 64, True)
-            make(b"one", 1, True)
-            make(b"deflate", 64, False, **deflate)
-            make(b"deflate_raw", 64, True, **deflate)
-            make(b"cut", 64, False, options=4, **deflate)
-            make(b"collective", 64, True)
-            f["collective"].id.write_direct_chunk((0,), np.full(64, 5000, "<u2").tobytes(), filter_mask=0)
-        """
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "HDF5_PLUGIN_PATH": str(elsewhere)}, check=True, timeout=120)
+        import h5py, numpy as np, zlib
+        PACKBITS, BYTES = {PACKBITS}, {BYTES}
+        def create(f, name, n, after=lambda p: None, before=lambda p: None, flag=h5py.h5z.FLAG_OPTIONAL, values=(12,), number=PACKBITS, tid=h5py.h5t.STD_U16LE):
+            dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            dcpl.set_chunk((64,))
+            before(dcpl)
+            dcpl.set_filter(number, flag, values)
+            after(dcpl)
+            space = h5py.h5s.create_simple((n,), (h5py.h5s.UNLIMITED,))
+            return h5py.Dataset(h5py.h5d.create(f.id, name.encode(), tid, space, dcpl))
+        def values(n, **at):
+            v = np.arange(n, dtype="u2")
+            for i, x in at.items(): v[int(i[1:])] = x
+            return v
+        """ + "\n" + "\n".join("        " + line for line in script.strip().splitlines())
+    subprocess.run([sys.executable, "-c", program, str(path)], env={**os.environ, "HDF5_PLUGIN_PATH": str(plugins)}, check=True, timeout=120)
 
 
-def test_what_an_earlier_plugin_left_at_risk(here):
-    old, new = here / "old.h5", here / "new.h5"
-    of_an_earlier_plugin(old, here)
-    values = {"alone": 5000, "one": 5000, "deflate": 0, "deflate_raw": 5000, "cut": 0, "collective": 5000}
-    with h5py.File(old, "r") as f:
-        for name, value in values.items():
-            assert (f[name][:] == value).all(), (name, f[name][:])
-    found = {d["path"]: d for d in json.loads(run("doctor", old, "--json", status=1))["file"]["filtered"]}
-    at_risk = {name: d["problem"] for name, d in found.items() if d["problem"].startswith("AT RISK")}
-    assert set(at_risk) == {"/one", "/deflate", "/deflate_raw"}, at_risk
-    assert found["/collective"]["raw_chunks"] == found["/alone"]["raw_chunks"] == 1
-    # what it says to do, in one command
-    advice = [at_risk[name].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name[1:]).split() for name in ("/one", "/deflate", "/deflate_raw")]
-    subprocess.run(["h5repack", *sum(advice, []), old, new], check=True, timeout=120)
-    assert all(not d["problem"] for d in json.loads(run("doctor", new, "--json"))["file"]["filtered"])
-    with h5py.File(new, "r") as f:
-        for name, value in values.items():
-            assert (f[name][:] == value).all(), (name, f[name][:])
+def filtered(file, status=0, **more):
+    return {d["path"]: d for d in json.loads(run("doctor", file, "--json", status=status, **more))["file"]["filtered"]}
+
+
+def test_how_many_chunks_are_unpacked_and_what_would_hold_their_values(here):
+    make(here / "x.h5", f"""
+with h5py.File({str(here / "x.h5")!r}, "w") as f:
+    check, deflate = (lambda p: p.set_fletcher32()), (lambda p: p.set_deflate(1))
+    both = lambda p: (check(p), deflate(p))
+    for name, more in dict(alone={{}}, checked=dict(after=check), deflated=dict(after=deflate), both=dict(after=both), before=dict(before=check),
+                           before_deflated=dict(before=check, after=deflate), mandatory=dict(flag=0)).items():
+        create(f, name, 640, **more)[:] = values(640, _70=5000, _400=8000, _401=9000)
+    create(f, "signed", 128, tid=h5py.h5t.STD_I16BE)[:] = values(128, _5=65536 - 5000).astype("i2")
+    create(f, "shifted", 128, values=(4, 0, 4))[:] = values(128, _5=0xF1) & 0xFFF1
+    create(f, "fits", 128)[:] = values(128)
+    f.create_dataset("mask", data=np.array([0, 1, 2], "i1").view(bool), chunks=(3,), compression=PACKBITS)
+""")
+    found = filtered(here / "x.h5")
+    for name in ("alone", "checked", "deflated", "both", "before", "before_deflated", "mandatory"):
+        d = found["/" + name]
+        assert (d["chunks"], d["raw_chunks"], d["would_hold_all"], d["problem"]) == (10, 2, "14 bits (0 to 13)", ""), d
+        assert d["raw"] == [{"origin": [64], "why": "element (70) is 0x1388, which bits 0 to 11 cannot hold"},
+                            {"origin": [384], "why": "element (400) is 0x1f40, which bits 0 to 11 cannot hold"}], d
+    assert found["/before"]["before"] == ["fletcher32"] and found["/both"]["after"] == ["fletcher32", "deflate"] and found["/mandatory"]["mandatory"]
+    assert found["/signed"]["would_hold_all"] == "14 bits (0 to 13)" and found["/signed"]["raw_chunks"] == 1
+    assert found["/shifted"]["would_hold_all"] == "8 bits (0 to 7)" and found["/shifted"]["raw"][0]["why"].startswith("element (1) is 0x1,")
+    assert found["/fits"]["raw_chunks"] == 0 and found["/fits"]["would_hold_all"] == ""
+    assert found["/mask"]["raw"][0]["why"] == "element (2) is 2, which is no boolean" and found["/mask"]["would_hold_all"] == ""
+    assert "14 bits (0 to 13) would hold every value" in run("doctor", here / "x.h5")
+    # nothing of it needs the plugins
+    assert {name: d["raw"] for name, d in filtered(here / "x.h5", 1, path=here).items()} == {name: d["raw"] for name, d in found.items()}
+
+
+def test_why_chunks_are_unpacked_whose_values_fit(here):
+    path = here / "x.h5"
+    make(path, f"""
+with h5py.File({str(path)!r}, "w") as f:
+    create(f, "appended", 128)[:] = values(128)
+    d = create(f, "direct", 64)
+    d.id.write_direct_chunk((0,), values(64).tobytes())
+    f.create_dataset("whole", data=values(128), chunks=(64,), compression=PACKBITS, compression_opts=(12,))
+""")
+    make(path, f"""
+with h5py.File({str(path)!r}, "r+") as f:
+    f["appended"].resize((256,))
+    f["appended"][128:] = values(128)
+""", here)
+    found = filtered(path)
+    assert found["/appended"]["raw_chunks"] == 2 and "had not loaded the plugin" in found["/appended"]["raw"][0]["why"], found["/appended"]
+    assert found["/direct"]["raw_chunks"] == 1 and "written past the filter" in found["/direct"]["raw"][0]["why"], found["/direct"]
+    assert found["/whole"]["raw_chunks"] == 0
+
+
+def test_what_was_created_without_the_plugin_is_named(here):
+    path = here / "x.h5"
+    make(path, f"""
+with h5py.File({str(path)!r}, "w") as f:
+    create(f, "numbers", 64)[:] = values(64)
+    create(f, "order", 64, values=(1,), number=BYTES)[:] = values(64)
+    create(f, "order0", 64, values=(), number=BYTES)[:] = values(64)
+""", here)
+    make(path, f"""
+with h5py.File({str(path)!r}, "r+") as f:
+    f.create_dataset("words", data=["a", "b"], dtype=h5py.string_dtype(), chunks=(2,), compression=PACKBITS, compression_opts=(12,))
+    f["numbers"][3] = 5
+""")
+    found = filtered(path, 1)
+    for name, line in (("/numbers", f"-f NAME:UD={PACKBITS},1,1,12"), ("/order", f"-f NAME:UD={BYTES},1,1,1"), ("/order0", f"-f NAME:UD={BYTES},1,1,0")):
+        problem = found[name]["problem"]
+        assert "did not find the plugin when the dataset was created" in problem and f"(h5repack {line} old.h5 new.h5)" in problem, found[name]
+    assert found["/words"]["problem"] == "" and "variable length" in found["/words"]["parameters"], found["/words"]
+    repack = [part for name in ("numbers", "order", "order0") for part in found["/" + name]["problem"].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name).split()]
+    subprocess.run(["h5repack", *repack, path, here / "new.h5"], check=True, timeout=120)
+    found = filtered(here / "new.h5")
+    assert found["/numbers"]["parameters"].startswith("bits 0 to 11") and found["/numbers"]["stored_bytes"] == 96
+
+
+def test_old_files_whose_masks_say_that_chunks_are_unpacked(here):
+    """As earlier plugins left them; without the plugin, HDF5 takes them as they are given."""
+    path = here / "old.h5"
+    make(path, f"""
+with h5py.File({str(path)!r}, "w") as f:
+    def old(name, chunk, raw, after=lambda p: None, compress=lambda b: b, mask=None):
+        packed = (chunk * 12 + 7) // 8
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((chunk,))
+        dcpl.set_filter(PACKBITS, 1, (12, 0, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, chunk, 0, packed, 0x100))
+        after(dcpl)
+        d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16LE, h5py.h5s.create_simple((chunk,)), dcpl)
+        data = np.full(chunk, 5000, "<u2").tobytes() if raw else bytes(packed)
+        d.write_direct_chunk((0,), compress(data), filter_mask=int(raw) if mask is None else mask)
+    deflate = dict(after=lambda p: p.set_deflate(1), compress=zlib.compress)
+    old("alone", 64, True)
+    old("one", 1, True)
+    old("deflate", 64, False, **deflate)
+    old("deflate_raw", 64, True, **deflate)
+    old("collective", 64, True, mask=0)
+""", here)
+    wanted = {"alone": 5000, "one": 5000, "deflate": 0, "deflate_raw": 5000, "collective": 5000}
+    with h5py.File(path, "r") as f:
+        assert {name: set(f[name][:]) for name in wanted} == {name: {value} for name, value in wanted.items()}
+    found = filtered(path)
+    assert {name: d["raw_chunks"] for name, d in found.items()} == {"/" + name: int(value == 5000) for name, value in wanted.items()}
+    assert all("0x1388" in d["raw"][0]["why"] for d in found.values() if d["raw_chunks"])
+    with h5py.File(path, "r+") as f:  # written again by this plugin, also where masks were
+        for name in ("alone", "deflate", "deflate_raw", "collective"):
+            for value in (7, 6000, 8):
+                f[name][:] = value
+                f.flush()
+    with h5py.File(path, "r") as f:
+        assert all(set(f[name][:]) == {8} for name in ("alone", "deflate", "deflate_raw", "collective"))

@@ -15,7 +15,7 @@ import pytest
 
 PACKBITS, BYTES = int(os.environ["ZARRBITS_PACKBITS_ID"]), int(os.environ["ZARRBITS_BYTES_ID"])
 OPTIONAL, MANDATORY = h5py.h5z.FLAG_OPTIONAL, 0
-FIRST, LAST, TRUNCATE, REPORT, MSB = 1, 2, 4, 8, 16
+FIRST, LAST, TRUNCATE, REPORT, ERROR, MSB = 1, 2, 4, 8, 12, 16
 rng = np.random.default_rng(7)
 folder = tempfile.TemporaryDirectory()
 path = os.path.join(folder.name, "t.h5")
@@ -172,14 +172,14 @@ def test_complex_numbers_and_arrays(file):
     packs(file, h5py.h5t.array_create(h5py.h5t.STD_U16LE, (3,)), a, payload(a.ravel(), 12), cd=(12,))
 
 
-def test_values_that_do_not_fit_are_stored_raw(file):
+def test_chunks_with_values_that_do_not_fit_stay_as_they_are(file):
     v = rng.integers(0, 4096, 256).astype("u2")
     v[70] = 4096
     for name, policy in (("quiet", 0), ("reported", REPORT)):
         d = file.create_dataset(name, data=v, chunks=(64,), compression=PACKBITS, compression_opts=(12, policy))
         file.flush()
-        assert [stored(d, o)[0] for o in range(0, 256, 64)] == [0, 1, 0, 0]
-        assert stored(d, 64)[1] == v[64:128].tobytes()
+        assert [stored(d, o)[0] for o in range(0, 256, 64)] == [0, 0, 0, 0]
+        assert stored(d, 64)[1] == v[64:128].tobytes() and stored(d, 0)[1] == payload(v[:64], 12)
     file.close()
     with h5py.File(path, "r") as again:
         assert np.array_equal(again["quiet"][:], v) and np.array_equal(again["reported"][:], v)
@@ -199,14 +199,14 @@ def test_a_rewritten_chunk_is_what_was_written_last(file):
         assert (reread(file, h5py.h5t.NATIVE_UINT16, np.empty(4, "u2"), "d") == value).all()
 
 
-def test_before_a_compressor_a_misfit_is_an_error_and_nothing_changes(file):
+def test_with_the_policy_error_a_misfit_is_one_and_nothing_changes(file):
     """In a process of its own, since libhdf5 ends it when a chunk in its cache cannot be written; without that cache it does not."""
     program = """if 1:
         import h5py, sys
         import numpy as np
         f = h5py.File(sys.argv[1], "w", rdcc_nbytes=int(sys.argv[3]))
         dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        dcpl.set_chunk((64,)); dcpl.set_filter(int(sys.argv[2]), h5py.h5z.FLAG_OPTIONAL, (12,)); dcpl.set_deflate(4)
+        dcpl.set_chunk((64,)); dcpl.set_filter(int(sys.argv[2]), h5py.h5z.FLAG_OPTIONAL, (12, int(sys.argv[4]))); dcpl.set_deflate(4)
         d = h5py.Dataset(h5py.h5d.create(f.id, b"x", h5py.h5t.STD_U16LE, h5py.h5s.create_simple((128,)), dcpl))
         d[:] = 7
         f.flush()
@@ -221,9 +221,9 @@ def test_before_a_compressor_a_misfit_is_an_error_and_nothing_changes(file):
         """
     other = os.path.join(folder.name, "other.h5")
     for cache in ("0", "1000000"):
-        run = subprocess.run([sys.executable, "-c", program, other, str(PACKBITS), cache], capture_output=True, text=True)
+        run = subprocess.run([sys.executable, "-c", program, other, str(PACKBITS), cache, str(ERROR)], capture_output=True, text=True)
         assert run.returncode == 0 and "error:" in run.stdout and "closed" in run.stdout, (cache, run)
-        assert "element 3 of a chunk holds 0x1388" in run.stdout + run.stderr and "have no filter but fletcher32" in run.stdout + run.stderr, run
+        assert "element 3 of a chunk holds 0x1388" in run.stdout + run.stderr and "with option 12" in run.stderr, run
         with h5py.File(other, "r") as f:
             assert (f["x"][:] == 7).all(), cache
             assert f["x"].id.get_create_plist().get_filter(0)[1] == MANDATORY
@@ -234,27 +234,21 @@ def test_reports_and_warnings_are_lines_on_standard_error(file):
         import h5py, sys
         import numpy as np
         with h5py.File(sys.argv[1], "w") as f:
-            make = lambda name, dtype, *cd: f.create_dataset(name, (4,), dtype, chunks=(4,), compression=int(sys.argv[2]), compression_opts=cd)
-            make("a", "u2", 12, int(sys.argv[3]))[:] = [0, 0, 5000, 0]
+            make = lambda name, dtype, *cd: f.create_dataset(name, (8,), dtype, chunks=(4,), compression=int(sys.argv[2]), compression_opts=cd)
+            for name in ("a", "b"): make(name, "u2", 12, int(sys.argv[3]))[:] = [0, 0, 5000, 0] * 2
             f.flush()
-            for name in "bcd": make(name, "i1", 1)[:] = 1
-            for fill in (4000, 5000, 6000):
-                dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-                dcpl.set_chunk((4,)); dcpl.set_filter(int(sys.argv[2]), h5py.h5z.FLAG_OPTIONAL, (12,)); dcpl.set_deflate(4)
-                dcpl.set_fill_value(np.array(fill, "u2"))
-                h5py.h5d.create(f.id, b"%d" % fill, h5py.h5t.STD_U16LE, h5py.h5s.create_simple((10,)), dcpl)
+            for name in "cde": make(name, "i1", 1)[:] = 1
         """
-    for log, policy, reports, warnings in ((None, REPORT, 1, 1), (None, 0, 0, 1), ("0", REPORT, 0, 0)):
+    for log, policy, reports, warnings in ((None, REPORT, 2, 1), (None, 0, 0, 1), ("0", REPORT, 0, 0), ("1", 0, 4, 3)):
         env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}
         if log:
             env["ZARRBITS_HDF5_LOG"] = log
         run = subprocess.run([sys.executable, "-c", program, os.path.join(folder.name, "log.h5"), str(PACKBITS), str(policy)], env=env, capture_output=True,
                              text=True)
         assert run.returncode == 0, run
-        assert run.stderr.count("element 2 of a chunk holds 0x1388") == reports and "set the filter as optional" not in run.stderr, run.stderr
-        assert run.stderr.count("the chunk is stored as it is; keep more bits") == reports, run.stderr
+        assert run.stderr.count("element 2 of a chunk holds 0x1388") == reports, (log, policy, run.stderr)
+        assert run.stderr.count("0x1388, which the 12 bits from bit 0 on cannot hold; the chunk is stored as it is; keep more bits") == reports, run.stderr
         assert run.stderr.count("one bit of a signed integer holds 0 and -1") == warnings, run.stderr
-        assert run.stderr.count("the fill value does not fit") == warnings, run.stderr
 
 
 def test_truncation_is_opt_in(file):
@@ -270,7 +264,6 @@ def test_refusals_reach_the_user_as_sentences(file):
     refuses(file, "17 bits", compression_opts=(17,))
     refuses(file, "12 bits from bit 5", compression_opts=(12, 0, 5))
     refuses(file, "padding", compression_opts=(12, 3))
-    refuses(file, "policy", compression_opts=(12, 3 << 2))
     refuses(file, "bits 0 to 4", compression_opts=(12, 1 << 5))
     refuses(file, "bits 0 to 4", compression_opts=(12, 1 << 20))
     refuses(file, "fourth value", compression_opts=(12, 0, 0, 1))
@@ -293,6 +286,28 @@ def test_filters_after_ours(file):
     del file["x"]
     low_level(file, h5py.h5t.STD_U16LE, v, (12,), after=lambda dcpl: dcpl.set_deflate(6))
     assert np.array_equal(reread(file, h5py.h5t.STD_U16LE, v), v)
+
+
+def test_fletcher32_before_ours(file):
+    """As netCDF sets it: the checksum is that of the values, and follows the packed ones."""
+    v = rng.integers(0, 4096, 192).astype("u2")
+    v[70] = 5000
+    check = lambda dcpl: dcpl.set_fletcher32()
+    d = low_level(file, h5py.h5t.STD_U16LE, v, (12,), before=check)
+    assert stored(d, 0)[1][:-4] == payload(v[:64], 12) and stored(d, 64)[1][:-4] == v[64:128].tobytes()
+    assert np.array_equal(reread(file, h5py.h5t.STD_U16LE, v), v)
+    wrong = bytearray(stored(d, 128)[1])
+    wrong[5] ^= 1
+    d.write_direct_chunk((128,), bytes(wrong))
+    with pytest.raises(OSError):
+        reread(file, h5py.h5t.STD_U16LE, v)
+    del d, file["x"]
+    low_level(file, h5py.h5t.STD_U16LE, v, (1,), filter_id=BYTES, before=check)
+    assert np.array_equal(reread(file, h5py.h5t.STD_U16LE, v), v)
+    del file["x"]
+    for tid, cd in ((h5py.h5t.STD_U16LE, (12, TRUNCATE)), (copy_with(h5py.h5t.STD_I16LE, 12), ())):
+        with pytest.raises(ValueError, match="put fletcher32 after it"):
+            low_level(file, tid, v, cd, before=check)
 
 
 def test_bytes_in_either_order(file):

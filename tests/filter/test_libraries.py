@@ -6,6 +6,8 @@ The second one is a copy of the first under another name, loaded privately: its 
 import ctypes
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 
 PACKBITS = int(os.environ["ZARRBITS_PACKBITS_ID"])
@@ -47,6 +49,23 @@ def serve(path, salt):
     h5.H5Fclose(hid(f))
     shutil.rmtree(folder)
     return h5, kept, result
+
+
+def test_a_program_may_unload_a_libhdf5_that_it_loaded(folder):
+    """libhdf5 unloads its plugins in its own termination: what they then do must not unload the library."""
+    program = f"""if 1:
+        import _ctypes, ctypes, os, sys
+        sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+        from test_libraries import serve
+        for close in {{}}:
+            library = serve({os.environ["ZARRBITS_LIBHDF5"]!r}, 0)[0]
+            if close: assert library.H5close() >= 0
+            _ctypes.dlclose(library._handle)
+        print("done")
+        """
+    for close in ([False], [True], [False, False], [True, True, True]):
+        r = subprocess.run([sys.executable, "-c", program.replace("{}", repr(close))], capture_output=True, text=True, timeout=120)
+        assert (r.returncode, r.stdout) == (0, "done\n"), (close, r)
 
 
 def test_two_libraries_in_one_process(folder):

@@ -76,7 +76,7 @@ def test_identical(case, way, tmp_path):
     run("convert", "--concat", "time", *paths, store, "--quiet", *WAYS[way])
     import zarr
     want = xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer").load()
-    got = xr.open_zarr(zarr.storage.ZipStore(store, mode="r") if way == "zip" else store, consolidated=False).load()
+    got = xr.open_zarr(zarr.storage.ZipStore(store, mode="r") if way == "zip" else store).load()
     xr.testing.assert_identical(want, got)
     result = json.loads(run("verify", "--json", "--concat", "time", *paths, store))
     assert result["elements"]["unchecked"] == 0 and result["attributes"]["differs"] == 0, result

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """netCDF, as xarray sees it: in the file and in the store. conventions.py says how."""
 import os
+import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -141,7 +143,7 @@ MADE = [everyday, units_as_strings, named_like_another_dimension, characters, fe
 def identical(xr, source, store):
     for decode in (True, False):
         with xr.open_datatree(source, engine="netcdf4", decode_cf=decode) as a:
-            with xr.open_datatree(opened(store), engine="zarr", consolidated=False, decode_cf=decode) as b:
+            with xr.open_datatree(opened(store), engine="zarr", decode_cf=decode) as b:
                 xr.testing.assert_identical(a, b)
 
 
@@ -156,7 +158,7 @@ def test_xarray_sees_the_netcdf_file(make, convert, tmp_path):
     store = convert(source)
     identical(xr, source, store)
     # and writes it again, to either format
-    with xr.open_datatree(opened(store), engine="zarr", consolidated=False) as b, xr.open_datatree(source, engine="netcdf4") as a:
+    with xr.open_datatree(opened(store), engine="zarr") as b, xr.open_datatree(source, engine="netcdf4") as a:
         b.to_netcdf(tmp_path / "again.nc")
         b.to_zarr(tmp_path / "again.zarr", consolidated=False)
         with xr.open_datatree(tmp_path / "again.nc", engine="netcdf4") as c:
@@ -211,8 +213,22 @@ def test_xarray_sees_a_variable_for_each_link(convert, tmp_path):
         f["hard"] = f["v"]
         f["soft"] = h5py.SoftLink("/w")
         f["external"] = h5py.ExternalLink("other.nc", "/w")
-    with xr.open_zarr(opened(convert(tmp_path / "in.nc")), consolidated=False) as store, h5py.File(tmp_path / "in.nc") as f:
+    with xr.open_zarr(opened(convert(tmp_path / "in.nc"))) as store, h5py.File(tmp_path / "in.nc") as f:
         with xr.open_dataset(tmp_path / "in.nc", engine="netcdf4") as source:
             for name in "v", "w", "hard", "soft":
                 xr.testing.assert_identical(source[name].variable, store[name].variable)
         np.testing.assert_array_equal(store["external"].values, f["external"][...])
+
+
+def test_xarray_opens_without_a_warning(tmp_path):
+    """It looks for consolidated metadata first, and warns where there are none."""
+    xr = pytest.importorskip("xarray")
+    pytest.importorskip("netCDF4")
+    xr.Dataset({"t": (("time", "x"), np.ones((10, 5), "f4"))}, coords={"time": np.arange(10.0)}).to_netcdf(tmp_path / "in.nc", engine="netcdf4")
+    for options, wanted in ((), 0), (("--no-consolidate",), 1), (("--convention", "none", "--consolidate"), 0):
+        shutil.rmtree(tmp_path / "out.zarr", ignore_errors=True)
+        run("convert", "-q", tmp_path / "in.nc", tmp_path / "out.zarr", *options)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            xr.open_zarr(tmp_path / "out.zarr").close()
+        assert sum("consolidated" in str(w.message) for w in said) == wanted, (options, [str(w.message) for w in said])

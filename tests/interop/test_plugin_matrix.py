@@ -101,7 +101,11 @@ def test_the_chunks_are_the_same_whoever_writes(values, files):
                                for name, origin in (("mask", (64, 64)), ("camera", (0, 0)), ("big", (896,)), ("signed", (0,)), ("one_raw_chunk", (256,)), ("bytes", (0,)))]
     first = next(iter(chunks.values()))
     assert all(c == first for c in chunks.values())
-    assert first[1] == (0, packed_model(camera[:64, :32].ravel(), 12)) and first[4][0] == 1
+    assert first[1] == (0, packed_model(camera[:64, :32].ravel(), 12)) and first[4] == (0, values_of_raw_chunk(values))
+
+
+def values_of_raw_chunk(values):
+    return (values / "one_raw_chunk.bin").read_bytes()[512:1024]
 
 
 def test_errors_reach_the_user(values, tmp_path, capfd):
@@ -135,7 +139,9 @@ def test_all_of_them_in_one_process(values, capsys):
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
 def test_the_filters_under_this_h5py(python):
-    run(python, "-m", "pytest", "-q", ROOT / "tests/filter/test_h5py.py", ZARRBITS_PLUGINS=PLUGINS, ZARRBITS_PACKBITS_ID=str(PACKBITS), ZARRBITS_BYTES_ID=str(BYTES))
+    for name in ("test_h5py.py", "test_pass_through.py", "test_rewrites.py"):
+        run(python, "-m", "pytest", "-q", ROOT / "tests/filter" / name, ZARRBITS_PLUGINS=PLUGINS, ZARRBITS_PACKBITS_ID=str(PACKBITS),
+            ZARRBITS_BYTES_ID=str(BYTES))
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
@@ -198,6 +204,45 @@ def test_netcdf_writes_zarr_and_hdf5_with_the_one_plugin(tmp_path):
     assert np.array_equal(np.frombuffer(numcodecs.PackBits().decode(chunk), bool).reshape(16, 10), expected.astype(bool))
     with h5py.File(tmp_path / "m.nc") as f:
         assert f["mask"].id.read_direct_chunk((16, 20)) == (0, packed_model(expected.ravel(), 1))
+
+
+DEFAULT_FILL = """
+import ctypes, glob, os, sys, netCDF4, numpy as np
+library = ctypes.CDLL(glob.glob(os.path.join(os.path.dirname(netCDF4.__file__), "..", "netcdf4.libs", "libnetcdf-*"))[0])
+def define(dataset, variable, number, *values):
+    assert library.nc_def_var_filter(dataset._grpid, variable._varid, number, ctypes.c_size_t(len(values)), (ctypes.c_uint * 3)(*values)) == 0
+values = np.arange(50, dtype="u2").reshape(5, 10)
+with netCDF4.Dataset(sys.argv[1], "w") as d:
+    d.createDimension("y", None); d.createDimension("x", 10)
+    for name, more, deflate in (("plain", {}, False), ("deflated", {}, True), ("checked", {"fletcher32": True}, False), ("both", {"fletcher32": True}, True)):
+        v = d.createVariable(name, "u2", ("y", "x"), chunksizes=(2, 4), **more)   # its fill value is 65535, which 12 bits do not hold
+        define(d, v, 45429, 12)
+        if deflate: define(d, v, 1, 4)
+        v[:5] = values
+        v[7, 3] = 4095
+with netCDF4.Dataset(sys.argv[1], "a") as d:
+    for name in d.variables:
+        d[name][8, :] = 60000
+        d[name][0, 0] = 7
+with netCDF4.Dataset(sys.argv[1]) as d:
+    d.set_auto_mask(False)
+    wanted = np.full((9, 10), 65535, "u2")
+    wanted[:5], wanted[7, 3], wanted[8], wanted[0, 0] = values, 4095, 60000, 7
+    assert all(np.array_equal(d[name][:], wanted) for name in ("plain", "deflated", "checked", "both"))
+print("equal")
+"""
+
+
+def test_netcdf_writes_chunks_with_its_default_fill_values(tmp_path):
+    if not NETCDF4:
+        pytest.skip("ZARRBITS_NETCDF4 is not set")
+    import h5py
+    assert run(NETCDF4, "-c", DEFAULT_FILL, tmp_path / "x.nc") == "equal\n"
+    with h5py.File(tmp_path / "x.nc") as f:
+        sizes = [f["plain"].id.get_chunk_info(i).size for i in range(f["plain"].id.get_num_chunks())]
+        masks = {f[name].id.get_chunk_info(i).filter_mask for name in ("plain", "both") for i in range(f[name].id.get_num_chunks())}
+        pipeline = [f["both"].id.get_create_plist().get_filter(i)[0] for i in range(3)]
+    assert set(sizes) == {12, 16} and masks == {0} and pipeline == [3, 45429, 1], (sizes, masks, pipeline)
 
 
 def test_sixty_mutations_beside_the_peers(capsys):

@@ -29,6 +29,15 @@ if [[ " ${parts[*]} " == *" hdf5 "* ]]; then
   export HDF5_PLUGIN_PATH=$plugins
 fi
 
+# the installed documents link to what is installed
+documents=$(dirname "$(find "$prefix" -name README.md)")
+links=0
+while IFS=: read -r document link; do
+  [ -e "$(dirname "$document")/$link" ] || fail "$document links to $link, which is not installed"
+  links=$((links + 1))
+done < <(grep -roP --include='*.md' '\]\(\K(?![a-z]+:|#)[^)#\s]+' "$documents")
+[ "$links" -gt 20 ] || fail "only $links links are in the installed documents"
+
 # find_package, one outside project for each part
 for part in "${parts[@]}"; do
   "$cmake" -G Ninja -S "$here/$part" -B "$work/$part" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \

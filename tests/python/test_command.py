@@ -36,30 +36,68 @@ def test_convert_plan_and_verify(folder):
     source, store = made(folder), os.path.join(folder, "out.zarr")
     plan = zarrbits.plan(source)
     assert plan.complete and sorted(d["path"] for d in plan.datasets) == ["/camera", "/chunked"] and "/camera" in plan._repr_html_()
+    assert [line.split()[:6] for line in str(plan).splitlines() if line.startswith("/chunked")] == [["/chunked", "raw", "128", "B", "128", "B"]]
     assert not os.path.exists(store)
     report = zarrbits.convert(source, store, shard=(64,), threads=1, consolidate=True, include=["/camera", "/chunked"])
     assert report.store == store and not report.lost and report.document["exit_status"] == 0 and sum(report.counts.values()) >= 3
     assert {o.path for o in report.objects if o.kind == "dataset"} == {"/camera", "/chunked"}
+    shown = {words[0]: words[1:] for words in map(str.split, str(report).splitlines())}
+    # a shard of 8 chunks has an index of 8 * 16 + 4 bytes
+    assert shown["/chunked"][1:] == ["128", "B", "260", "B", "2.03"] and shown["all"] == ["256", "B", "388", "B", "1.52"], str(report)
+    assert f"{source} to {store} in {report.seconds:.2f} s" in str(report) and 0 < report.seconds < 60 and "<td>/camera</td>" in report._repr_html_()
     checked = zarrbits.verify(source, store)
-    assert checked.equal and checked.document["datasets"]["equal"] == 2 and "datasets" in checked._repr_html_()
+    assert checked.equal and checked.document["datasets"]["equal"] == 2 and "datasets" in checked._repr_html_() and "FAILED" not in str(checked)
     (chunk,) = [os.path.join(d, n) for d, _, names in os.walk(os.path.join(store, "camera")) for n in names if n != "zarr.json"][:1]
     with open(chunk, "r+b") as f:
         f.write(b"\xff\xff")
-    assert not zarrbits.verify(source, store).equal
+    checked = zarrbits.verify(source, store)
+    assert not checked.equal and "/camera" in [f["path"] for f in checked.findings]
+    for shown in (str(checked), checked._repr_html_()):
+        assert "FAILED" in shown and "/camera" in shown and "65535" in shown and "differs" in shown, shown
 
 
 def test_inspect_suggest_and_doctor(folder):
     source = made(folder)
-    assert {n["path"] for n in zarrbits.inspect(source)["trees"][0]["nodes"]} >= {"/camera", "/chunked"}
-    assert {d["path"] for d in zarrbits.suggest(source)["datasets"]} == {"/chunked", "/camera"} or zarrbits.suggest(source)["left_out"]
-    assert "plugins" in zarrbits.doctor()
+    seen = zarrbits.inspect(source)
+    assert {n["path"] for n in seen.trees[0]["nodes"]} >= {"/camera", "/chunked"} and seen.document["version"] == 1
+    assert ["/camera", "array", "8x8", "uint16"] in [line.split()[:4] for line in str(seen).splitlines()] and "<td>8x8</td>" in seen._repr_html_()
+    found = zarrbits.suggest(source)
+    assert {d["path"]: (d["first_bit"], d["last_bit"]) for d in found.datasets} == {"/chunked": (0, 5), "/camera": (0, 5)}
+    assert found.bits == {"/chunked": 6, "/camera": 6} and ["/camera", "uint16", "0", "to", "5"] in [line.split()[:5] for line in str(found).splitlines()]
+    health = zarrbits.doctor(source)
+    assert health.healthy == (health.document["exit_status"] == 0) and source in str(health) and "<table>" in health._repr_html_()
+
+
+def test_bits_of_datasets_by_name(folder):
+    source, store = made(folder), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "a") as f:
+        f["frame_counter"] = np.array([70000], "u4")
+    zarrbits.convert(source, store, codec="packbits", bits={"/camera": 6, "/chunked": 7, "/frame_counter": 17})
+    last = {n["path"]: n["codecs"][0]["configuration"]["last_bit"] for n in zarrbits.inspect(store).trees[0]["nodes"] if n["kind"] == "array"}
+    assert last == {"/camera": 5, "/chunked": 6, "/frame_counter": 16}
+    assert zarrbits.verify(source, store).equal
+
+
+def test_shares_and_their_end(folder):
+    source, store = large(folder), os.path.join(folder, "shares.zarr")
+    for share in range(3):
+        done = zarrbits.convert(source, store, partition=f"{share}/3", compress="zstd:1")
+        assert done.objects == [] and done.store == store and not os.path.exists(os.path.join(store, "zarr.json"))
+    report = zarrbits.finalize(source, store)
+    assert [o.path for o in report.objects if o.kind == "dataset"] == ["/x"] and zarrbits.verify(source, store).equal
 
 
 def test_the_commands_sentences_are_errors(folder):
     source = made(folder)
     missing = refused(zarrbits.convert, os.path.join(folder, "none.h5"), os.path.join(folder, "x.zarr"))
-    assert "No such file" in str(missing) and missing.status == 1
-    assert refused(zarrbits.plan, source, compress="no such").status == 2
+    assert "No such file" in str(missing) and missing.status == 1 and isinstance(missing, FileNotFoundError)
+    wrong = refused(zarrbits.convert, source, os.path.join(folder, "x.zarr"), threads=0)
+    assert wrong.status == 2 and isinstance(wrong, ValueError) and "`threads` is 1 to 1024" in str(wrong) and "--" not in str(wrong)
+    assert isinstance(refused(zarrbits.plan, source, compress="no such"), ValueError)
+    store = os.path.join(folder, "a--overwrite.zarr")
+    zarrbits.convert(source, store)
+    there = refused(zarrbits.convert, source, store, codec="packbits")
+    assert isinstance(there, FileExistsError) and f'"{store}"' in str(there) and "overwrite=True" in str(there).replace(store, ""), there
     try:
         zarrbits.plan(source, no_such_option=3)
     except TypeError as e:
@@ -106,12 +144,23 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
 def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
-    without = {"help", "json", "quiet", "partition"}
+    without = {"help", "json", "quiet", "log_format"}
     for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], name, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
         parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {"progress"}
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
+
+
+def test_docstrings_say_what_help_says():
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
+    said = zarrbits.convert.__doc__
+    assert "    overwrite: Replace a Zarr store that exists" in said and "`virtual=True`" in said and "--" not in said
+    for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
+        call = getattr(zarrbits, name)
+        for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
+            assert f"    {option}: " in call.__doc__, (name, option)
 
 
 def test_each_option_arrives(folder):
@@ -122,13 +171,13 @@ def test_each_option_arrives(folder):
     os.chmod(echo, 0o755)
     before, os.environ["ZARRBITS_COMMAND"] = os.environ["ZARRBITS_COMMAND"], echo
     try:
-        given = zarrbits.convert(["a.h5", "b.h5"], pathlib.Path("c.zarr"), concat="time", shard=(64,), chunk=[1, 2], include="/x", exclude=["/y", "/z"], bits=[12, "m=1"],
+        given = zarrbits.convert(["a.h5", "b.h5"], pathlib.Path("c.zarr"), concat="time", shard=(64,), chunk=[1, 2], include="/x", exclude=["/y", "/z"], bits={"/a": 12, "m": 1},
                                  threads=2, memory="1G", allow_overlap=True, no_lock=False, report=pathlib.Path("r.json")).document["arguments"]
     finally:
         os.environ["ZARRBITS_COMMAND"] = before
     assert given[:2] == ["convert", "--json"] and given[-4:] == ["--", "a.h5", "b.h5", "c.zarr"]
     assert set(given[2:-4]) == {"--concat=time", "--allow-overlap", "--report=r.json", "--threads=2", "--memory=1G", "--include=/x", "--exclude=/y", "--exclude=/z",
-                                "--chunk=1,2", "--shard=64,", "--bits=12", "--bits=m=1", "--quiet", "--partition=0/1"}
+                                "--chunk=1,2", "--shard=64,", "--bits=/a=12", "--bits=m=1", "--quiet", "--partition=0/1"}
 
 
 def large(folder):
@@ -143,6 +192,7 @@ def test_progress_for_a_function(folder):
     zarrbits.convert(source, os.path.join(folder, "a.zarr"), compress="gzip:1", progress=states.append)
     assert states[-1] == zarrbits.Progress(48 << 20, 48 << 20, 2, 2, "/x") and len(states) > 2
     assert [s.done for s in states] == sorted(s.done for s in states)
+    assert {s.total for s in states} == {48 << 20}  # and never 0, by which nobody divides
 
 
 def test_a_function_that_raises_ends_the_command(folder):

@@ -17,6 +17,12 @@ with h5py.File(os.environ["FILE"], "w") as f:
 with h5py.File(os.environ["FILE"]) as f:
     assert f["x"][:].tolist() == list(range(100))
 """
+# loaded filters are known although their folder is forgotten
+LOADED = """
+for i in reversed(range(h5py.h5pl.size())):
+    h5py.h5pl.remove(i)
+assert h5py.h5z.filter_avail(45429) and h5py.h5z.filter_avail(45438)
+"""
 CASES = {
     "before_h5py": "import zarrbits, h5py" + WRITE,
     "after_h5py": "import h5py, zarrbits" + WRITE,
@@ -27,8 +33,10 @@ CASES = {
                      "assert os.environ['HDF5_PLUGIN_PATH'].split(':').count(zarrbits.PLUGIN_PATH) == 1",
     "what_was_there_stays": "import zarrbits\nassert os.environ['HDF5_PLUGIN_PATH'] == zarrbits.PLUGIN_PATH + ':/some/folder'\n"
                             "zarrbits.unregister()\nassert os.environ['HDF5_PLUGIN_PATH'] == '/some/folder'",
-    "undone": "import h5py, zarrbits\nzarrbits.unregister()\nassert not h5py.h5z.filter_avail(45429)\nassert 'HDF5_PLUGIN_PATH' not in os.environ\n"
+    "undone": "import zarrbits\nzarrbits.unregister()\nassert 'HDF5_PLUGIN_PATH' not in os.environ\nimport h5py\nassert not h5py.h5z.filter_avail(45429)\n"
               "zarrbits.register()\nassert h5py.h5z.filter_avail(45429)",
+    "loaded_and_not_only_found": "import zarrbits, h5py\n" + LOADED,
+    "loaded_into_what_was_there": "import h5py, zarrbits\n" + LOADED,
     "child_processes": "import zarrbits, subprocess, sys\n"
                        "subprocess.run([sys.executable, '-c', 'import h5py; assert h5py.h5z.filter_avail(45429)'], check=True)",
 }

@@ -2,7 +2,7 @@
 """A program of a user, as mypy --strict sees it; nobody runs it. An error that is not there is one, too."""
 from __future__ import annotations
 
-from typing import List
+from typing import Dict, List
 
 import zarrbits
 
@@ -11,9 +11,13 @@ def tell(state: zarrbits.Progress) -> None:
     print(state.done / state.total, state.path)
 
 
-report: zarrbits.Report = zarrbits.convert("in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits=[12, "mask=1"], progress=tell)
+report: zarrbits.Report = zarrbits.convert("in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits={"/movie/frames": 12}, progress=tell)
 lost: List[zarrbits.Outcome] = report.lost
 equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order="value").equal
+widths: Dict[str, int] = zarrbits.suggest("in.h5").bits
+zarrbits.convert("in.h5", "out.zarr", partition="0/2")
+whole: zarrbits.Report = zarrbits.finalize("in.h5", "out.zarr")
+print(zarrbits.inspect("in.h5").trees, zarrbits.doctor().healthy)
 zarrbits.open_references("refs.json", storage_options={"anon": True}, check=False).read_only
 snapshot: str = zarrbits.to_icechunk("refs.json", "repository", branch="main", overwrite=True)
 zarrbits.to_icechunk("refs.json")  # type: ignore[call-arg]

@@ -30,7 +30,7 @@ class bytes_object final : public stored_object {
   explicit bytes_object(std::string content) : content_(std::move(content)) {}
   std::uint64_t size() const override { return content_.size(); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::memcpy(out.data(), content_.data() + offset, out.size());
+    if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
   }
 
  private:
@@ -57,10 +57,11 @@ class range_object final : public stored_object {
 
 class reference_reader final : public store_reader {
  public:
-  reference_reader(const std::string& path, const std::string& endpoint, const std::vector<std::string>& sources)
+  reference_reader(const std::string& path, const std::string& endpoint, const std::vector<std::string>& sources,
+                   std::uint64_t memory)
       : endpoint_(endpoint), sources_(sources) {
     try {
-      table_ = conversion::read_references(path);
+      table_ = conversion::read_references(path, memory);
     } catch (const conversion::reference_error& e) {
       throw store_error(e.what());
     }
@@ -111,7 +112,8 @@ class reference_reader final : public store_reader {
       if (e) throw store_error("the references lead to \"" + name + "\", which cannot be opened: " + e.message());
       const auto below = [&](const std::string& folder) { return folder == "/" || real.starts_with(folder + "/"); };
       if (!conversion::is_data_beside(path_, real) && std::none_of(folders_.begin(), folders_.end(), below))
-        throw store_error("the references lead to \"" + name + "\", which is not in the source's folder");
+        throw store_error("the references lead to \"" + name +
+                          "\", which is not in the folder of a source; name it with `external`");
       if (open_.size() > most_open) {
         open_.clear();
         open_[number] = {};
@@ -144,8 +146,8 @@ class reference_reader final : public store_reader {
 }  // namespace
 
 std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
-                                                    const std::vector<std::string>& sources) {
-  return std::make_shared<reference_reader>(path, endpoint, sources);
+                                                    const std::vector<std::string>& sources, std::uint64_t memory) {
+  return std::make_shared<reference_reader>(path, endpoint, sources, memory);
 }
 
 }  // namespace zarrbits::verification

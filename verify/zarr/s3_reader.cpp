@@ -3,9 +3,12 @@
 
 #include "convert/io/s3_listing.hpp"
 #include "convert/io/s3_objects.hpp"
+#include "verify/zarr/sorted_keys.hpp"
 
 #include <zarrbits/convert.hpp>
 
+#include <algorithm>
+#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -77,6 +80,91 @@ class s3_reader final : public store_reader {
   mutable conversion::s3_client client_;  // thread-safe
 };
 
+// One listing says what there is, and how long it is. What is read is kept: small objects (all metadata are) as long as the
+// reader, others while there is room.
+class s3_snapshot final : public store_reader {
+ public:
+  s3_snapshot(const std::string& name, const std::string& endpoint) : client_(conversion::read_s3_settings(name, endpoint)) {
+    const std::string& prefix = client_.settings().prefix;
+    const std::string start = prefix.empty() ? "" : prefix + "/";
+    asked([&] {
+      conversion::for_each_object(client_, start, false, conversion::all_of_them, [&](conversion::s3_entry&& e) {
+        if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed{e.size});
+        return true;
+      });
+    });
+  }
+
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    const auto found = objects_.find(key);
+    if (found == objects_.end()) return nullptr;
+    return std::make_unique<object>(*this, key, found->second.size);
+  }
+
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+    list_sorted(objects_, folder, each);
+  }
+
+ private:
+  struct listed {
+    std::uint64_t size = 0;
+  };
+  using bytes = std::shared_ptr<const std::vector<std::byte>>;
+  static constexpr std::uint64_t small = 64U << 10, large = 16U << 20, room = 64U << 20;
+
+  class object final : public stored_object {
+   public:
+    object(const s3_snapshot& store, std::string key, std::uint64_t size) : store_(store), key_(std::move(key)), size_(size) {}
+    std::uint64_t size() const override { return size_; }
+    void read(std::uint64_t offset, std::span<std::byte> out) const override {
+      if (out.empty()) return;
+      if (size_ > large) return s3_object(store_.client_, store_.whole(key_), size_).read(offset, out);
+      const bytes all = store_.all_of(key_, size_);
+      std::copy_n(all->begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    }
+
+   private:
+    const s3_snapshot& store_;
+    std::string key_;
+    std::uint64_t size_;
+  };
+
+  std::string whole(const std::string& key) const {
+    const std::string& prefix = client_.settings().prefix;
+    return prefix.empty() ? key : prefix + "/" + key;
+  }
+
+  bytes all_of(const std::string& key, std::uint64_t size) const {
+    const std::lock_guard held(turn_);
+    if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
+    const auto same = [&](const auto& r) { return r.first == key; };
+    if (const auto found = std::find_if(recent_.begin(), recent_.end(), same); found != recent_.end()) {
+      recent_.splice(recent_.begin(), recent_, found);
+      return found->second;
+    }
+    auto read = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(size));
+    s3_object(client_, whole(key), size).read(0, *read);
+    if (size <= small && kept_bytes_ < room) {
+      kept_bytes_ += size + key.size();
+      return kept_.emplace(key, std::move(read)).first->second;
+    }
+    recent_bytes_ += size;
+    recent_.emplace_front(key, std::move(read));
+    while (recent_bytes_ > room && recent_.size() > 1) {
+      recent_bytes_ -= recent_.back().second->size();
+      recent_.pop_back();
+    }
+    return recent_.front().second;
+  }
+
+  mutable conversion::s3_client client_;  // thread-safe
+  std::map<std::string, listed> objects_;
+  mutable std::mutex turn_;
+  mutable std::map<std::string, bytes> kept_;
+  mutable std::list<std::pair<std::string, bytes>> recent_;  // the last one used first
+  mutable std::uint64_t kept_bytes_ = 0, recent_bytes_ = 0;
+};
+
 // Asks for the state of each object once.
 class objects_of_sources final : public s3_files {
  public:
@@ -106,8 +194,11 @@ class objects_of_sources final : public s3_files {
 
 std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint) { return std::make_unique<objects_of_sources>(endpoint); }
 
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint) {
-  return asked([&] { return std::make_shared<s3_reader>(name, endpoint); });
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint, use_of_store use) {
+  return asked([&]() -> std::shared_ptr<const store_reader> {
+    if (use == use_of_store::all_of_it) return std::make_shared<s3_snapshot>(name, endpoint);
+    return std::make_shared<s3_reader>(name, endpoint);
+  });
 }
 
 }  // namespace zarrbits::verification

@@ -22,7 +22,7 @@ namespace {
 class regular_file {
  public:
   // Null if there is no such file; store_error if it is not a regular file.
-  static std::unique_ptr<regular_file> open(const std::string& path);
+  static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links);
   std::uint64_t size() const noexcept { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 
@@ -32,13 +32,17 @@ class regular_file {
   std::uint64_t size_ = 0;
 };
 
-std::unique_ptr<regular_file> regular_file::open(const std::string& path) {
+std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std::string& key, symbolic_links links) {
   auto file = std::make_unique<regular_file>();
-  file->path_ = path;
-  file->fd_ =
-      conversion::file_descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not block
+  const std::string path = file->path_ = (root / key).string();
+  file->fd_ = links == symbolic_links::refuse
+                  ? conversion::open_without_links(root.string(), key)
+                  : conversion::file_descriptor(
+                        ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not block
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) return nullptr;
+    if (errno == ELOOP && links == symbolic_links::refuse)
+      throw store_error(path + " is, or lies behind, a symbolic link, which is not followed; put the file itself there");
     throw store_error("cannot read " + path + ": " + std::generic_category().message(errno));
   }
   struct stat s = {};
@@ -67,10 +71,10 @@ class file_object final : public stored_object {
 
 class directory_reader final : public store_reader {
  public:
-  explicit directory_reader(fs::path root) : root_(std::move(root)) {}
+  directory_reader(fs::path root, symbolic_links links) : root_(std::move(root)), links_(links) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    auto file = regular_file::open((root_ / key).string());
+    auto file = regular_file::open(root_, key, links_);
     if (!file) return nullptr;
     return std::make_unique<file_object>(std::move(file));
   }
@@ -91,6 +95,7 @@ class directory_reader final : public store_reader {
 
  private:
   fs::path root_;
+  symbolic_links links_;
 };
 
 }  // namespace
@@ -115,10 +120,11 @@ std::vector<store_folder> store_folder::nodes() const {
 namespace {
 
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint,
-                                                const std::vector<std::string>& sources) {
+                                                const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
+                                                symbolic_links links) {
   if (conversion::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
-    return open_s3(name, endpoint);
+    return open_s3(name, endpoint, use);
 #else
     throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON");
 #endif
@@ -130,20 +136,29 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
   if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
       !fs::exists(fs::path(name) / "zarr.json", e))
-    return open_references(name, endpoint, sources);
-  if (fs::is_directory(s)) return std::make_shared<directory_reader>(name);
+    return open_references(name, endpoint, sources, memory);
+  if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
-  return open_references(name, endpoint, sources);
+  return open_references(name, endpoint, sources, memory);
 }
 
 }  // namespace
 
-store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources) {
+store_folder open_folder(const std::string& name, const std::string& endpoint) {
+  std::error_code e;
+  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is no folder");
+  return {conversion::is_s3(name) ? open_reader(name, endpoint, {}, 0, use_of_store::a_little, symbolic_links::follow)
+                                  : std::make_shared<directory_reader>(name, symbolic_links::follow),
+          name};
+}
+
+store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+                        std::uint64_t memory, use_of_store use, symbolic_links links) {
   try {
-    store_folder root(open_reader(name, endpoint, sources), name);
+    store_folder root(open_reader(name, endpoint, sources, memory, use, links), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is no Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {

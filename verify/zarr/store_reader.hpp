@@ -97,13 +97,26 @@ class store_folder {
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
 // `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, in the folders of
-// those that are files, and to those that lie in S3. Throws store_error.
-store_folder open_store(const std::string& name, const std::string& endpoint = "", const std::vector<std::string>& sources = {});
+// those that are files, and to those that lie in S3. `memory` is for references. Throws store_error.
+// `use` only decides how an S3 server is asked.
+enum class use_of_store {
+  a_little,   // each object when it is needed
+  all_of_it,  // one listing for all names and sizes; what is read is kept, so that each object is asked for once
+};
+// whether symbolic links in a directory are followed, or refused
+enum class symbolic_links { follow, refuse };
+store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+                        std::uint64_t memory, use_of_store use = use_of_store::a_little,
+                        symbolic_links links = symbolic_links::follow);
+// The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
+store_folder open_folder(const std::string& name, const std::string& endpoint = "");
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
 std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
-                                                    const std::vector<std::string>& sources);       // reference_reader.cpp
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint);  // s3_reader.cpp
+                                                    const std::vector<std::string>& sources,
+                                                    std::uint64_t memory);  // reference_reader.cpp
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint,
+                                            use_of_store use);  // s3_reader.cpp
 
 }  // namespace zarrbits::verification
 

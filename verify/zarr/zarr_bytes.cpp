@@ -118,7 +118,7 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
 
 // LZ4 in numcodecs' frame: the length, and one block.
 std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most) {
-  if (in.size() < 4) throw store_error("a chunk is shorter than the length that LZ4 begins with");
+  if (in.size() <= 4) throw store_error("a chunk is shorter than the length that LZ4 begins with, and a block");
   const std::uint32_t size = little_endian(in.data());
   if (size > most || size > LZ4_MAX_INPUT_SIZE) throw store_error("a chunk decompresses to more than it can hold");
   std::vector<std::byte> out(size);
@@ -141,8 +141,14 @@ std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t m
 }
 
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element) {
+  // HDF5 leaves the rest alone, so a decoder that did the same would call a chunk right that no reader of Zarr reads
+  if (element == 0 || (element > 1 && in.size() % element != 0)) {
+    throw store_error("a chunk has " + std::to_string(in.size()) +
+                      " bytes before numcodecs.shuffle, which takes whole elements of " + std::to_string(element) +
+                      " only; readers refuse it");
+  }
   std::vector<std::byte> out(in);
-  const std::size_t whole = element == 0 ? 0 : in.size() / element * element;
+  const std::size_t whole = in.size();
   for (std::size_t i = 0; i < whole; ++i) out[i] = in[i % element * (whole / element) + i / element];
   return out;
 }

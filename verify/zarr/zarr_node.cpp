@@ -7,6 +7,7 @@
 #include "verify/zarr/zarr_json.hpp"
 #include "verify/zarr/zarr_reader.hpp"
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -31,12 +32,6 @@ void gather_notes(json& node) {
     attributes[conversion::own_key] = std::move(*field);
     node.erase(field);
   }
-  // xarray refuses to open an array of bytes with this as an attribute
-  const auto notes = attributes.find(conversion::own_key);
-  if (notes != attributes.end() && notes->is_object() && notes->contains("_FillValue") && !attributes.contains("_FillValue")) {
-    attributes["_FillValue_source"] = std::move((*notes)["_FillValue"]);
-    notes->erase("_FillValue");
-  }
 }
 
 json read_metadata(const store_folder& folder, bool& exists) {
@@ -47,8 +42,8 @@ json read_metadata(const store_folder& folder, bool& exists) {
   json j;
   try {
     // without deep nesting, because later code recurses; without repeated keys, because readers may take the first or the last
-    j = detail::parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
-                           (folder / "zarr.json").name());
+    j = detail::parse_python_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
+                                  (folder / "zarr.json").name());
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
@@ -139,35 +134,51 @@ std::string unescape(const std::string& name) {
   return out;
 }
 
-namespace {
+std::string name_in_source(const json& group, const std::string& stored) {
+  const json::json_pointer names("/attributes/zarrbits/names");
+  if (!group.is_object() || !group.contains(names) || !group[names].is_object()) return stored;
+  const auto found = group[names].find(stored);
+  if (found == group[names].end()) return stored;
+  if (found->is_string()) return found->get<std::string>();
+  const json text = found->is_object() ? found->value("base64", json()) : json();
+  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : stored;
+}
 
-// A name too long for a file system ends with a hash, which does not give the name back. The converter invented this spelling.
-constexpr const char* hash_mark = "%~";
-
-bool is_hashed(const std::string& stored) { return stored.find(hash_mark) != std::string::npos; }
-
-// The key of a stored name: no HDF5 name contains a 0.
-std::string key_of_hashed(const std::string& stored) { return std::string(1, '\0') + stored; }
-
-}  // namespace
-
-child_nodes::child_nodes(const store_folder& group) {
-  for (const store_folder& child : group.nodes())
-    nodes_.emplace(is_hashed(child.last()) ? key_of_hashed(child.last()) : unescape(child.last()), child);
+child_nodes::child_nodes(const store_folder& group, const json& node) : nodes_(group.nodes()), taken_(nodes_.size()) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const std::string stored = nodes_[i].last(), name = name_in_source(node, stored), unescaped = unescape(stored);
+    by_name_.emplace(name, candidate{i, true});
+    if (name != stored) by_name_.emplace(stored, candidate{i, false});
+    if (name != unescaped && stored != unescaped) by_name_.emplace(unescaped, candidate{i, false});
+  }
 }
 
 std::vector<store_folder> child_nodes::take(const std::string& name) {
-  const std::string stored = conversion::node_name(name);
-  const auto [first, last] = nodes_.equal_range(is_hashed(stored) ? key_of_hashed(stored) : name);
   std::vector<store_folder> out;
-  for (auto i = first; i != last; ++i) out.push_back(i->second);
-  nodes_.erase(first, last);
+  const auto add = [&](const std::string& key, bool by_notes) {
+    if (!out.empty()) return;
+    const auto [first, last] = by_name_.equal_range(key);
+    for (auto i = first; i != last; ++i) {
+      const candidate& c = i->second;
+      if (c.by_notes != by_notes || taken_[c.node]) continue;
+      taken_[c.node] = true;
+      out.push_back(nodes_[c.node]);
+    }
+  };
+  add(name, true);
+  add(name, false);
+  const std::string stored = conversion::node_name(name);
+  if (stored != name) add(stored, true);
+  if (stored != name) add(stored, false);
   return out;
 }
 
 std::vector<store_folder> child_nodes::rest() const {
   std::vector<store_folder> out;
-  for (const auto& [name, child] : nodes_) out.push_back(child);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!taken_[i]) out.push_back(nodes_[i]);
+  }
   return out;
 }
 
@@ -198,7 +209,8 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
         const auto value = [&](const json& j) {
           return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
         };
-        same = same && value(said) == value(is);
+        const json a = value(said), b = value(is);
+        same = same && (a == b || json_text(a) == json_text(b));  // NaN is not equal to itself
       }
     } catch (const store_error&) {
       same = false;

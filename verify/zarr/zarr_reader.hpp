@@ -85,22 +85,33 @@ struct store_selection {
 };
 store_selection selection_of(const store_folder& store);
 
-// Folder names in the store escape what Zarr does not allow: %2F is "/".
+// Folder names in the store escape what Zarr does not allow: %2F is "/". But "%2F" may also be the name in the source: the notes
+// of the group tell which.
 std::string unescape(const std::string& name);
+
+// The source's name of a node of this name, by the zarr.json of its group.
+std::string name_in_source(const nlohmann::json& group, const std::string& stored);
 
 // The nodes directly in a group, by their HDF5 names.
 class child_nodes {
  public:
   child_nodes() = default;
-  explicit child_nodes(const store_folder& group);
+  // `node`: the group's zarr.json.
+  child_nodes(const store_folder& group, const nlohmann::json& node);
 
-  // Removes and returns the nodes of that name. There is more than one if it is spelled in several ways, as "a" and "%61": a
-  // reader may open any of them.
+  // Removes and returns the nodes of that name: those that have it by the notes of the group; else those that may have it,
+  // because notes may be lost, and nodes in sequences have none.
   std::vector<store_folder> take(const std::string& name);
   std::vector<store_folder> rest() const;
 
  private:
-  std::multimap<std::string, store_folder> nodes_;
+  struct candidate {
+    std::size_t node;
+    bool by_notes;
+  };
+  std::vector<store_folder> nodes_;
+  std::vector<bool> taken_;
+  std::multimap<std::string, candidate> by_name_;
 };
 
 // The name of Zarr v2 metadata beside the zarr.json of a node, or "": some readers prefer it.

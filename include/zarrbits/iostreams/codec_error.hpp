@@ -12,6 +12,7 @@
 #ifndef ZARRBITS_IOSTREAMS_CODEC_ERROR_HPP
 #define ZARRBITS_IOSTREAMS_CODEC_ERROR_HPP
 
+#include <zarrbits/detail/linkage.hpp>
 #include <zarrbits/error.hpp>
 
 #include <ios>

@@ -7,9 +7,9 @@
 //
 //   io::filtering_ostream out;
 //   out.push(zarrbits::iostreams::encoder(camera));
-//   out.push(io::file_sink("frame.bits", std::ios::binary));
+//   out.push(zarrbits::iostreams::checked(io::file_sink("frame.bits", std::ios::binary)));
 //   zarrbits::iostreams::write_elements(out, frame);
-//   out.reset();               // ends the chunk; throws codec_error if a value did not fit
+//   out.reset();               // ends the chunk; throws if a value did not fit, or a byte was not written
 //
 //   io::filtering_istream in;
 //   in.push(zarrbits::iostreams::decoder(camera, frame.size()));
@@ -35,7 +35,7 @@ namespace zarrbits::iostreams {
 // The size in bytes of a filter's own buffer, and of the stream buffer in front of it.
 inline constexpr std::streamsize default_buffer_size = 8192;
 
-// Takes elements in C order and native byte order, gives encoded bytes; for output and for input.
+// A filter that encodes: takes elements in C order and native byte order, gives encoded bytes; for output and for input.
 //
 // `elements`: the number of elements that will come; any other number is an error at the end of the stream. Required if
 // codec.needs_element_count(). Throws codec_error if it is missing, and if the buffer size is not positive.
@@ -48,7 +48,7 @@ class encoder : public detail::transform_filter<zarrbits::encoder> {
 };
 BOOST_IOSTREAMS_PIPABLE(encoder, 0)
 
-// Takes encoded bytes, gives elements in C order and native byte order; for input and for output.
+// A filter that decodes: takes encoded bytes, gives elements in C order and native byte order; for input and for output.
 //
 // `elements`: the number of elements of the chunk; a length or a count byte that says otherwise is then an error. Without it, the
 // count byte decides. If there is none (packbits with padding_encoding "none"), every whole element comes out, and up to 7 of

@@ -32,8 +32,8 @@ namespace detail {
 class range_reader;  // streams/range_reader.hpp
 }
 
-// Random access to the elements of a chunk, for boost::iostreams::filtering_stream<input_seekable> over a device that seeks. The
-// chunk is the whole device; use boost::iostreams::restrict(device, offset, size) for a chunk inside a larger file.
+// A filter that decodes a chunk at any position, for boost::iostreams::filtering_stream<input_seekable> over a device that seeks.
+// The chunk is the whole device; use boost::iostreams::restrict(device, offset, size) for a chunk inside a larger file.
 //
 // Positions are decoded bytes: element i is at i * codec.element_size(). A seek may go to any byte, and to the end; beyond it is
 // an error (invalid_range). Only the bytes that hold the wanted elements are read. `buffer_size` limits how much is decoded at

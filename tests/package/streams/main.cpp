@@ -14,9 +14,9 @@ int main() {
   {
     io::filtering_ostream out;
     out.push(zarrbits::iostreams::encoder(camera));
-    out.push(io::file_sink("frame.bits", std::ios::binary));
+    out.push(zarrbits::iostreams::checked(io::file_sink("frame.bits", std::ios::binary)));
     zarrbits::iostreams::write_elements(out, frame);
-    out.reset();  // throws codec_error if a value did not fit
+    out.reset();  // throws if a value did not fit, or a byte was not written
   }
   io::filtering_istream in;
   in.push(zarrbits::iostreams::decoder(camera, frame.size()));

@@ -5,6 +5,8 @@
 #ifndef ZARRBITS_IOSTREAMS_DETAIL_ENCODED_SOURCE_HPP
 #define ZARRBITS_IOSTREAMS_DETAIL_ENCODED_SOURCE_HPP
 
+#include <zarrbits/iostreams/detail/device_guard.hpp>
+
 #include <boost/iostreams/operations.hpp>
 #include <boost/iostreams/positioning.hpp>
 
@@ -26,7 +28,7 @@ class encoded_source_of final : public encoded_source {
  public:
   explicit encoded_source_of(Source& source) : source_(source) {}
 
-  std::streamsize read(char* out, std::streamsize n) override { return boost::iostreams::read(source_, out, n); }
+  std::streamsize read(char* out, std::streamsize n) override { return device_guard<Source>(source_).read(out, n); }
   boost::iostreams::stream_offset seek(boost::iostreams::stream_offset to, std::ios_base::seekdir way) override {
     return boost::iostreams::position_to_offset(boost::iostreams::seek(source_, to, way, std::ios_base::in));
   }

@@ -10,8 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <ios>
 #include <optional>
+#include <utility>
 
 namespace zarrbits::iostreams::detail {
 
@@ -32,6 +34,10 @@ class transform_adapter {
   bool filter(const char*& in, const char* in_end, char*& out, char* out_end, bool flush);
   // Prepares for another chunk. Throws the error of this one, if any, so that reset() of an input stream reports it too.
   void close();
+
+  // The first error of a device, or of this, since the chunk began.
+  void keep_error(const std::exception_ptr& error) noexcept;
+  std::exception_ptr forget_error() noexcept { return std::exchange(error_, nullptr); }
 
   // The place of the next byte to read or write, for a device that is memory and is now at `position`. Boost copies such devices
   // when filters are composed, and loses the position of the copy. So the place is the start of the chunk plus the bytes that
@@ -55,6 +61,7 @@ class transform_adapter {
   std::uint64_t total_in_ = 0;
   std::uint64_t total_out_ = 0;
   std::ptrdiff_t origin_ = 0;
+  std::exception_ptr error_;
   bool closed_ = false;
 };
 

@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_IOSTREAMS_DETAIL_TRANSFORM_FILTER_HPP
 #define ZARRBITS_IOSTREAMS_DETAIL_TRANSFORM_FILTER_HPP
 
+#include <zarrbits/iostreams/detail/device_guard.hpp>
 #include <zarrbits/iostreams/detail/memory_device.hpp>
 #include <zarrbits/iostreams/detail/transform_adapter.hpp>
 
@@ -12,60 +13,66 @@
 #include <boost/iostreams/filter/symmetric.hpp>
 #include <boost/iostreams/operations.hpp>
 #include <boost/iostreams/positioning.hpp>
+#include <boost/iostreams/traits.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <ios>
 #include <optional>
 #include <type_traits>
 
 namespace zarrbits::iostreams::detail {
 
-// What encoder and decoder have in common.
+// A filter of Boost that encodes or decodes: what encoder and decoder have in common.
 template <class Transform>
 class transform_filter : public boost::iostreams::symmetric_filter<transform_adapter<Transform>> {
   using base_type = boost::iostreams::symmetric_filter<transform_adapter<Transform>>;
 
  public:
-  // Without optimally_buffered_tag, Boost puts a buffer of only 128 bytes in front of a filter.
+  // Required by Boost.Iostreams. Without optimally_buffered_tag, Boost puts a buffer of only 128 bytes in front of a filter.
   struct category : base_type::category, boost::iostreams::optimally_buffered_tag {};
 
-  std::streamsize optimal_buffer_size() const { return adapter().buffer_size(); }
+  std::streamsize optimal_buffer_size() const { return adapter().buffer_size(); }  // size in bytes of the stream buffer in front
 
-  // As in symmetric_filter. If compose() puts the filter on a device that is memory (array_sink, array_source, mapped files),
-  // bytes are written and read there directly, not through the filter's own buffer.
+  // Called by Boost.Iostreams: encodes or decodes, and hands on what is complete. If compose() puts the filter on a device that
+  // is memory (array_sink, array_source, mapped files), bytes are written and read there directly, not through the filter's own
+  // buffer.
   template <class Sink>
   std::streamsize write(Sink& sink, const char* in, std::streamsize n) {
-    if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
-    else return base_type::write(sink, in, n);
+    return kept([&] {
+      if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
+      device_guard<Sink> guard(sink);
+      return base_type::write(guard, in, n);
+    });
   }
+  // Called by Boost.Iostreams: the same for input.
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
-    if (n <= 0) {  // only a request for a byte shows whether this is the end
-      char more = 0;
-      const std::streamsize got = read(source, &more, 1);
-      if (got > 0) no_room_for_more(this->filter().codec());
-      return got;
-    }
-    if constexpr (memory_device<Source>) return read_from_memory(source, out, n);
-    else return base_type::read(source, out, n);
+    return kept([&] { return read_some(source, out, n); });
   }
+  // Called by Boost.Iostreams: ends the chunk, and throws the first error, if there was one.
   template <class Device>
   void close(Device& device, std::ios_base::openmode which) {
-    if constexpr (is_memory<Device> && std::is_convertible_v<typename Device::category, boost::iostreams::output>) {
-      if (which == std::ios_base::out) return finish_in_memory(device);
+    std::exception_ptr error = this->filter().forget_error();
+    try {
+      if (which == std::ios_base::out && !error) close_output(device);
+      else base_type::close(device, std::ios_base::in);  // which has nothing to flush
+    } catch (...) {
+      if (!error) throw;
     }
-    base_type::close(device, which);
+    if (error) std::rethrow_exception(error);
   }
 
   // Bytes in, bytes out and whole elements of the current chunk; after close() or reset() those of the last chunk, until the next
   // one begins. Copies of a filter share their state, so a copy outside of the stream can be asked.
   std::uint64_t total_in() const { return adapter().total_in(); }
-  std::uint64_t total_out() const { return adapter().total_out(); }
-  std::uint64_t elements() const { return adapter().elements(); }
+  std::uint64_t total_out() const { return adapter().total_out(); }  // bytes out, as total_in()
+  std::uint64_t elements() const { return adapter().elements(); }    // whole elements, as total_in()
 
  protected:
+  // For the two of them.
   transform_filter(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size)
       : base_type(buffer_size, c, elements, buffer_size) {}
 
@@ -94,6 +101,41 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
     }
     copy_to(sink, from, in_end, false);  // Boost reports a lack of room
     return n;
+  }
+  // What a device throws may get lost in the stream in front of the filter. So the first error is kept until close(), and nothing
+  // is written after it.
+  template <class F>
+  auto kept(F&& f) -> decltype(f()) {
+    try {
+      return f();
+    } catch (...) {
+      this->filter().keep_error(std::current_exception());
+      throw;
+    }
+  }
+  template <class Source>
+  std::streamsize read_some(Source& source, char* out, std::streamsize n) {
+    if (n <= 0) {  // only a request for a byte shows whether this is the end
+      char more = 0;
+      const std::streamsize got = read_some(source, &more, 1);
+      if (got > 0) no_room_for_more(this->filter().codec());
+      return got;
+    }
+    if constexpr (memory_device<Source>) return read_from_memory(source, out, n);
+    device_guard<Source> guard(source);
+    return base_type::read(guard, out, n);
+  }
+  template <class Device>
+  void close_output(Device& device) {
+    if constexpr (std::is_convertible_v<typename boost::iostreams::category_of<Device>::type, boost::iostreams::output>) {
+      if constexpr (is_memory<Device>) return finish_in_memory(device);
+      auto& below = without_adapter(device);
+      device_guard<std::remove_reference_t<decltype(below)>> guard(below);
+      base_type::close(guard, std::ios_base::out);
+      guard.finish();
+    } else {
+      base_type::close(device, std::ios_base::out);
+    }
   }
   template <class Sink>
   void copy_to(Sink& sink, const char* from, const char* end, bool flush) {

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The options of convert, plan, finalize and zarrbits-mpi, in groups.
+//
+#include "command/convert_arguments.hpp"
+
+#include "command/command_line.hpp"
+#include "command/convert_values.hpp"
+#include "command/report_file.hpp"
+#include "command/share.hpp"
+#include "command/source_list.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::cli {
+
+namespace {
+
+// One heap for all threads: a heap of each thread would keep what was freed, with many threads more than the bound. The heap
+// keeps a part of the bound. By default, glibc gives the buffers of each chunk back to the system and takes them anew, page by
+// page: 1.4 times the CPU time with two threads.
+void tune_heap([[maybe_unused]] std::uint64_t memory) {
+#ifdef __GLIBC__
+  constexpr std::uint64_t largest = 32 << 20;  // that M_MMAP_THRESHOLD takes
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_TRIM_THRESHOLD, static_cast<int>(std::min(memory / 8, 4 * largest)));
+  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(std::min(memory / 16, largest)));
+#endif
+}
+
+const char* const examples_of_convert =
+    "Examples:\n"
+    "  zarrbits convert in.h5 out.zarr --report report.json\n"
+    "  zarrbits convert --concat time 'data/*.nc' s3://bucket/all.zarr --shard 64M\n\n";
+const char* const examples_of_plan =
+    "Examples:\n"
+    "  zarrbits plan in.h5\n"
+    "  zarrbits plan in.h5 out.zarr --shard 64M --json | python3 -m json.tool\n\n";
+const char* const examples_of_finalize =
+    "Examples:\n"
+    "  zarrbits finalize in.h5 out.zarr\n"
+    "  zarrbits finalize --concat time 'data/*.nc' out.zarr --report report.json\n\n";
+const char* const about_patterns =
+    "Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. A pattern "
+    "without / in front may begin in any group. Quote patterns from the shell. One that matches nothing is an error.\n\n";
+const char* const about_status =
+    "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).";
+
+const char* about(convert_kind kind) {
+  switch (kind) {
+    case convert_kind::plan:
+      return "A dry run: say what convert would do with the same options. Reads no values, writes nothing.\n"
+             "For each dataset, say how it is converted, and to how many files or objects and bytes.\n"
+             "Where chunks are encoded anew, the bytes in the store are an upper bound: nothing is compressed to count them.";
+    case convert_kind::finalize:
+      return "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
+             "The plan that the shares left in the store says what is converted, and how.";
+    case convert_kind::convert:
+    case convert_kind::ranks: break;
+  }
+  return "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
+         "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.";
+}
+
+// Values as they are written, to be parsed when all are known.
+struct texts {
+  bool references = false;
+  std::string inline_bytes, threads, memory, partition, codec, profile, compress, chunk, shard, checksum, convention, links;
+  std::string log_format;
+  std::vector<std::string> bits;
+};
+
+void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
+  const char* const group = "The run";
+  convert_options& options = arguments.options;
+  const bool finalizing = kind == convert_kind::finalize, planning = kind == convert_kind::plan;
+  if (!finalizing && !planning) {
+    app.add_flag("--overwrite", options.overwrite,
+                 "Replace a Zarr store that exists, or an unfinished one with what is done of it")
+        ->group(group);
+    app.add_flag("--resume", options.resume,
+                 "Go on with an unfinished store, whose plan has the options that are not given here, or begin one; if this run "
+                 "fails, what is done stays. The same command as before goes on by itself")
+        ->group(group);
+    if (kind != convert_kind::ranks)
+      app.add_option("--partition", t.partition,
+                     "Make the chunks of one share and write no metadata; when all shares are done, finalize does. I/N: share I "
+                     "of N, from 0; slurm: the task of a Slurm array, and the rank in it; mpi: the rank that mpirun or srun "
+                     "assigns. Without it: the whole store, whatever a launcher's variables say")
+          ->type_name("slurm|mpi|I/N")
+          ->group(group);
+    app.add_option("--threads", t.threads,
+                   "Threads that make chunks, and processes that read the metadata of many files (default: the processors that "
+                   "the process may use)")
+        ->type_name("N")
+        ->group(group);
+    app.add_option("--memory", t.memory,
+                   "Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is made "
+                   "alone, after a warning")
+        ->type_name("BYTES")
+        ->group(group);
+  }
+  if (!planning)
+    app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done")->group(group);
+  if (!finalizing) {
+    app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping")
+        ->group(group);
+    app.add_flag("--allow-expansion", options.allow_expansion,
+                 "Decode chunks that become more than 1,000 times larger, beyond --memory")
+        ->group(group);
+  }
+  app.add_option("--endpoint", options.endpoint,
+                 "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
+      ->type_name("URL")
+      ->group(group);
+}
+
+void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
+  const char* const group = "What is converted";
+  convert_options& options = arguments.options;
+  if (kind != convert_kind::finalize) {
+    app.add_option("--include", options.include,
+                   "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
+        ->type_name("PATTERN")
+        ->allow_extra_args(false)
+        ->group(group);
+    app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")
+        ->type_name("PATTERN")
+        ->allow_extra_args(false)
+        ->group(group);
+    app.add_option("--links", t.links,
+                   "Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or "
+                   "refuse. Default: copy links into other files, and links that the convention's readers follow")
+        ->type_name("keep|copy|refuse")
+        ->group(group);
+  }
+  add_external_option(app, options.external, group);
+  add_no_lock_option(app, options.lock, group);
+}
+
+void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
+  const char* const group = "The form of the store";
+  convert_options& options = arguments.options;
+  if (kind != convert_kind::finalize) {
+    app.add_option("--codec", t.codec,
+                   "bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks "
+                   "that the packbits filter made are copied as packbits")
+        ->type_name("bytes|packbits")
+        ->group(group);
+    app.add_option("--bits", t.bits,
+                   "With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. "
+                   "PATTERN=N or PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last one counts), "
+                   "where a value that does not fit is an error. auto: the bits that suggest finds. May be given again")
+        ->type_name("[PATTERN=]N|auto")
+        ->allow_extra_args(false)
+        ->group(group);
+    app.add_option("--convention", t.convention,
+                   "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised "
+                   "from the file")
+        ->type_name("NAME")
+        ->group(group);
+    app.add_option(
+           "--profile", t.profile,
+           "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or "
+           "recode")
+        ->type_name("NAME")
+        ->group(group);
+    app.add_option("--compress", t.compress,
+                   "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
+        ->type_name("HOW")
+        ->group(group);
+    app.add_option("--chunk", t.chunk,
+                   "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100,); implies --profile "
+                   "recode")
+        ->type_name("SHAPE")
+        ->group(group);
+    app.add_option("--shard", t.shard,
+                   "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such "
+                   "as 1000x2000, for datasets of its rank")
+        ->type_name("BYTES|SHAPE")
+        ->group(group);
+    app.add_option("--checksum", t.checksum,
+                   "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it")
+        ->type_name("crc32c")
+        ->group(group);
+  }
+  if (kind != convert_kind::plan) {
+    app.add_flag_callback(
+           "--consolidate", [&options] { options.consolidate = true; },
+           "Also put the metadata of all nodes into the root group's zarr.json; the default of the conventions netcdf and "
+           "anndata")
+        ->group(group);
+    app.add_flag_callback(
+           "--no-consolidate", [&options] { options.consolidate = false; }, "Never do so")
+        ->group(group);
+  }
+  if (kind == convert_kind::convert || kind == convert_kind::plan) {
+    app.add_flag("--virtual", t.references,
+                 "Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied")
+        ->group(group);
+    app.add_option("--inline", t.inline_bytes,
+                   "With --virtual: objects of at most this size that are not chunks of the source go among the references "
+                   "(default: 1024)")
+        ->type_name("BYTES")
+        ->group(group);
+  }
+}
+
+void add_output_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
+  const char* const group = "Output";
+  const bool planning = kind == convert_kind::plan;
+  if (!planning)
+    app.add_option("--report", arguments.report, "Write what became of each object to this file, as JSON")
+        ->type_name("FILE.json")
+        ->group(group);
+  app.add_flag("--json", arguments.print_json,
+               planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output")
+      ->group(group);
+  app.add_flag("--allow-lossy", arguments.allow_lossy, "Exit status 0 although something was skipped or rounded")->group(group);
+  if (!planning)
+    app.add_flag("--quiet,-q", arguments.quiet, "No progress, no table; only errors, warnings and what was left out")
+        ->group(group);
+  add_log_format_option(app, t.log_format, group);
+}
+
+void take_bits(const std::vector<std::string>& given, convert_arguments& arguments) {
+  convert_options& options = arguments.options;
+  if (!given.empty() && options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");
+  for (const std::string& text : given) {
+    if (text == "auto") {
+      arguments.bits_auto = true;
+      continue;
+    }
+    const std::size_t equals = text.rfind('=');
+    const bit_range range = parse_bit_range("--bits", equals == text.npos ? text : text.substr(equals + 1));
+    if (equals != text.npos) options.bits_of.push_back({text.substr(0, equals), range.first, range.last});
+    else if (range.first > 0 || text.find('-') != text.npos)
+      throw usage_error("--bits " + text + " is a range, which is for datasets by name: give --bits PATTERN=" + text);
+    else if (options.bits) throw usage_error("--bits is given twice for all datasets; give PATTERN=" + text + " for some");
+    else options.bits = range.last + 1;
+  }
+  if (arguments.bits_auto && options.bits) throw usage_error("--bits is auto, or a number for all datasets; give one of them");
+}
+
+void take_share(const std::string& partition, convert_kind kind, convert_arguments& arguments) {
+  convert_options& options = arguments.options;
+  arguments.share_origin = "--partition";
+  if (!partition.empty()) {
+    const named_share given = parse_partition("--partition", partition);
+    arguments.share_origin = given.origin;
+    if (given.share.count > 1) options.share = given.share;
+  } else if (kind == convert_kind::convert && !arguments.quiet) {
+    if (const auto found = launcher_of_environment()) {
+      print_error("note: " + found->launcher + " started this process, which converts the whole file; with --partition " +
+                  found->partition + " it would make one share of it");
+    }
+  }
+  if (options.overwrite && (options.resume || options.share)) {
+    throw usage_error(std::string("a store is either begun anew or resumed: leave --overwrite out, or ") +
+                      (options.resume ? "--resume" : "--partition"));
+  }
+  if (options.share && (!arguments.report.empty() || arguments.print_json))
+    throw usage_error("a share has no report; zarrbits finalize writes it");
+}
+
+}  // namespace
+
+std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv) {
+  const bool planning = kind == convert_kind::plan, finalizing = kind == convert_kind::finalize;
+  CLI::App app{about(kind), planning                      ? "zarrbits plan"
+                            : finalizing                  ? "zarrbits finalize"
+                            : kind == convert_kind::ranks ? "zarrbits-mpi convert"
+                                                          : "zarrbits convert"};
+  convert_options& options = arguments.options;
+  options.command.assign(argv, argv + argc);
+  options.show_command = [name = app.get_name()](const std::vector<std::string>& words) {
+    std::string line = name;
+    for (std::size_t i = 1; i < words.size(); ++i) line += " " + shell_quoted(words[i]);
+    return quote(line);
+  };
+  texts t;
+  app.add_option(
+         "source", options.source,
+         "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
+      ->required()
+      ->type_name("IN.h5[:/PATH]");
+  app.add_option("store", options.store,
+                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual")
+      ->required(!planning)
+      ->type_name("OUT.zarr");
+  concat_arguments joined;
+  add_concat_options(app, joined, kind == convert_kind::convert || planning);
+  add_choice_options(app, arguments, t, kind);
+  add_form_options(app, arguments, t, kind);
+  add_work_options(app, arguments, t, kind);
+  add_output_options(app, arguments, t, kind);
+  app.footer(std::string(planning     ? examples_of_plan
+                         : finalizing ? examples_of_finalize
+                                      : examples_of_convert) +
+             (finalizing ? "" : about_patterns) + about_status);
+  if (const auto status = parse_arguments(app, argc, argv)) return *status;
+  set_log_format(t.log_format);
+  options.concat = take_sources(joined, options.source, options.store, options.endpoint, planning);
+  options.codec = parse_array_codec(t.codec);
+  options.profile = parse_profile(t.profile);
+  options.convention = parse_convention(t.convention);
+  options.links = parse_links(t.links);
+  options.compress = parse_compression(t.compress);
+  options.chunk = parse_shape("--chunk", t.chunk);
+  options.shard = parse_shard("--shard", t.shard);
+  options.checksum = parse_checksum(t.checksum);
+  if (t.references) options.references = t.inline_bytes.empty() ? usual_inline_bytes : parse_bytes("--inline", t.inline_bytes);
+  else if (!t.inline_bytes.empty()) throw usage_error("--inline goes with --virtual");
+  if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
+  take_bits(t.bits, arguments);
+  try {
+    check_options(options);
+  } catch (const convert_error& e) {
+    throw usage_error(e.what());
+  }
+  if (!t.threads.empty()) {
+    const std::uint64_t n = parse_count("--threads", t.threads);
+    if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + t.threads);
+    options.threads = static_cast<unsigned>(n);
+  }
+  options.processes = kind == convert_kind::ranks ? 1 : options.threads;  // ranks are processes enough
+  tune_heap(options.memory);
+  options.wording = [](const std::string& reason) { return with_flags(reason); };
+  options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
+  take_share(t.partition, kind, arguments);
+  if (!arguments.report.empty()) {
+    require_place_of_its_own(arguments.report, options);
+    try_report(arguments.report);
+    // before the store counts as whole: who finds one may rely on its report
+    options.before_done = [&arguments](const convert_result& result) {
+      write_report(arguments.report, result.report_json(exit_status_of(arguments, result)));
+    };
+  }
+  return {};
+}
+
+}  // namespace zarrbits::cli

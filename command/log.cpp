@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is printed on standard error.
+//
+#include "command/command_line.hpp"
+#include "text/words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <iterator>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+
+std::string with_flags(std::string_view sentence) {
+  struct option {
+    std::string_view member, flag;
+  };
+  static constexpr option options[] = {
+      {"`allow_expansion`", "--allow-expansion"},
+      {"`allow_overlap`", "--allow-overlap"},
+      {"`append`", "--append"},
+      {"`bits`", "--bits"},
+      {"`checksum`", "--checksum"},
+      {"`chunk`", "--chunk"},
+      {"`codec`", "--codec"},
+      {"`compress`", "--compress"},
+      {"`concat`", "--concat"},
+      {"`convention`", "--convention"},
+      {"`different`", "--different"},
+      {"`endpoint`", "--endpoint"},
+      {"`exclude`", "--exclude"},
+      {"`external`", "--external"},
+      {"`include`", "--include"},
+      {"`keep_going`", "--keep-going"},
+      {"`links`", "--links"},
+      {"`memory`", "--memory"},
+      {"`order`", "--order"},
+      {"`overwrite`", "--overwrite"},
+      {"`part`", "--part"},
+      {"`profile`", "--profile"},
+      {"`references`", "--virtual"},
+      {"`resume`", "--resume"},
+      {"`shard`", "--shard"},
+      {"`share`", "--partition"},
+  };
+  std::string text;
+  while (!sentence.empty()) {
+    const std::size_t tick = std::min(sentence.find('`'), sentence.size());
+    text += sentence.substr(0, tick);
+    sentence.remove_prefix(tick);
+    if (sentence.empty()) break;
+    const auto found =
+        std::find_if(std::begin(options), std::end(options), [&](const option& o) { return sentence.starts_with(o.member); });
+    const std::string_view taken = found == std::end(options) ? sentence.substr(0, 1) : found->member;
+    text += found == std::end(options) ? taken : found->flag;
+    sentence.remove_prefix(taken.size());
+  }
+  return text;
+}
+
+namespace {
+
+bool log_is_json = false;
+
+// One write: lines of several processes on the same terminal do not mix.
+void write_line(const std::string& line) noexcept {
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+// Sentences begin with "warning: " or "note: ", or are errors.
+void log_sentence(std::string_view sentence) {
+  const auto begins = [&](std::string_view word) {
+    if (!sentence.starts_with(word)) return false;
+    sentence.remove_prefix(word.size());
+    return true;
+  };
+  const char* const level = begins("warning: ") ? "warning" : begins("note: ") ? "info" : "error";
+  write_log_line(level, {{"message", std::string(sentence)}});
+}
+
+}  // namespace
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+bool logs_json() noexcept { return log_is_json; }
+
+void set_log_format(const std::string& format) {
+  if (!format.empty() && format != "text" && format != "json")
+    throw usage_error("--log-format is " + quote(format) + "; give text or json");
+  log_is_json = format == "json";
+}
+
+void write_log_line(const char* level, const nlohmann::ordered_json& members) {
+  nlohmann::ordered_json line = {{"time", time_text()}, {"level", level}};
+  line.update(members);
+  write_line(printable_json(text::json_text(line)) + "\n");
+}
+
+void tell(std::string_view text) {
+  if (log_is_json) write_log_line("info", {{"message", std::string(text)}});
+  else write_line(printable(text) + "\n");
+}
+
+void print_error(std::string_view sentence) noexcept {
+  try {
+    const std::string text = with_flags(sentence);
+    if (log_is_json) log_sentence(text);
+    else write_line("zarrbits: " + printable(text) + "\n");
+  } catch (...) {
+    write_line("zarrbits: out of memory\n");
+  }
+}
+
+}  // namespace zarrbits::cli

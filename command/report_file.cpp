@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/report_file.hpp"
+
+#include "command/command_line.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+
+void require_place_of_its_own(const std::string& report, const convert_options& options) {
+  namespace fs = std::filesystem;
+  std::error_code e;
+  const auto is = [&](const std::string& other) {
+    return fs::equivalent(report, other, e) || fs::weakly_canonical(report, e) == fs::weakly_canonical(other, e);
+  };
+  const auto refuse = [&](const std::string& what) {
+    throw convert_error("the report " + quote(report) + " " + what + "; give --report another place");
+  };
+  if (const std::string source = split_source(options.source).file; !source.starts_with("s3://") && is(source))
+    refuse("is the source");
+  if (options.store.starts_with("s3://")) return;
+  if (is(options.store) || is(unfinished_zip(options.store))) refuse("is the store");
+  const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
+  if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
+}
+
+void try_report(const std::string& path) {
+  struct stat info {};
+  const bool there = ::stat(path.c_str(), &info) == 0;
+  if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return;  // /dev/stdout, a pipe
+  int error = there && S_ISDIR(info.st_mode) ? EISDIR : 0;
+  const std::string beside = path + ".zarrbits-" + std::to_string(::getpid()) + ".try";
+  if (!error) {
+    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) error = errno;
+    else ::close(fd), ::unlink(beside.c_str());
+  }
+  if (error) {
+    throw convert_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) +
+                        "; check the place given with --report");
+  }
+}
+
+void write_report(const std::string& path, const std::string& text) {
+  const auto fail = [&](int error) {
+    throw command_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) +
+                        "; check the place given with --report");
+  };
+  struct stat info {};
+  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
+  const std::string temporary = special ? path : path + ".zarrbits-" + std::to_string(::getpid()) + ".tmp";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
+  if (fd < 0) fail(errno);
+  int error = 0;
+  for (std::string_view left = text; !left.empty() && error == 0;) {
+    const ssize_t n = ::write(fd, left.data(), left.size());
+    if (n > 0) left.remove_prefix(static_cast<std::size_t>(n));
+    else if (n == 0) error = ENOSPC;
+    else if (errno != EINTR) error = errno;
+  }
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  if (!special) ::unlink(temporary.c_str());
+  fail(error);
+}
+
+}  // namespace zarrbits::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The file of --report.
+//
+#ifndef ZARRBITS_COMMAND_REPORT_FILE_HPP
+#define ZARRBITS_COMMAND_REPORT_FILE_HPP
+
+#include <zarrbits/convert.hpp>
+
+#include <string>
+
+namespace zarrbits::cli {
+
+// The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws convert_error.
+void require_place_of_its_own(const std::string& report, const convert_options& options);
+
+// A report that cannot be written is found before the conversion, not after it. Throws convert_error.
+void try_report(const std::string& path);
+
+// It appears whole or not at all. Throws command_error.
+void write_report(const std::string& path, const std::string& text);
+
+}  // namespace zarrbits::cli
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// An unfinished store in words and as JSON: whose it is, how far, and how to go on.
+//
+#ifndef ZARRBITS_COMMAND_UNFINISHED_TEXT_HPP
+#define ZARRBITS_COMMAND_UNFINISHED_TEXT_HPP
+
+#include <zarrbits/inspect.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace zarrbits::cli {
+
+void print_unfinished(const std::string& name, const unfinished_store& store);
+nlohmann::ordered_json unfinished_json(const std::string& name, const unfinished_store& store);
+
+}  // namespace zarrbits::cli
+
+#endif

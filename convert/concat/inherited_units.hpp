@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bounds and climatologies: by the CF conventions, such a variable has the units and the calendar of the variable that names it
+// by its attribute "bounds" or "climatology", and often says neither itself. No other attribute that values depend on is
+// inherited: xarray, too, unpacks bounds by their own scale_factor, add_offset and _FillValue.
+//
+//   const unit_lenders lenders = unit_lenders_in(file);
+//   if (const auto at = lenders.find("/time_bnds"); at != lenders.end()) ... at->second;   // "/time"
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
+#define ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
+
+#include "convert/hdf5/source_file.hpp"
+#include "convert/text/json_text.hpp"
+
+#include <map>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// The path in the store of the variable that lends its units of time, by the path of the one that inherits them.
+using unit_lenders = std::map<std::string, std::string>;
+
+// `file`: after walk() and a convention's arrange().
+unit_lenders unit_lenders_in(const source_file& file);
+// `nodes`: the zarr.json of each node of a store, by its path.
+unit_lenders unit_lenders_in(const std::map<std::string, json>& nodes);
+
+}  // namespace zarrbits::conversion
+
+#endif

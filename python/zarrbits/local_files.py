@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Which local files references may lead to: whoever made them may have written any name."""
+from __future__ import annotations
+
+import os
+import stat
+from typing import BinaryIO, Dict, List, Sequence, Union
+
+from .command import Error, Path
+
+External = Union[None, Path, Sequence[Path]]
+_FILE = "file://"
+
+
+class NotRegular(OSError):
+    pass
+
+
+def open_regular(name: str) -> BinaryIO:
+    """A file that is a regular one; a FIFO or a device would block, or never end."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotRegular(f"\"{name}\" is no regular file")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+class LocalFiles:
+    """Regular files in the folder of the references or below, symbolic links resolved, and what `external` allows: folders, or "all"."""
+
+    def __init__(self, references: str, external: External = None) -> None:
+        given: List[Path] = [] if external is None else [external] if isinstance(external, (str, os.PathLike)) else list(external)
+        self._references = references
+        self._all = "all" in given
+        folders = [os.path.dirname(references), os.path.dirname(os.path.realpath(references))]
+        for folder in (os.fspath(f) for f in given if f != "all"):
+            if not os.path.isdir(folder):
+                raise Error(f"zarrbits: external is \"{folder}\", which is no folder; give a folder whose files may be read, or \"all\"", 1)
+            folders.append(folder)
+        self._folders = [os.path.realpath(f) for f in folders]
+        self._names: Dict[str, str] = {}
+
+    def name_of(self, url: str) -> str:
+        """The real name of a file that may be read. Raises Error for any other that is there, OSError where there is none."""
+        known = self._names.get(url)
+        if known is not None:
+            return known
+        name = os.path.realpath(url[len(_FILE):] if url.startswith(_FILE) else url)
+        info = os.stat(name)
+        why = None
+        if not stat.S_ISREG(info.st_mode):
+            why = "is no regular file"
+        elif not self._all and not any(name.startswith(f.rstrip("/") + "/") for f in self._folders):
+            why = "is not in their folder or below; if it may be read, give its folder as external=, or external=\"all\""
+        if why:
+            raise Error(f"zarrbits: \"{self._references}\" refers to \"{name}\", which {why}", 1)
+        self._names[url] = name
+        return name
+
+    def stat(self, url: str) -> os.stat_result:
+        with self.open(url) as f:
+            return os.fstat(f.fileno())
+
+    def open(self, url: str) -> BinaryIO:
+        return open_regular(self.name_of(url))

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <zarrbits/iostreams/checked.hpp>
+#include <zarrbits/iostreams/codec_error.hpp>
+#include <zarrbits/iostreams/detail/device_guard.hpp>
+
+#include <boost/iostreams/chain.hpp>
+
+#include <chrono>
+#include <exception>
+#include <ios>
+#include <streambuf>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace zarrbits::iostreams {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& sentence) {
+  throw codec_error({.code = std::make_error_code(std::errc::io_error)}, sentence);
+}
+
+// Members of stream buffers that a derived class may use, on any of them.
+struct buffered : std::streambuf {
+  static bool any(const std::streambuf& b) { return (b.*&buffered::pptr)() != (b.*&buffered::pbase)(); }
+};
+struct linked : boost::iostreams::detail::linked_streambuf<char> {
+  static bool sync(linked_streambuf<char>& b) { return (b.*&linked::strict_sync)(); }
+};
+
+bool loses_bytes(std::streambuf& below) {
+  auto* chain = dynamic_cast<boost::iostreams::detail::linked_streambuf<char>*>(&below);
+  if (!chain) return below.pubsync() == -1;
+  const bool flushed = linked::sync(*chain);
+  if (buffered::any(below)) return true;
+  if (flushed) return false;
+  // It is false as well for a filter that has no flush(). That cannot move, and throws; a file that lost bytes returns -1. It is
+  // asked to move to its end, because many a file tells where it is without a try to write what it holds.
+  try {
+    return below.pubseekoff(0, std::ios_base::end, std::ios_base::out) == std::streampos(-1);
+  } catch (const std::ios_base::failure&) {
+    return false;
+  }
+}
+
+// What a filter or a checked sink below threw last, for the one above it.
+thread_local std::exception_ptr noted;
+
+}  // namespace
+
+namespace detail {
+
+void impossible_count(const char* function, std::streamsize got, std::streamsize wanted) {
+  fail(std::string(function) + "() of the device below the filter returned " + std::to_string(got) + " for " +
+       std::to_string(wanted) + " bytes; it has to return how many it took or gave" +
+       (function[0] == 'r' ? ", or -1 at the end" : ", and to throw if it cannot"));
+}
+
+void takes_nothing(std::streamsize left) {
+  fail("the device below the filter " +
+       (left == 0 ? "lost bytes that it had taken" : "does not take the next " + std::to_string(left) + " bytes") +
+       ": it is not open, the disk is full, or the file may not grow; what was written is incomplete, so remove it");
+}
+
+void wait_for_room(int tries, std::streamsize left) {
+  if (tries > 200) takes_nothing(left);
+  if (tries > 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void note_error(const std::exception_ptr& error) noexcept {
+  if (!noted) noted = error;
+}
+
+void hand_on(std::streambuf& below) {
+  noted = nullptr;
+  const bool lost = loses_bytes(below);
+  if (const std::exception_ptr error = std::exchange(noted, nullptr); error && lost) std::rethrow_exception(error);
+  if (lost) takes_nothing(0);
+}
+
+void not_open() {
+  fail("the file or stream that is to be written is not open: its folder does not exist, or may not be written to");
+}
+
+}  // namespace detail
+
+}  // namespace zarrbits::iostreams

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The form of attributes that the readers of a store see, where it is not the plain one of compare_json.hpp.
+//
+#ifndef ZARRBITS_VERIFY_SEEN_ATTRIBUTES_HPP
+#define ZARRBITS_VERIFY_SEEN_ATTRIBUTES_HPP
+
+#include "verify/compare_metadata.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace zarrbits::verification {
+
+// As ==, but NaN is NaN.
+bool same_json(const nlohmann::json& a, const nlohmann::json& b);
+
+// What readers see of an attribute whose plain form is in the notes.
+nlohmann::json seen_form(const attribute_values& a, const nlohmann::json& noted, const convention& rules);
+
+// True if xarray takes `seen` for the value of "_FillValue" of this array. `array`: its zarr.json.
+bool is_fill_for_xarray(const attribute_values& a, const nlohmann::json& seen, const nlohmann::json& array);
+
+}  // namespace zarrbits::verification
+
+#endif
