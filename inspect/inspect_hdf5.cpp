@@ -116,7 +116,7 @@ std::string attributes_of(const source_file& source, hid_t object, const std::st
   constexpr std::uint64_t most = 64U << 20;  // bytes of all
   file_references references(source, object);
   std::vector<converted_object> unused;
-  const json values = convert_attributes(object, path, references, nullptr, most, unused);
+  const json values = convert_attributes(object, path, references, nullptr, {}, most, unused);
   return values.empty() ? "" : json_text(values);
 }
 

@@ -2,6 +2,7 @@
 #include "verify/seen_attributes.hpp"
 
 #include "convert/text/names.hpp"
+#include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/value_text.hpp"
 

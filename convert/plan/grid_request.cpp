@@ -112,7 +112,10 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
   if (!dims.empty() && chunk.size() == dims.size()) {
     const std::vector<hsize_t> whole(chunk.begin(), chunk.end());
     std::vector<hsize_t> asked = whole;
-    for (std::size_t d = 0; d < dims.size(); ++d) asked[d] = std::min(asked[d], std::max<hsize_t>(1, dims[d]));
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      if (data.joined() && d == data.joined()->axis) continue;  // more files may follow
+      asked[d] = std::min(asked[d], std::max<hsize_t>(1, dims[d]));
+    }
     rechunked = asked != grid.chunk && whole != grid.chunk;
     if (whole == grid.chunk) asked = grid.chunk;  // as the source has them, beyond the edge
     grid.chunk = std::move(asked);

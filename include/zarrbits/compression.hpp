@@ -3,10 +3,12 @@
 // How a conversion compresses chunks that it encodes again.
 //
 //   convert_options o{.source = "in.h5", .store = "out.zarr"};
-//   o.compress = {.kind = zarrbits::compressor::blosc, .level = 5};   // blosc:zstd:5, with the bytes of numbers in shuffled order
+//   o.compress = {.kind = zarrbits::compressor::blosc, .level = 5};  // blosc:zstd:5, numbers with their bytes shuffled
 //
 #ifndef ZARRBITS_COMPRESSION_HPP
 #define ZARRBITS_COMPRESSION_HPP
+
+#include <zarrbits/detail/requirements.hpp>
 
 namespace zarrbits {
 

@@ -107,6 +107,8 @@ class Way:
             if "--partition" in self.options:
                 run(COMMAND, "convert", *[a for a in self.command(*self.options)])
             run(COMMAND, "finalize", *self.command("finalize")[1:])
+        elif "finalize" in self.options:
+            run(COMMAND, *self.command(*self.options))
         elif self.target.endswith(".zip"):
             run(COMMAND, "convert", *self.command())
         elif old_is_there:

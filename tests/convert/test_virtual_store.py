@@ -127,11 +127,11 @@ def test_references_that_take_more_than_memory(tmp_path):
     run("convert", "-q", "--virtual", path, tmp_path / "refs.json")
     with open(tmp_path / "refs.json", encoding="utf-8") as f:
         document = json.load(f)
-    document["refs"].update({f"native/c/0/{i}": "" for i in range(5, 20000)})
+    document["refs"].update({f"native/c/0/{i}": "" for i in range(5, 300000)})
     (tmp_path / "refs.json").write_text(json.dumps(document))
     for arguments in ("verify", path), ("inspect",), ("convert", "-q", "--virtual", "--append", "t", path):
-        assert "give more --memory" in run(*arguments, "--memory", "1M", tmp_path / "refs.json", status=1).stderr
-    run("inspect", "--memory", "10M", tmp_path / "refs.json")
+        assert "give more --memory" in run(*arguments, "--memory", "16M", tmp_path / "refs.json", status=1).stderr
+    run("inspect", "--memory", "200M", tmp_path / "refs.json")
 
 
 def test_what_is_no_file(tmp_path):
