@@ -99,12 +99,14 @@ constexpr known_filter table[] = {
      .name = "packbits",
      .what = known_filter::rearranges,
      .undo_typed = undo_packbits,
-     .knows = knows_packbits},
+     .knows = knows_packbits,
+     .lent_as = "packbits"},
     {.id = bytes_filter,
      .name = "bytes",
      .what = known_filter::rearranges,
      .undo_typed = undo_bytes,
-     .knows = [](const filter&, const type_tree& type) { return knows_bytes(type); }},
+     .knows = [](const filter&, const type_tree& type) { return knows_bytes(type); },
+     .lent_as = "bytes"},
 };
 static_assert(std::size(table) <= most_known_filters);
 

@@ -2,6 +2,7 @@
 #include "convert/hdf5/lent_decoders.hpp"
 
 #include "convert/hdf5/filter_table.hpp"
+#include "convert/hdf5/own_filters.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -29,6 +30,18 @@ std::size_t room_for(const known_filter& known, const filter& f, std::span<const
   return size;
 }
 
+buffer undo(const known_filter& known, const filter& f, buffer in) {
+  if (!known.undo_typed) {
+    const std::size_t room = room_for(known, f, in);
+    return known.undo(f, std::move(in), {room, known.announced != nullptr});
+  }
+  if (!was_resolved(f)) return in;
+  const auto chunks = own_chunks_of(f);
+  if (!chunks) throw damaged_chunk("parameters that this version does not know");
+  if (chunks->size.values > largest_output(in)) throw damaged_chunk("a length that no chunk has");
+  return known.undo_typed(f, std::move(in), chunks->size, chunks->number);
+}
+
 // libhdf5 does not tell a filter which one it is: there is a function for each row of the table.
 template <std::size_t Row>
 std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::size_t nbytes, std::size_t* buf_size,
@@ -41,8 +54,7 @@ std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::
     f.id = known.id;
     f.values.assign(values, values + n);
     buffer in(bytes, bytes + nbytes);
-    const std::size_t room = room_for(known, f, in);
-    const buffer out = known.undo(f, std::move(in), {room, known.announced != nullptr});
+    const buffer out = undo(known, f, std::move(in));
     void* memory = H5allocate_memory(out.empty() ? 1 : out.size(), 0);
     if (!memory) return 0;
     std::copy(out.begin(), out.end(), static_cast<std::byte*>(memory));

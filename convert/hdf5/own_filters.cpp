@@ -6,6 +6,7 @@
 #include <zarrbits/packbits.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace zarrbits::conversion {
@@ -87,6 +88,32 @@ bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_
   // length alone tells
   const bool cuts = f.values.size() > 1 && (f.values[1] >> 2 & 3) == 1;
   return chunk.size() == plain && packed != size.values && !cuts;
+}
+
+std::optional<own_chunks> own_chunks_of(const filter& f) {
+  // filter/packbits.hpp and filter/bytes.hpp describe the values
+  const bool packs = f.id == packbits_filter;
+  if (packs ? f.values.size() != 12 || f.values[4] != 0x5A504201 : f.values.size() != 7 || f.values[1] != 0x5A424501) return {};
+  const auto at = [&f](std::size_t low) { return f.values[low] | std::uint64_t{f.values[low + 1]} << 32; };
+  own_chunks c;
+  type_tree& n = c.number;
+  n.kind = type_class::integer;
+  if (packs) {
+    const unsigned number = f.values[7], element = f.values[5];
+    if (number >> 18 & 1) n.kind = type_class::boolean;
+    n.size = n.stored_size = number & 0xFF;
+    n.big_endian = (number >> 16 & 1) != 0;
+    n.is_signed = (number >> 17 & 1) != 0;
+    n.as_stored = (number >> 8 & 0xFF) == 8 * n.size || n.kind == type_class::boolean;  // no pad bits
+    if (element == 0 || at(8) > std::numeric_limits<std::size_t>::max() / element) return {};
+    c.size = {element * at(8), (number >> 19 & 1) != 0 ? 4U : 0U};
+  } else {
+    n.size = n.stored_size = f.values[2];
+    n.big_endian = (f.values[3] & 1) != 0;
+    c.size = {at(4), (f.values[3] & 2) != 0 ? 4U : 0U};
+  }
+  if (n.size == 0 || n.size > 16 || c.size.values % n.size != 0) return {};
+  return c;
 }
 
 buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored) {

@@ -28,6 +28,14 @@ bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_
 
 bool knows_packbits(const filter& f, const type_tree& stored);
 bool knows_bytes(const type_tree& stored);
+// What the filter's parameters say of its chunks, where the dataset is unknown; empty if nothing resolved them, or this version
+// does not know them.
+struct own_chunks {
+  type_tree number;
+  values_size size;
+};
+std::optional<own_chunks> own_chunks_of(const filter& f);
+
 // Both throw damaged_chunk.
 buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored);
 buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree& stored);
