@@ -56,8 +56,8 @@ struct packbits_codec_of_hdf5 {
           "zarrbits: packbits: one bit of a signed integer holds 0 and -1, and a 1 does not fit; store booleans as bool or as an "
           "unsigned integer, or keep 2 bits");
     }
-    const std::uint64_t stored = raw && out.decoded_size > out.encoded_size ? out.decoded_size : out.encoded_size;
-    return fits_a_file(out.one_size ? out.filled_size() : stored, name, why);
+    const std::uint64_t largest = raw && out.decoded_size > out.encoded_size ? out.decoded_size : out.encoded_size;
+    return fits_a_file(out.one_size ? out.filled_size() : largest, name, why);
   }
   static std::size_t run(const library& h5, unsigned flags, const unsigned cd[], const chunk& c, std::size_t nbytes,
                          std::size_t* buf_size, void** buf, sentence& why) noexcept {
