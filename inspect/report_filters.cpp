@@ -251,8 +251,10 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
 // Parameters as a user gives them: what the filter makes of them when a dataset is created is missing.
 void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
   out.parameters = "as they were given, not resolved";
-  if (conversion::holds_variable(d.tree)) {
-    out.parameters += ": its values have variable length, and the filter leaves them as they are";
+  const bool refers = H5Tdetect_class(d.type, H5T_REFERENCE) > 0 && H5Tequal(d.type, H5T_STD_REF_OBJ) == 0;
+  if (conversion::holds_variable(d.tree) || refers) {
+    out.parameters +=
+        ": its values lie elsewhere in the file (variable length, references), and the filter leaves their chunks as they are";
     return;
   }
   std::string repack = "-f NAME:UD=" + std::to_string(d.filters.filters[d.place].id) + ",1";
