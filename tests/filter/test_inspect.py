@@ -4,6 +4,7 @@ import json
 
 import h5py
 import numpy as np
+import pytest
 
 from doctor import BYTES, PACKBITS, run
 
@@ -38,12 +39,13 @@ def nodes(file, **more):
     return {n["path"]: n for n in json.loads(run("inspect", "--json", file, **more))["trees"][0]["nodes"]}
 
 
-def test_inspect_says_what_doctor_says_without_reading(tmp_path):
+@pytest.mark.parametrize("format_version", ["earliest", "latest"])
+def test_inspect_says_what_doctor_says_without_reading(tmp_path, format_version):
     path, values = tmp_path / "in.h5", np.arange(640)
     misfit = values.copy()
     misfit[[70, 400, 401]] = 5000
     twelve = packbits(12)
-    with h5py.File(path, "w") as f:
+    with h5py.File(path, "w", libver=format_version) as f:
         for name, v in (("fits", values), ("misfit", misfit)):
             create(f, name, v, twelve)
             create(f, name + "_counted", v, packbits(12, 2))
