@@ -70,6 +70,7 @@ cells cells_of(const node& n) {
   c.chunks = !n.layout.empty() ? n.layout : n.chunk.empty() ? "" : extent_text(n.chunk);
   if (!n.shard.empty()) c.chunks += " in " + extent_text(n.shard);
   c.codecs = n.codecs + (n.note.empty() ? "" : " " + n.note);
+  if (n.unpacked.value_or(0) > 0) c.codecs += " (" + text::counted(*n.unpacked, "chunk") + " unpacked)";
   c.stored = human_bytes(n.stored_bytes);
   c.count = std::to_string(n.objects);
   return c;
@@ -212,6 +213,7 @@ json to_json(const tree& t) {
       if (!n.shard.empty()) j["shard_shape"] = n.shard;
       j["stored_bytes"] = n.stored_bytes;
       j[t.format == "HDF5" ? "chunks" : "files"] = n.objects;
+      if (n.unpacked) j["unpacked_chunks"] = *n.unpacked;
     } else if (!n.type.empty()) {
       j["type"] = n.type;
     }

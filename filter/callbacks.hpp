@@ -58,7 +58,7 @@ std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigne
     static const char once = 0;
     why.set(minor::bad_value,
             "zarrbits: %s: the filter leaves a dataset's chunks as they are, because its parameters were not resolved when the "
-            "dataset was created: its values have variable length, or HDF5 did not find the plugin then",
+            "dataset was created: its values have variable length or are references, or HDF5 did not find the plugin then",
             Codec::name);
     warn(reinterpret_cast<std::uintptr_t>(&once), why);
     return nbytes;

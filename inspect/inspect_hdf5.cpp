@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/hdf5/attributes.hpp"
+#include "convert/hdf5/chunk_grid.hpp"
 #include "convert/hdf5/dimensions.hpp"
 #include "convert/hdf5/file_references.hpp"
 #include "convert/hdf5/filters.hpp"
+#include "convert/hdf5/own_filters.hpp"
 #include "convert/hdf5/source_file.hpp"
 #include "convert/hdf5/type_json.hpp"
 #include "convert/hdf5/type_tree.hpp"
@@ -51,9 +53,28 @@ std::string type_text(const type_tree& t) {
   return {};
 }
 
+constexpr std::uint64_t most_chunk_bytes = std::uint64_t{1} << 48;  // for which sizes can be computed
+
 std::uint64_t attribute_count(hid_t object) {
   H5O_info_t info;
   return H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) >= 0 ? info.num_attrs : 0;
+}
+
+// How many chunks our packbits left unpacked, without a look at any: if nothing but checksums stands beside it, each has one of
+// two sizes, so that number and sum of all tell. Behind a compressor only what the chunks hold does (report_filters()).
+std::optional<std::uint64_t> unpacked_chunks(const pipeline& p, const type_tree& t, std::uint64_t chunk_bytes, const node& n) {
+  const auto ours = [](const filter& f) { return f.id == packbits_filter; };
+  const auto f = std::find_if(p.filters.begin(), p.filters.end(), ours);
+  if (f == p.filters.end() || !was_resolved(*f) || !knows_packbits(*f, t)) return {};
+  const std::uint64_t checksums = p.filters.size() - 1;
+  if (std::any_of(p.filters.begin(), p.filters.end(),
+                  [&](const filter& g) { return !ours(g) && g.id != H5Z_FILTER_FLETCHER32; }) ||
+      std::count_if(p.filters.begin(), p.filters.end(), ours) != 1 || (p.partial_unfiltered && checksums > 0))
+    return {};
+  const std::uint64_t packed = packed_size(*f, chunk_bytes, t), least = packed + 4 * checksums;
+  if (packed >= chunk_bytes || n.objects > n.stored_bytes / least) return {};
+  const std::uint64_t more = n.stored_bytes - n.objects * least, each = chunk_bytes - packed;
+  return more % each == 0 && more / each <= n.objects ? std::optional(more / each) : std::nullopt;
 }
 
 void describe_dataset(hid_t dataset, node& n) {
@@ -80,9 +101,13 @@ void describe_dataset(hid_t dataset, node& n) {
   if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size()))
     n.chunk.assign(chunk.begin(), chunk.end());
   hsize_t chunks = 0;
-  if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) n.objects = chunks;
   const pipeline p = read_pipeline(properties);
   n.codecs = p.text();
+  if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) {
+    n.objects = chunks;
+    const std::uint64_t elements = product(chunk), size = H5Tget_size(type);
+    if (size > 0 && elements <= most_chunk_bytes / size) n.unpacked = unpacked_chunks(p, t, elements * size, n);
+  }
   details["filters"] = json::array();
   for (const filter& f : p.filters) details["filters"].push_back({{"id", f.id}, {"name", shown(f.name)}, {"values", f.values}});
   n.details = json_text(details);

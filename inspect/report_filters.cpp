@@ -120,9 +120,11 @@ class needed_bits {
   used_bits used_;
 };
 
-// Why the filter left this chunk unpacked, as far as its values show.
+// Why this chunk is unpacked, as far as its values show.
 std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::vector<hsize_t>& at, bool masked,
                     const conversion::buffer& values) {
+  if (d.filters.partial_unfiltered && d.grid.partial(at))
+    return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
   const auto sentence = [&p](std::uint64_t v) {
     return p.how.is_bool ? std::to_string(v) + ", which is no boolean"
                          : hexadecimal(v) + ", which bits " + std::to_string(p.how.first_bit) + " to " +
@@ -145,8 +147,6 @@ std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::
     if (!beyond) return "element " + coordinates(where) + " is " + what;
     if (outside.empty()) outside = "it reaches over the edge, where the fill value is " + what;
   }
-  if (d.filters.partial_unfiltered && d.grid.partial(at))
-    return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
   if (!outside.empty()) return outside;
   return masked
              ? "all its values would fit: the process that wrote it had not loaded the plugin, which HDF5 does by itself when a "
@@ -251,8 +251,10 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
 // Parameters as a user gives them: what the filter makes of them when a dataset is created is missing.
 void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
   out.parameters = "as they were given, not resolved";
-  if (conversion::holds_variable(d.tree)) {
-    out.parameters += ": its values have variable length, and the filter leaves them as they are";
+  const bool refers = H5Tdetect_class(d.type, H5T_REFERENCE) > 0 && H5Tequal(d.type, H5T_STD_REF_OBJ) == 0;
+  if (conversion::holds_variable(d.tree) || refers) {
+    out.parameters +=
+        ": its values lie elsewhere in the file (variable length, references), and the filter leaves their chunks as they are";
     return;
   }
   std::string repack = "-f NAME:UD=" + std::to_string(d.filters.filters[d.place].id) + ",1";

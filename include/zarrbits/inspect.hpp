@@ -45,7 +45,8 @@ struct inspected_node {
   std::uint64_t attributes = 0;                     // number of attributes
   std::string attribute_values;                     // a JSON object, with inspect_options::attributes; empty if there are none
   std::string note;                                 // target of a link; reason why it is unreadable
-  std::string details;  // a JSON object: data type and filters or codecs as stored; empty if there are none
+  std::string details;                    // a JSON object: data type and filters or codecs as stored; empty if there are none
+  std::optional<std::uint64_t> unpacked;  // of these chunks, those that packbits left unpacked; not set: their sizes do not tell
 };
 
 // A file, a store, or a part of one.

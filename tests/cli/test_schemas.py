@@ -54,6 +54,17 @@ def example(path):
     return path
 
 
+def unpacked_example(path):
+    """A chunk as our filter leaves it if a value does not fit in 12 bits; made without the filter."""
+    with h5py.File(path, "w") as f:
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((64,))
+        dcpl.set_filter(int(os.environ["ZARRBITS_PACKBITS_ID"]), h5py.h5z.FLAG_OPTIONAL, (12, 0, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, 64, 0, 96, 0x100))
+        d = h5py.h5d.create(f.id, b"x", h5py.h5t.STD_U16LE, h5py.h5s.create_simple((64,)), dcpl)
+        d.write_direct_chunk((0,), np.full(64, 5000, "<u2").tobytes())
+    return path
+
+
 def test_report_of_each_kind_of_run(tmp_path):
     source = example(tmp_path / "in.h5")
     made = printed("report", "convert", "--json", "-q", source, tmp_path / "out.zarr", "--exclude", "/text")
@@ -86,6 +97,8 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
     trees = printed("inspect", "inspect", "--json", "--attributes", source, store)["trees"]
     assert [t["format"] for t in trees] == ["HDF5", "Zarr v3"]
     run("convert", "-q", source, tmp_path / "begun.zarr", "--partition", "0/2")
+    unpacked = printed("inspect", "inspect", "--json", unpacked_example(tmp_path / "unpacked.h5"))["trees"][0]["nodes"]
+    assert unpacked[1]["unpacked_chunks"] == 1
     [begun] = printed("inspect", "inspect", "--json", tmp_path / "begun.zarr", status=3)["unfinished"]
     assert begun["share_count"] == 2 and begun["missing"] == [1] and 0 < begun["units_done"] < begun["units"]
     found = printed("suggest", "suggest", "--json", source)

@@ -295,13 +295,16 @@ with h5py.File({str(path)!r}, "w") as f:
     make(path, f"""
 with h5py.File({str(path)!r}, "r+") as f:
     f.create_dataset("words", data=["a", "b"], dtype=h5py.string_dtype(), chunks=(2,), compression=PACKBITS, compression_opts=(12,))
+    regions = f.create_dataset("regions", (2,), h5py.regionref_dtype, chunks=(2,), compression=PACKBITS, compression_opts=(12,))
+    regions[:] = [f["numbers"].regionref[:3]] * 2
     f["numbers"][3] = 5
 """)
     found = filtered(path, 1)
     for name, line in (("/numbers", f"-f NAME:UD={PACKBITS},1,1,12"), ("/order", f"-f NAME:UD={BYTES},1,1,1"), ("/order0", f"-f NAME:UD={BYTES},1,1,0")):
         problem = found[name]["problem"]
         assert "did not find the plugin when the dataset was created" in problem and f"(h5repack {line} old.h5 new.h5)" in problem, found[name]
-    assert found["/words"]["problem"] == "" and "variable length" in found["/words"]["parameters"], found["/words"]
+    for name in ("/words", "/regions"):
+        assert found[name]["problem"] == "" and "variable length" in found[name]["parameters"], found[name]
     repack = [part for name in ("numbers", "order", "order0") for part in found["/" + name]["problem"].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name).split()]
     subprocess.run(["h5repack", *repack, path, here / "new.h5"], check=True, timeout=120)
     found = filtered(here / "new.h5")

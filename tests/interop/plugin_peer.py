@@ -190,4 +190,5 @@ def main():
         print(json.dumps({"version": peer.version, "bad": {path: peer.read(cases, path) for path in rest}}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -176,6 +176,24 @@ BOOST_AUTO_TEST_CASE(compose_makes_bytes_in_the_devices_own_memory) {
 }
 
 // io::copy() into memory reads as much as there is room for until it is told the end: 0 bytes, for ever, once the memory is full.
+BOOST_AUTO_TEST_CASE(pushed_above_memory_nothing_is_lost) {
+  const std::string v = values(5001), b = packed(v);
+  const auto push = [&](auto&& filter, const std::string& in, std::string& out) {
+    io::filtering_ostream stream;
+    stream.push(filter);
+    stream.push(io::array_sink(out.data(), out.size()));
+    stream.write(in.data(), static_cast<std::streamsize>(in.size()));
+    stream.reset();
+  };
+  std::string out(b.size(), '?'), back(v.size(), '?'), room(b.size() + 8, '?');
+  push(zi::encoder(camera()), v, out);
+  BOOST_CHECK(out == b);
+  push(zi::encoder(camera()), v, room);
+  BOOST_CHECK(room == b + "????????");
+  push(zi::decoder(camera(), 5001), b, back);
+  BOOST_CHECK(back == v);
+}
+
 BOOST_AUTO_TEST_CASE(copies_into_memory_of_the_exact_size_end, *boost::unit_test::timeout(60)) {
   for (const std::size_t n : {0u, 1u, 2u, 4097u, 20001u}) {
     const std::string v = values(n), b = packed(v);
