@@ -340,6 +340,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     if (at_) at_(path);
       },
       f);
+  if (rules_.netcdf) c.know_netcdf();
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);

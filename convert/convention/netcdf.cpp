@@ -37,11 +37,22 @@ std::vector<int> numbers(hid_t dataset, const char* name) {
   return all;
 }
 
+// xarray writes booleans to netCDF, which has none, as int8 with this attribute. With attributes by which CF decodes numbers, it
+// decodes first.
+bool is_marked_boolean(hid_t dataset) {
+  if (H5Aexists(dataset, "dtype") <= 0 || text_attribute(dataset, "dtype") != std::vector<std::string>{"bool"}) return false;
+  for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned"}) {
+    if (H5Aexists(dataset, name) > 0) return false;
+  }
+  return true;
+}
+
 // A dimension; HDF5 has it as a dataset, its scale.
 struct dimension {
   std::string name;
   bool unlimited = false;
   hsize_t length = 0;  // unlimited: the largest length of a variable
+  hsize_t stored = 0;  // the length of its scale
 };
 
 // A variable, and the scales of its dimensions; no_object if a dimension has none.
@@ -131,7 +142,7 @@ class netcdf_file {
     const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
     const std::vector<hsize_t> extent = h5::extent(space), most = h5::maximum_extent(space);
     if (extent.empty()) return;
-    dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
+    dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0], extent[0]};
     if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty())
       by_id_.emplace(std::pair(o.place.file, id[0]), index);
     if (is_dimension_without_variable(dataset) && index > 0) o.kind = kind_type::dimension;
@@ -141,9 +152,12 @@ class netcdf_file {
     const h5::handle dataset = file_.open(file_.objects()[index]);
     const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
     if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
+    try_to([&] { file_.objects()[index].arranged.int8_is_boolean = is_marked_boolean(dataset); });
     netcdf_variable v{index, h5::extent(space), {}};
     v.scales.assign(v.extent.size(), no_object);
     if (!v.extent.empty()) try_to([&] { find_scales(v, dataset); });
+    if (std::all_of(v.scales.begin(), v.scales.end(), [](std::size_t s) { return s == no_object; }))
+      take_equally_long(v, h5::maximum_extent(space));
     for (std::size_t d = 0; d < v.scales.size(); ++d) {
       const auto found = dimensions_.find(v.scales[d]);
       if (found != dimensions_.end() && found->second.unlimited)
@@ -157,7 +171,8 @@ class netcdf_file {
     const auto lists = dimension_scales(dataset, v.extent.size());
     for (std::size_t d = 0; d < lists.size(); ++d) {
       if (lists[d].empty()) continue;
-      const source_object* scale = file_.target(dataset, &lists[d].front(), H5R_OBJECT);
+      // libnetcdf takes the last one
+      const source_object* scale = file_.target(dataset, &lists[d].back(), H5R_OBJECT);
       if (scale) v.scales[d] = index_of(scale);
     }
     // for several dimensions, HDF5 does not know the other ones
@@ -167,6 +182,18 @@ class netcdf_file {
       if (const auto found = by_id_.find({file_.objects()[v.object].place.file, ids[d]});
           found != by_id_.end() && v.scales[d] == no_object)
         v.scales[d] = found->second;
+    }
+  }
+
+  // Of a variable without scales, libnetcdf takes a dimension of the same group for each that is as long.
+  void take_equally_long(netcdf_variable& v, const std::vector<hsize_t>& most) const {
+    const std::vector<source_object>& objects = file_.objects();
+    for (std::size_t d = 0; d < v.extent.size(); ++d) {
+      const auto found = std::find_if(dimensions_.begin(), dimensions_.end(), [&](const auto& each) {
+        return objects[each.first].parent == objects[v.object].parent && each.second.stored == v.extent[d] &&
+               each.second.unlimited == (most[d] == H5S_UNLIMITED);
+      });
+      if (found != dimensions_.end()) v.scales[d] = found->first;
     }
   }
 
