@@ -75,7 +75,7 @@ def test_a_store_of_no_convention_grows_without_one(folder):
     store = Store(f"{folder}/out.zarr")
     assert store.meta("c")["data_type"] == "string" and store.meta("c")["shape"] == [4, 3]
     # without any note it could be of another program
-    for path in "", "c", "t":
+    for path in "", "c", "t", "n":
         name = os.path.join(folder, "out.zarr", path, "zarr.json")
         with open(name) as f:
             meta = json.load(f)
