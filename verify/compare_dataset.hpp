@@ -111,8 +111,8 @@ class dataset_comparison {
   bool nothing_stored_ = false;              // no element was ever written
   bool may_be_undefined_ = false;            // elements never written have no defined value
   bool netcdf_ = false;
-  bool says_bool_ = false;                   // it is such an int8: its fill value need not be a boolean
-  bool index_unreliable_ = false;            // libhdf5 may list chunks at wrong coordinates
+  bool says_bool_ = false;         // it is such an int8: its fill value need not be a boolean
+  bool index_unreliable_ = false;  // libhdf5 may list chunks at wrong coordinates
 };
 
 }  // namespace zarrbits::verification

@@ -44,7 +44,7 @@ class netcdf_dimensions {
 
   std::map<haddr_t, dimension> dimensions_;
   std::map<haddr_t, std::vector<scale_in_group>> in_group_;  // by group
-  std::map<haddr_t, std::vector<haddr_t>> scales_;  // by dataset
+  std::map<haddr_t, std::vector<haddr_t>> scales_;           // by dataset
 };
 
 // True for a dataset that says that it is a netCDF dimension without a variable.

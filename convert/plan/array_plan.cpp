@@ -109,8 +109,8 @@ void array_plan::choose_shape() {
   trailing = meta.shape.size() - data.grid.rank();
 }
 
-// int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements that
-// no file has: these read as the fill value, and netCDF's usual one, -127, is no boolean.
+// int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
+// that no file has: these read as the fill value, and netCDF's usual one, -127, is no boolean.
 void array_plan::choose_boolean(const convert_options& options) {
   const joined_parts* const joined = data.joined();
   const bool unseen = options.references.has_value(), other = joined && joined->before && joined->before->data_type != "bool";
@@ -327,8 +327,9 @@ void array_plan::adopt(const stored_values& there) {
   if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
   if (meta.chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(meta.chunk));
   if (meta.data_type != there.data_type && characters && there.data_type == "string")
-    throw skip_dataset("the store was made with another convention, such as none, and these files are netCDF: its characters are "
-                       "strings in the store; make it again of all files, with `concat` and `convention`");
+    throw skip_dataset(
+        "the store was made with another convention, such as none, and these files are netCDF: its characters "
+        "are strings in the store; make it again of all files, with `concat` and `convention`");
   if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
   if (meta.fill_value != there.fill_value) materialize = true;  // gaps that no file fills are written
   meta.fill_value = there.fill_value;

@@ -34,7 +34,7 @@ def stored(folder, *sources, options=(), name="out.zarr"):
     return Store(out)
 
 
-def verified(folder, *sources, options=(), name="out.zarr"):
+def is_verified(folder, *sources, options=(), name="out.zarr"):
     done = subprocess.run([COMMAND, "verify", *options, *sources, os.path.join(folder, name)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return True
@@ -49,25 +49,26 @@ def test_int8_that_says_bool_is_bool(folder):
         assert store.read("b").tolist() == [bool(v) for v in values]
         assert store.attributes("b") == {"units": "1"}  # as xarray's own writer
         assert store.meta("b")["zarrbits"]["attribute_values"] == {"dtype": "bool"}
-        assert verified(folder, source, name=f"{i}.zarr")
+        assert is_verified(folder, source, name=f"{i}.zarr")
 
 
 def test_one_bit_each_with_packbits(folder):
     source = write(f"{folder}/in.nc", [1, 0, 1, 1, 0, 0, 1, 0], (8,))
     store = stored(folder, source, options=["--codec", "packbits", "--profile", "portable"])
     assert store.meta("b")["codecs"][0]["name"] == "packbits"
-    assert verified(folder, source)
+    assert is_verified(folder, source)
 
 
 def test_int8_that_is_no_boolean_stays(folder):
     never_written = write(f"{folder}/never.nc", [1, 0, 1], (2,), length=8)
     cases = {"a 2": write(f"{folder}/two.nc", [1, 0, 2], (2,)), "never written": never_written,
-             "packed": write(f"{folder}/packed.nc", [1, 0, 1], (2,), scale_factor=2.0), "another word": write(f"{folder}/word.nc", [1, 0, 1], (2,), mark="boolean")}
+             "packed": write(f"{folder}/packed.nc", [1, 0, 1], (2,), scale_factor=2.0),
+             "another word": write(f"{folder}/word.nc", [1, 0, 1], (2,), mark="boolean")}
     for i, (what, source) in enumerate(cases.items()):
         store = stored(folder, source, name=f"{i}.zarr")
         assert store.meta("b")["data_type"] == "int8" and store.meta("b")["fill_value"] == -127, what
         assert store.attributes("b")["dtype"] == ("boolean" if what == "another word" else "bool"), what
-        assert verified(folder, source, name=f"{i}.zarr"), what
+        assert is_verified(folder, source, name=f"{i}.zarr"), what
 
 
 def test_values_of_references_are_not_looked_at(folder):
@@ -77,7 +78,7 @@ def test_values_of_references_are_not_looked_at(folder):
     with open(out) as f:
         meta = json.loads(json.load(f)["refs"]["b/zarr.json"])
     assert meta["data_type"] == "int8" and meta["attributes"]["dtype"] == "bool"
-    assert verified(folder, source, name="out.json")
+    assert is_verified(folder, source, name="out.json")
 
 
 def test_only_under_the_convention(folder):
@@ -90,7 +91,7 @@ def test_several_files(folder):
     sources = [write(f"{folder}/{i}.nc", p, (4,)) for i, p in enumerate(parts)]
     store = stored(folder, *sources, options=["--concat", "x", "--allow-overlap"])
     assert store.meta("b")["data_type"] == "bool" and store.read("b").tolist() == [bool(v) for p in parts for v in p]
-    assert verified(folder, *sources, options=["--concat", "x", "--allow-overlap"])
+    assert is_verified(folder, *sources, options=["--concat", "x", "--allow-overlap"])
     twos = write(f"{folder}/twos.nc", [1, 2, 0], (4,))
     store = stored(folder, *sources, twos, options=["--concat", "x", "--allow-overlap"], name="twos.zarr")
     assert store.meta("b")["data_type"] == "int8" and store.read("b").tolist() == sum(parts, []) + [1, 2, 0]
