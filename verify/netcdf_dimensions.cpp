@@ -48,12 +48,6 @@ std::vector<std::uint64_t> extent(hid_t dataset) {
   return H5Sget_simple_extent_type(space.get()) == H5S_NULL ? std::vector<std::uint64_t>() : extent_of(space.get());
 }
 
-bool is_unlimited(hid_t dataset, std::size_t d) {
-  const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
-  hsize_t most[H5S_MAX_RANK];
-  return H5Sget_simple_extent_dims(space.get(), nullptr, most) > static_cast<int>(d) && most[d] == H5S_UNLIMITED;
-}
-
 }  // namespace
 
 bool is_dimension_alone(hid_t dataset) {
@@ -79,10 +73,9 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
     if (dims.empty() || !is_dimension_scale(dataset)) return;
     const std::string name = o.path.substr(o.path.rfind('/') + 1);
     dimensions_[address] = {dims[0], !is_dimension_alone(dataset) || address == tree.root(), conversion::shown(name)};
-    in_group_[o.parent].push_back({name, address, dims[0], is_unlimited(dataset, 0)});
     if (const auto id = integers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id[id[0]] = address;
   });
-  each([&](haddr_t address, const source_object& o, hid_t dataset) {
+  each([&](haddr_t address, const source_object&, hid_t dataset) {
     const std::vector<std::uint64_t> dims = extent(dataset);
     std::vector<haddr_t> scales = listed_scales(dataset, dims.size());
     if (!dims.empty() && dimensions_.contains(address) && scales[0] == HADDR_UNDEF) scales[0] = address;
@@ -91,29 +84,19 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
         if (scales[d] == HADDR_UNDEF && by_id.contains(ids[d])) scales[d] = by_id[ids[d]];
       }
     }
-    if (std::all_of(scales.begin(), scales.end(), [](haddr_t s) { return s == HADDR_UNDEF; })) {
-      for (std::size_t d = 0; d < dims.size(); ++d) scales[d] = equally_long(o.parent, dims[d], is_unlimited(dataset, d));
-    }
+    const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
     for (std::size_t d = 0; d < dims.size(); ++d) {
       const auto found = dimensions_.find(scales[d]);
       if (found == dimensions_.end()) continue;
       const handle scale = tree.open(found->first);
-      // as long as its longest variable
-      if (is_unlimited(scale.get(), 0)) found->second.length = std::max(found->second.length, dims[d]);
+      const handle scale_space = checked(H5Dget_space(scale.get()), "cannot read the dataspace");
+      hsize_t most[H5S_MAX_RANK];
+      const bool unlimited = H5Sget_simple_extent_dims(scale_space.get(), nullptr, most) > 0 &&
+                             most[0] == H5S_UNLIMITED;  // as long as its longest variable
+      if (unlimited) found->second.length = std::max(found->second.length, dims[d]);
     }
     scales_[address] = std::move(scales);
   });
-}
-
-// The scale that libnetcdf takes for a dimension of a variable without scales: the first of the group that is as long.
-haddr_t netcdf_dimensions::equally_long(haddr_t group, std::uint64_t length, bool unlimited) const {
-  const auto scales = in_group_.find(group);
-  const scale_in_group* first = nullptr;
-  for (std::size_t i = 0; scales != in_group_.end() && i < scales->second.size(); ++i) {
-    const scale_in_group& s = scales->second[i];
-    if (s.length == length && s.unlimited == unlimited && (!first || s.name < first->name)) first = &s;
-  }
-  return first ? first->address : HADDR_UNDEF;
 }
 
 const netcdf_dimensions::dimension* netcdf_dimensions::at(haddr_t address) const {

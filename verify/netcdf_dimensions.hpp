@@ -34,17 +34,8 @@ class netcdf_dimensions {
   std::string name_of(const source_object& group, const source_link& link) const;
 
  private:
-  struct scale_in_group {
-    std::string name;
-    haddr_t address;
-    std::uint64_t length;
-    bool unlimited;
-  };
-  haddr_t equally_long(haddr_t group, std::uint64_t length, bool unlimited) const;
-
   std::map<haddr_t, dimension> dimensions_;
-  std::map<haddr_t, std::vector<scale_in_group>> in_group_;  // by group
-  std::map<haddr_t, std::vector<haddr_t>> scales_;           // by dataset
+  std::map<haddr_t, std::vector<haddr_t>> scales_;  // by dataset
 };
 
 // True for a dataset that says that it is a netCDF dimension without a variable.

@@ -331,9 +331,8 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     return add(std::move(f));
   }
   std::vector<std::uint64_t> lengths;
-  if (rules_.netcdf) {
+  if (rules_.netcdf)
     for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(address)) lengths.push_back(d ? d->length : 0);
-  }
   dataset_comparison c(
       dataset.get(), *tree_, std::move(lengths),
       [&] {

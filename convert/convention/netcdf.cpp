@@ -52,7 +52,6 @@ struct dimension {
   std::string name;
   bool unlimited = false;
   hsize_t length = 0;  // unlimited: the largest length of a variable
-  hsize_t stored = 0;  // the length of its scale
 };
 
 // A variable, and the scales of its dimensions; no_object if a dimension has none.
@@ -142,7 +141,7 @@ class netcdf_file {
     const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
     const std::vector<hsize_t> extent = h5::extent(space), most = h5::maximum_extent(space);
     if (extent.empty()) return;
-    dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0], extent[0]};
+    dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
     if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty())
       by_id_.emplace(std::pair(o.place.file, id[0]), index);
     if (is_dimension_without_variable(dataset) && index > 0) o.kind = kind_type::dimension;
@@ -156,8 +155,6 @@ class netcdf_file {
     netcdf_variable v{index, h5::extent(space), {}};
     v.scales.assign(v.extent.size(), no_object);
     if (!v.extent.empty()) try_to([&] { find_scales(v, dataset); });
-    if (std::all_of(v.scales.begin(), v.scales.end(), [](std::size_t s) { return s == no_object; }))
-      take_equally_long(v, h5::maximum_extent(space));
     for (std::size_t d = 0; d < v.scales.size(); ++d) {
       const auto found = dimensions_.find(v.scales[d]);
       if (found != dimensions_.end() && found->second.unlimited)
@@ -182,18 +179,6 @@ class netcdf_file {
       if (const auto found = by_id_.find({file_.objects()[v.object].place.file, ids[d]});
           found != by_id_.end() && v.scales[d] == no_object)
         v.scales[d] = found->second;
-    }
-  }
-
-  // Of a variable without scales, libnetcdf takes a dimension of the same group for each that is as long.
-  void take_equally_long(netcdf_variable& v, const std::vector<hsize_t>& most) const {
-    const std::vector<source_object>& objects = file_.objects();
-    for (std::size_t d = 0; d < v.extent.size(); ++d) {
-      const auto found = std::find_if(dimensions_.begin(), dimensions_.end(), [&](const auto& each) {
-        return objects[each.first].parent == objects[v.object].parent && each.second.stored == v.extent[d] &&
-               each.second.unlimited == (most[d] == H5S_UNLIMITED);
-      });
-      if (found != dimensions_.end()) v.scales[d] = found->first;
     }
   }
 

@@ -41,18 +41,6 @@ def test_of_several_scales_of_a_dimension_the_last_one_counts(folder):
     assert stored(folder, f"{folder}/in.h5", "--convention", "none", name="none.zarr").meta("v")["dimension_names"] == ["y", "x1"]
 
 
-def test_a_variable_without_scales_has_dimensions_that_are_as_long(folder):
-    with h5py.File(f"{folder}/in.h5", "w") as f:
-        for name, n in ("x", 2), ("y", 3):
-            scale(f, name, n)
-        f["v"] = np.zeros((3, 2, 7))
-        f.create_dataset("grows", shape=(3,), maxshape=(None,), chunks=(2,))  # no dimension is unlimited
-        f["g/w"] = np.zeros(3)  # of another group
-    store = stored(folder, f"{folder}/in.h5")
-    assert store.meta("v")["dimension_names"][:2] == ["y", "x"] and store.meta("v")["dimension_names"][2].startswith("phony_dim_")
-    assert all(store.meta(name)["dimension_names"][0].startswith("phony_dim_") for name in ("grows", "g/w"))
-
-
 def test_attributes_of_scales_are_shown_as_by_libnetcdf(folder):
     with h5py.File(f"{folder}/in.h5", "w") as f:
         x = scale(f, "x", 2)

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 EVERY = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "3"))
 LARGEST = 1 << 24  # elements that are read of an array
 ALLOWED = {
+    "NCAS-CMS+pyfive/tests/data/dim_scales.hdf5": "libnetcdf gives a variable without scales dimensions of its group that happen to be as long",
     "OPENDAP+bes/modules/hdf5_handler/data/comp_complex.h5": "a compound in a compound: Zarr's struct has its bytes, and the notes its type",
     "OPENDAP+bes/modules/fileout_netcdf/data/ref_tst_compounds.nc": "a compound as _FillValue: xarray's zarr engine has none; it is a note",
     "fsspec+kerchunk/tests/air_linked.nc": "libnetcdf calls a dimension by another of the links to its scale",
@@ -178,9 +179,7 @@ def text(value):
 
 
 def plain(value):
-    """Allowed: text that is not UTF-8 is base64 in attributes of the store; and a list of one is its element."""
-    if isinstance(value, dict) and set(value) == {"base64"}:
-        value = base64.b64decode(value["base64"])
+    """A list of one is its element."""
     value = np.asarray(getattr(value, "nxvalue", value))
     if value.dtype.kind in "SOUT":
         value = np.array([text(x) for x in value.ravel()], dtype=object).reshape(value.shape)
@@ -192,6 +191,15 @@ def same(a, b):
     if a.dtype.kind == "f" and b.dtype.kind in "fO":  # NaN is a word in attributes
         b = b.astype(a.dtype)
     return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+
+
+def same_attribute(source, path, name, value, stored):
+    """Allowed: text that is not UTF-8 is base64 in attributes of the store. nexusformat guesses its encoding: its bytes are compared."""
+    if not isinstance(stored, dict) or set(stored) != {"base64"}:
+        return same(value, stored)
+    import h5py
+    with h5py.File(source) as f:
+        return bytes(f["/" + path].attrs[name]) == base64.b64decode(stored["base64"])
 
 
 @pytest.mark.parametrize("source", of("nexus"))
@@ -211,7 +219,7 @@ def test_nexus(source, tmp_path):
             there = store[path] if path else store
             for name, value in node.attrs.items():
                 compared += 1
-                if name not in there.attrs or not same(value, there.attrs[name]):
+                if name not in there.attrs or not same_attribute(source, path, name, value, there.attrs[name]):
                     different.append((path, name, value, there.attrs.get(name)))
             if isinstance(node, nx.NXfield) and there.size <= LARGEST:
                 compared += 1
