@@ -85,9 +85,10 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   l.same_grid = !source_chunk_.empty() && std::equal(source_chunk_.begin(), source_chunk_.end(), a.chunk_shape().begin());
   for (std::size_t i = 0; i < extra.size(); ++i) l.same_grid = l.same_grid && a.chunk_shape()[dims_.size() + i] >= extra[i];
 
-  // an array of several files has one fill value, and they may have several: then what was never written is compared by value
+  // an array of several files has one fill value, and they may have several, and that of int8 may be no boolean: then what was
+  // never written is compared by value
   const likeness fill = here_ ? likeness::equal : fill_value(v, l, c);
-  if (fill == likeness::different && !place_) return;
+  if (fill == likeness::different && !by_value()) return;
 
   const std::uint64_t unchecked_before = unchecked_;
   if (product(shape) != 0) {
@@ -154,7 +155,7 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
     if (i > 0 && (like == likeness::different) != (worst == likeness::different)) return likeness::unknown;
     worst = std::max(worst, like);
   }
-  if (worst == likeness::different && !place_) {
+  if (worst == likeness::different && !by_value()) {
     conclude(verdict::differs,
              "has another fill value" + (first.field.empty() ? "" : " in member " + first.field) + ": source " + first.source +
                  ", store " + first.store,

@@ -3,6 +3,7 @@
 
 #include "convert/hdf5/lent_decoders.hpp"
 #include "verify/blocks.hpp"
+#include "verify/compare_metadata.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -125,10 +126,14 @@ void dataset_comparison::whole(const store_folder& folder) {
     if (!lengths_.empty()) lengths_.insert(lengths_.begin(), 0);
   }
 
-  const source_type t = describe(type.get());
+  source_type t = describe(type.get());
   if (t.kind == source_kind::unsupported || t.size == 0) {
     unchecked_ += product(dims_);
     return conclude(verdict::unchecked, "was not compared: " + t.name, "");
+  }
+  if (netcdf_ && t.kind == source_kind::integer && t.size == 1 && t.is_signed && !t.is_enum) {
+    says_bool_ = text_attribute(dataset_, "dtype") == std::vector<std::string>{"bool"};
+    t.is_bool = says_bool_;
   }
   if (t.size > largest_element) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
   const handle memory = memory_type(t, type.get());

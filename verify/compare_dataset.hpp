@@ -29,6 +29,9 @@ class dataset_comparison {
   // The dataset is one of several files: it is at `place` in the array, and the array may have other numbers of equal meaning.
   void lie_at(const joined_place& place) { place_ = place; }
 
+  // The file is netCDF: int8 whose attribute "dtype" is "bool", as xarray writes it, may be booleans in the store.
+  void know_netcdf() { netcdf_ = true; }
+
   void run(const store_folder& folder);
 
   // For a joined array: its length along the axis, and whether it has other numbers of equal meaning.
@@ -75,6 +78,7 @@ class dataset_comparison {
   void add_rest(const child_nodes& children);
   void check_older(const store_folder& folder, const std::string& member);
   void array(const view& v, const store_folder& folder);
+  bool by_value() const { return place_ || says_bool_; }
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
   bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);
@@ -106,7 +110,9 @@ class dataset_comparison {
   std::vector<std::uint64_t> source_chunk_;  // chunk shape of the source; empty: not chunked
   bool nothing_stored_ = false;              // no element was ever written
   bool may_be_undefined_ = false;            // elements never written have no defined value
-  bool index_unreliable_ = false;            // libhdf5 may list chunks at wrong coordinates
+  bool netcdf_ = false;
+  bool says_bool_ = false;         // it is such an int8: its fill value need not be a boolean
+  bool index_unreliable_ = false;  // libhdf5 may list chunks at wrong coordinates
 };
 
 }  // namespace zarrbits::verification

@@ -27,7 +27,7 @@ std::vector<std::int64_t> integers(hid_t dataset, const char* name) {
   return out;
 }
 
-// The first scale of each dimension that has one.
+// The last scale of each dimension that has one: libnetcdf takes that.
 std::vector<haddr_t> listed_scales(hid_t dataset, std::size_t rank) {
   std::vector<haddr_t> out(rank, HADDR_UNDEF);
   if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return out;
@@ -38,7 +38,7 @@ std::vector<haddr_t> listed_scales(hid_t dataset, std::size_t rank) {
   for (std::size_t d = 0; d < rank; ++d) {
     hvl_t list;
     std::memcpy(&list, lists.values->data() + d * sizeof list, sizeof list);
-    if (list.p && list.len > 0) out[d] = static_cast<const hobj_ref_t*>(list.p)[0];
+    if (list.p && list.len > 0) out[d] = static_cast<const hobj_ref_t*>(list.p)[list.len - 1];
   }
   return out;
 }

@@ -331,15 +331,15 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     return add(std::move(f));
   }
   std::vector<std::uint64_t> lengths;
-  if (rules_.netcdf) {
+  if (rules_.netcdf)
     for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(address)) lengths.push_back(d ? d->length : 0);
-  }
   dataset_comparison c(
       dataset.get(), *tree_, std::move(lengths),
       [&] {
     if (at_) at_(path);
       },
       f);
+  if (rules_.netcdf) c.know_netcdf();
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);

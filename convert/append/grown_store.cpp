@@ -117,6 +117,10 @@ json grown_store::notes(const std::string& path) const {
   return json::object();
 }
 
+bool grown_store::has_notes() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& each) { return !notes(each.first).empty(); });
+}
+
 void grown_store::set_note(json& n, const std::string& key, json value) const {
   json& attributes = n["attributes"];
   if (attributes.contains(own_key) && attributes[own_key].is_object()) attributes[own_key][key] = std::move(value);

@@ -72,6 +72,8 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   const std::vector<hsize_t> chunk_of_file = made->chunk;
   if (!added.empty() && !made->chunk.empty()) made->chunk.insert(made->chunk.begin(), 1);
   made->added = added;
+  // booleans have no terms, and are int8 in the files
+  if (before && before->data_type == "bool") std::fill(terms.begin(), terms.end(), cf_terms());
   std::vector<cf_terms> all = terms;
   if (before) {  // in its terms
     made->before = before;

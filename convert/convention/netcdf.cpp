@@ -37,6 +37,16 @@ std::vector<int> numbers(hid_t dataset, const char* name) {
   return all;
 }
 
+// xarray writes booleans to netCDF, which has none, as int8 with this attribute. With attributes by which CF decodes numbers, it
+// decodes first.
+bool is_marked_boolean(hid_t dataset) {
+  if (H5Aexists(dataset, "dtype") <= 0 || text_attribute(dataset, "dtype") != std::vector<std::string>{"bool"}) return false;
+  for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned"}) {
+    if (H5Aexists(dataset, name) > 0) return false;
+  }
+  return true;
+}
+
 // A dimension; HDF5 has it as a dataset, its scale.
 struct dimension {
   std::string name;
@@ -141,6 +151,7 @@ class netcdf_file {
     const h5::handle dataset = file_.open(file_.objects()[index]);
     const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
     if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
+    try_to([&] { file_.objects()[index].arranged.int8_is_boolean = is_marked_boolean(dataset); });
     netcdf_variable v{index, h5::extent(space), {}};
     v.scales.assign(v.extent.size(), no_object);
     if (!v.extent.empty()) try_to([&] { find_scales(v, dataset); });
@@ -157,7 +168,8 @@ class netcdf_file {
     const auto lists = dimension_scales(dataset, v.extent.size());
     for (std::size_t d = 0; d < lists.size(); ++d) {
       if (lists[d].empty()) continue;
-      const source_object* scale = file_.target(dataset, &lists[d].front(), H5R_OBJECT);
+      // libnetcdf takes the last one
+      const source_object* scale = file_.target(dataset, &lists[d].back(), H5R_OBJECT);
       if (scale) v.scales[d] = index_of(scale);
     }
     // for several dimensions, HDF5 does not know the other ones

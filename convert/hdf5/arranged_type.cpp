@@ -15,6 +15,8 @@ void take_for_boolean(type_tree& t) {
 void arrange_type(type_tree& type, const arrangement& arranged) {
   if (!arranged.complex_parts.first.empty()) take_for_complex(type, arranged.complex_parts.first, arranged.complex_parts.second);
   if (arranged.bits_are_booleans) take_for_boolean(type);
+  if (arranged.int8_is_boolean && type.kind == type_class::integer && type.size == 1 && type.is_signed && type.stored.empty())
+    type.kind = type_class::boolean;
 }
 
 }  // namespace zarrbits::conversion

@@ -35,7 +35,8 @@ H5_index_t order_of(hid_t object) {
   return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
-bool hidden(const std::string& name, bool scale) {
+bool hidden(const std::string& name, bool scale, const attribute_form& form) {
+  if (name == "DIMENSION_LABELS" && form.netcdf) return false;  // libnetcdf shows it
   constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
                                                    "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
   if (std::find(internal.begin(), internal.end(), name) != internal.end()) return true;
@@ -298,7 +299,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
     e.kind = "attribute";
     e.attribute = shown(name);
     e.outcome = outcome::mapped;
-    if (hidden(name, scale)) {
+    if (hidden(name, scale, form)) {
       e.reason = "HDF5's own bookkeeping; not needed in Zarr";
       report.push_back(std::move(e));
       continue;
@@ -316,6 +317,8 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       if (key != e.attribute) e.zarr_name = key;
       const bool fill = name == "_FillValue" && array_type;
       attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
+      const bool of_scales = form.netcdf && array_type && (name == "CLASS" || name == "NAME");
+      a.hidden = a.hidden || of_scales;
       const bool noted = a.hidden || !a.whole, known = fill && !noted && type.kind == type_class::floating;
       std::string original = key;  // has the plain form
       if (noted && form.notes_shown) {
@@ -334,8 +337,9 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       if (original != key) add(original, std::move(a.plain));
       else if (noted) hidden_values.add(key, std::move(a.plain));
       if (a.hidden && original == key) {
-        e.reason = std::string(fill ? "xarray takes no such fill value of an array of this type"
-                                    : "netCDF has no attributes of this type") +
+        e.reason = std::string(fill        ? "xarray takes no such fill value of an array of this type"
+                               : of_scales ? "netCDF does not show an attribute of this name"
+                                           : "netCDF has no attributes of this type") +
                    "; it is under zarrbits.attribute_values";
       }
       if (!values.null() && loses(attribute, stored, type, values.count())) {

@@ -62,6 +62,7 @@ struct arrangement {
   // Field names: a compound of two equal floats with these names is a complex number.
   std::pair<std::string, std::string> complex_parts;
   bool bits_are_booleans = false;         // bit fields of one byte are booleans
+  bool int8_is_boolean = false;           // the attributes say that int8 stands for booleans
   std::vector<std::size_t> text_lengths;  // for a compound that becomes one array of structs: flat_struct.hpp
 };
 

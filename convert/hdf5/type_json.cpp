@@ -84,6 +84,7 @@ json compound_description(const type_tree& t) {
 json type_description(const type_tree& t) {
   switch (t.kind) {
     case type_class::boolean:  // a bit field has no names
+      if (is_int8_boolean(t)) return "int8";
       return t.names.empty() ? json{{"class", "uint8"}, {"stored", t.stored}} : json("bool");
     case type_class::enumeration: {
       json d = {{"class", "enum"},

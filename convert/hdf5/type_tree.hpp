@@ -78,6 +78,11 @@ bool holds_references(const type_tree& t);
 // The first `why` in the tree, or "".
 std::string unsupported_reason(const type_tree& t);
 
+// True for a boolean that is int8 in the file, and a boolean only by an attribute (arrangement::int8_is_boolean).
+inline bool is_int8_boolean(const type_tree& t) {
+  return t.kind == type_class::boolean && t.is_signed && t.names.empty() && t.stored.empty();
+}
+
 // True if the type's values have a byte order.
 bool has_byte_order(const type_tree& t);
 

@@ -70,6 +70,7 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   flat = leaf.kind == type_class::compound && !data.object.arranged.text_lengths.empty();
   big_endian = stored_big_endian(leaf) && !flat;
   choose_shape();
+  if (is_int8_boolean(leaf)) choose_boolean(options);
   choose_fill();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
   else if (!time.is_null()) meta.data_type = time;
@@ -106,6 +107,14 @@ void array_plan::choose_shape() {
     meta.chunk.push_back(leaf.size);
   }
   trailing = meta.shape.size() - data.grid.rank();
+}
+
+// int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
+// that no file has: these read as the fill value, and netCDF's usual one, -127, is no boolean.
+void array_plan::choose_boolean(const convert_options& options) {
+  const joined_parts* const joined = data.joined();
+  const bool unseen = options.references.has_value(), other = joined && joined->before && joined->before->data_type != "bool";
+  if (unseen || other || is_extended() || (joined && joined->has_gaps())) assumed.bools_are_0_or_1 = false;
 }
 
 void array_plan::choose_fill() {
@@ -146,7 +155,15 @@ void array_plan::choose_fill() {
     meta.fill_value = flat_fill(leaf, fill.data());
   } else {
     const auto number = std::to_integer<std::uint8_t>(fill[0]);
-    if (leaf.kind == type_class::boolean && number > 1) assumed.bools_are_0_or_1 = false;
+    if (leaf.kind == type_class::boolean && number > 1) {
+      if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
+        // every value is looked at: an element that was never written is no boolean, and what is beyond the edge does not count
+        materialize = true;
+        std::fill(fill.begin(), fill.end(), std::byte{0});
+      } else {
+        assumed.bools_are_0_or_1 = false;
+      }
+    }
     if (assumed.bools_are_0_or_1) meta.fill_value = fill_json(leaf, fill.data());
     else meta.fill_value = leaf.is_signed ? json(static_cast<std::int8_t>(number)) : json(number);
   }
@@ -158,6 +175,7 @@ void array_plan::choose_fill() {
 
 void array_plan::choose_way(const convert_options& options) {
   const pipeline& p = data.filters;
+  if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
   const bool bytes_are_bytes = view.whole && !text && !flat && data.type.as_stored && uniform_order(leaf, big_endian);
   if (!data.keeps_chunks()) {
     if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
@@ -308,6 +326,10 @@ void array_plan::adopt(const stored_values& there) {
   shape[data.joined()->axis] = there.shape[data.joined()->axis];
   if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
   if (meta.chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(meta.chunk));
+  if (meta.data_type != there.data_type && characters && there.data_type == "string")
+    throw skip_dataset(
+        "the store was made with another convention, such as none, and these files are netCDF: its characters "
+        "are strings in the store; make it again of all files, with `concat` and `convention`");
   if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
   if (meta.fill_value != there.fill_value) materialize = true;  // gaps that no file fills are written
   meta.fill_value = there.fill_value;

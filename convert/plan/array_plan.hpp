@@ -102,6 +102,7 @@ struct array_plan {
 
  private:
   void choose_shape();
+  void choose_boolean(const convert_options& options);
   void choose_fill();
   void choose_way(const convert_options& options);
   void choose_compression(const convert_options& options);

@@ -70,7 +70,7 @@ value_view dataset_plan::make_view(const type_tree& type, std::vector<step> step
 json dataset_plan::own_attributes() const {
   json own = json::object();
   const type_tree* t = &data.leaf();
-  const bool plain = (t->kind == type_class::integer || t->kind == type_class::floating ||
+  const bool plain = (t->kind == type_class::integer || t->kind == type_class::floating || is_int8_boolean(*t) ||
                       (t->kind == type_class::complex && (t->parts.empty() || t->parts[0].name == "r"))) &&
                      t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);

@@ -50,7 +50,7 @@ void take_choices(const grown_store& store, convert_options& options) {
     if (options.include.empty()) options.include = texts_in(*said, "include");
     if (options.exclude.empty()) options.exclude = texts_in(*said, "exclude");
   }
-  if (!notes.empty()) options.convention = convention::none;  // else of another program: what the files say
+  if (store.has_notes()) options.convention = convention::none;  // else of another program: what the files say
   for (int c = 0; c <= static_cast<int>(convention::pytables); ++c) {
     const auto each = static_cast<convention>(c);
     if (notes.contains("convention") && notes["convention"] == to_string(each)) options.convention = each;

@@ -19,6 +19,15 @@ std::string rounding(const type_tree& leaf) {
 // The group that holds a node: "/a" of "/a/b".
 std::string group_of(const std::string& store_path) { return store_path.substr(0, store_path.rfind('/')); }
 
+// Readers no longer see this attribute; the notes have it.
+void move_to_notes(json& attributes, const std::string& name) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end()) return;
+  json value = std::move(*found);
+  attributes.erase(found);
+  attributes[own_key]["attribute_values"][name] = std::move(value);
+}
+
 void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
   const source_dataset& data = dataset.data;
   const type_tree& leaf = data.leaf();
@@ -72,7 +81,10 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, node_wri
         "HDF5 leaves the elements undefined that were never written (fill time \"never\"); here they read as the fill value";
   }
   if (!result.unpacked.empty() && entry.reason.empty()) entry.reason = result.unpacked;
-  if (!plan.assumed.bools_are_0_or_1) {
+  if (is_int8_boolean(plan.leaf)) {
+    // the data type says it, as xarray writes it to Zarr
+    if (plan.assumed.bools_are_0_or_1) move_to_notes(meta.attributes, "dtype");
+  } else if (!plan.assumed.bools_are_0_or_1) {
     entry.reason = "booleans other than 0 and 1: stored as integers";
     if (!plan.leaf.names.empty()) meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
   }

@@ -185,4 +185,8 @@ void zip_sink::finish() {
 
 }  // namespace zarrbits::conversion
 
-std::string zarrbits::unfinished_zip(const std::string& store) { return store + conversion::unfinished_folder; }
+std::string zarrbits::unfinished_zip(const std::string& store) {
+  std::string name = store;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();  // of a folder: beside it, not in it
+  return name + conversion::unfinished_folder;
+}

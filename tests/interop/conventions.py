@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files of communities, read from HDF5 and from the store, are equal by the community's own comparison. docs/conventions.md has the
 table. Each file is converted in four ways: portable, native, with shards, and as one .zip file."""
-import glob
 import importlib.metadata
 import importlib.util
 import os
@@ -23,11 +22,6 @@ def at_least(package, version):
     return module
 
 
-def corpus(*patterns):
-    found = sorted(f for p in patterns for f in glob.glob(f"{CORPUS}/{p}", recursive=True)) if CORPUS else []
-    return found or [pytest.param(None, marks=pytest.mark.skip("ZARRBITS_CORPUS is not set"))]
-
-
 @pytest.fixture(params=WAYS)
 def convert(request, tmp_path):
     def to_store(source, *options):
@@ -43,3 +37,14 @@ def opened(store):
         return store
     import zarr
     return zarr.storage.ZipStore(store, mode="r")
+
+
+def as_in_zarr(tree):
+    """A tree that was read from netCDF without decoding: xarray writes booleans to netCDF as int8 with an attribute, to Zarr as bool."""
+    def booleans(dataset):
+        marked = [k for k, v in dataset.variables.items() if v.dtype == "int8" and v.attrs.get("dtype") == "bool"]
+        for name in marked:
+            attributes = {k: v for k, v in dataset[name].attrs.items() if k != "dtype"}
+            dataset[name] = (dataset[name].dims, dataset[name].values.astype(bool), attributes)
+        return dataset
+    return tree.map_over_datasets(booleans)

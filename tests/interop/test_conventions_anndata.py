@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
-"""AnnData's files: equal by its own assert_equal."""
+"""AnnData's files: equal by its own assert_equal. test_corpus_roundtrips.py has files of others."""
 import importlib.metadata
 import importlib.util
-import os
 import pathlib
 
 import numpy as np
 import pytest
 
 from conftest import run
-from conventions import at_least, corpus, opened
+from conventions import at_least, opened
 
 pytest_plugins = ["conventions"]  # its fixtures
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -75,10 +74,3 @@ def test_anndata_sees_files_of_before_0_7(strings, tmp_path):
         f.create_dataset("var", data=np.array([("g1", 1.5), ("g2", 2.5)], dtype=[("index", text), ("w", "f8")]))
     run("convert", tmp_path / "in.h5ad", tmp_path / "store.zarr", "--quiet")
     same_annotated(tmp_path / "in.h5ad", str(tmp_path / "store.zarr"))
-
-
-@pytest.mark.parametrize("source", corpus("**/*.h5ad"), ids=lambda p: p and os.path.basename(p))
-def test_anndata_sees_h5ad_of_others(source, tmp_path):
-    at_least("anndata", (0, 13))
-    run("convert", source, tmp_path / "store.zarr", "--quiet")
-    same_annotated(source, str(tmp_path / "store.zarr"))

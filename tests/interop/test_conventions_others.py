@@ -59,6 +59,19 @@ def test_pytables_nodes(convert, tmp_path):
         run("verify", tmp_path / "in.h5", store)
 
 
+def test_times_of_pytables(tmp_path):
+    """They stay int64; docs/conventions.md says how PyTables makes seconds of them."""
+    tables = pytest.importorskip("tables")
+    with tables.open_file(tmp_path / "in.h5", "w") as f:
+        seconds = f.create_carray("/", "t", tables.Time64Atom(), (5,))
+        seconds[:] = [1.25, -1.25, 1700000000.123456, -.5, -1e9 - .999999]
+        wanted = seconds[:]
+    run("convert", tmp_path / "in.h5", tmp_path / "store.zarr", "--quiet")
+    v = zarr_group(str(tmp_path / "store.zarr"))["t"][...]
+    assert v.dtype == "int64"
+    np.testing.assert_array_equal((v >> 32) + v.astype("int32") * 1e-6, wanted)
+
+
 def test_matlab_variables(convert, tmp_path):
     mat73 = pytest.importorskip("mat73")
     import h5py
