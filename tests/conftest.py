@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-pytest.register_assert_rewrite("command", "conventions", "doctor", "golden_vectors", "reader_beside", "s3_conversion", "s3_servers", "same_store", "screen", "store",
+pytest.register_assert_rewrite("command", "conventions", "doctor", "golden_vectors", "reader_beside", "s3_conversion", "s3_servers", "same_store", "random_files", "screen", "store",
                               "stores_by_hand", "targets")  # what they assert is shown with its values
 ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
 

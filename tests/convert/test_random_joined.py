@@ -13,7 +13,8 @@ KINDS = [k for k in TYPES if k != "sequence"]  # they cannot be joined
 # what docs/many.md says of appends: these only where the last chunk is full, these never
 FULL_CHUNKS, NEVER = {"<f2", "complex", "big complex", "times", "pair", "deep", "gaps"}, {"bits", "opaque", "array"}
 SIMPLE = [k for k in KINDS if k not in FULL_CHUNKS | NEVER | {"latin"}]
-REFUSED = ("chunks of this data type are not completed", "their datatypes differ", 'its data type is "variable_length_bytes"', 'its data type is "string"')
+REFUSED = {"chunks of this data type are not completed": FULL_CHUNKS, "their datatypes differ": NEVER, 'its data type is "variable_length_bytes"': {"latin"},
+           'its data type is "string"': {"latin"}, "its list of codecs is": set(KINDS)}
 
 
 class Variable:
@@ -104,7 +105,7 @@ def check(dice, folder):
         more = dice.randint(1, len(names) - done)
         run = command(folder, "convert", "-q", "--append", how, *names[done:done + more], f"grown.{ending}", *overlap, status=(0, 1))
         if run.returncode == 1:
-            assert any(r in run.stderr for r in REFUSED) and any(v.kind in FULL_CHUNKS | NEVER | {"latin"} for v in variables), run.stderr
+            assert any(words in run.stderr and any(v.kind in kinds for v in variables) for words, kinds in REFUSED.items()), run.stderr
             break
         done += more
     for v in variables:
