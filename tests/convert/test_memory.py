@@ -120,6 +120,18 @@ class TestMemory:
             assert words in taken.errors, taken.errors
         assert 64 * MIB < taken.peak <= 256 * MIB
 
+    @pytest.mark.parametrize("kind, status", [("numbers", 1), ("strings", 3)])
+    def test_verify_of_a_chunk_that_inflates(self, kind, status):
+        """A chunk of numbers has a size; one of strings may have any, and is left unchecked where it takes more than --memory."""
+        with h5py.File(self.source, "w") as f:
+            f.create_dataset("d", data=np.arange(4) if kind == "numbers" else list("abcd"), dtype=None if kind == "numbers" else h5py.string_dtype(), chunks=(4,))
+        store = self.source.with_suffix(".zarr")
+        assert run("convert", "-q", self.source, store, "--compress", "gzip:1").status == 0
+        gzip, zeros = zlib.compressobj(9, zlib.DEFLATED, 31), bytes(16 * MIB)
+        (store / "d/c/0").write_bytes(b"".join([gzip.compress(zeros) for _ in range(32)]) + gzip.flush())
+        taken = run("verify", self.source, store, "--memory", "64M")
+        assert taken.status == status and taken.peak <= 96 * MIB, (taken.status, taken.peak)
+
     @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_contiguous(self):
         self.within(512, lambda f: allocated(f, "d", 4096 * MIB), default=True)
