@@ -115,4 +115,4 @@ def check(dice, folder):
 
 
 def test_random_concatenations_and_appends(folder):
-    each_case(folder, 10, check)
+    each_case(folder, 6, check)

@@ -121,4 +121,4 @@ def check(dice, folder):
 
 
 def test_random_virtual_datasets(folder):
-    each_case(folder, 20, check)
+    each_case(folder, 15, check)
