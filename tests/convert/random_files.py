@@ -187,7 +187,8 @@ class Dataset:
         create.set_fill_time(dice.choice([h5d.FILL_TIME_IFSET, h5d.FILL_TIME_ALLOC]) if self.defined else h5d.FILL_TIME_NEVER)
         self.written = np.zeros(shape, bool)
         self.rank = rank
-        made = h5d.create(group.id, name.encode() if isinstance(name, str) else name, kind.h5, h5s.create_simple(shape, limits) if rank else h5s.create(h5s.SCALAR), create)
+        space = h5s.create_simple(shape, limits) if rank else h5s.create(h5s.SCALAR)
+        made = h5d.create(group.id, name.encode() if isinstance(name, str) else name, kind.h5, space, create)
         self.object, self.shape = h5py.Dataset(made), shape
         if rank and 0 not in shape:
             for _ in range(dice.choice([0, 1, 1, 2, 3])):  # boxes, so that some chunks stay unwritten
@@ -223,8 +224,8 @@ class Dataset:
 
 
 def read_again(path, made):
-    """The datasets of {(parent, name): Dataset} with their values, as h5py reads them from a file that it has closed. HDF5 keeps the filter mask of a chunk that
-    is written again with the same size, and may then be unable to read it: such a dataset is removed."""
+    """The datasets of {(parent, name): Dataset} with their values, as h5py reads them from a file that it has closed. HDF5 keeps the filter mask of a
+    chunk that is written again with the same size, and may then be unable to read it: such a dataset is removed."""
     with h5py.File(path, "r+") as f:
         for (parent, name), d in list(made.items()):
             try:
@@ -302,10 +303,13 @@ def as_json(value):
     return None if isinstance(value, h5py.Empty) else value.item() if isinstance(value, np.generic) else value
 
 
-ATTRIBUTES = [np.float32(0.1), np.float64(-0.0), np.int64(-2**63), np.uint64(2**64 - 1), np.array([np.nan, np.inf, -np.inf, 1]), np.array([[1, 2], [3, 4]], ">i2"),
-              np.bool_(True), np.complex64(1 - 2j), h5py.Empty("f4"), "größe", "", b"bytes", np.bytes_(b"\xff"), np.array([b"ab", b""], "S3"), np.zeros((0, 2), "i4"),
+ATTRIBUTES = [np.float32(0.1), np.float64(-0.0), np.int64(-2**63), np.uint64(2**64 - 1), np.array([np.nan, np.inf, -np.inf, 1]),
+              np.array([[1, 2], [3, 4]], ">i2"),
+              np.bool_(True), np.complex64(1 - 2j), h5py.Empty("f4"), "größe", "", b"bytes", np.bytes_(b"\xff"), np.array([b"ab", b""], "S3"),
+              np.zeros((0, 2), "i4"),
               np.array([(1, 2.5)], PAIR), np.void(b"abc"), np.array(["a", "é", ""], object)]
-NAMES = ["a", "b c", "größe", ".x", "..x", "__y", "zarr.json", "ZARR.JSON", "c", "a\\b", "x\ny", "a%41", "%", ".zgroup", ".zarray", ".zattrs", ".zmetadata", "nul\x7f",
+NAMES = ["a", "b c", "größe", ".x", "..x", "__y", "zarr.json", "ZARR.JSON", "c", "a\\b", "x\ny", "a%41", "%", ".zgroup", ".zarray", ".zattrs",
+         ".zmetadata", "nul\x7f",
          "long" * 70, "...", "a:b", "~", "values", "offsets", "0", "-1", " ", "c0", b"\xff\xfe", b"a\x80"]
 
 

@@ -69,7 +69,8 @@ class Store:
             dtype = struct_dtype(m["data_type"], codecs["bytes"].get("endian") == "big")
         else:
             # times of numpy are read as their counts
-            dtype = np.dtype("i8" if name in ("numpy.datetime64", "numpy.timedelta64") else name).newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
+            dtype = np.dtype("i8" if name in ("numpy.datetime64", "numpy.timedelta64") else name)
+            dtype = dtype.newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
         out = np.empty(shape, dtype)
         for corner in np.ndindex(*[math.ceil(s / c) for s, c in zip(shape, chunk)]):
             per = [s // c for s, c in zip(shard, chunk)]
