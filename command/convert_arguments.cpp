@@ -210,8 +210,8 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                  "Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied")
         ->group(group);
     app.add_option("--inline", t.inline_bytes,
-                   "With --virtual: objects of at most this size that are not chunks of the source go among the references "
-                   "(default: 1024)")
+                   "With --virtual: objects of at most this size that are not chunks of the source go among the references, "
+                   "up to a quarter of --memory in all (default: 1024)")
         ->type_name("BYTES")
         ->group(group);
   }

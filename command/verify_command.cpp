@@ -143,7 +143,9 @@ int verify_main(int argc, char** argv) {
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
   std::string memory;
-  app.add_option("--memory", memory, "Limit the memory for the references of a store, such as 512M (the default)")
+  app.add_option("--memory", memory,
+                 "Limit the memory for the references of a store, and for a chunk of strings, such as 512M "
+                 "(the default)")
       ->type_name("BYTES");
   std::string links;
   app.add_option("--links", links,

@@ -154,10 +154,11 @@ verify_result verify(const verify_options& options) {
   try {
     conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint,
                            options.warning);
-    const verification::store_folder store = verification::open_store(
+    verification::store_folder store = verification::open_store(
         options.store, options.endpoint,
         conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external), options.memory,
         verification::use_of_store::all_of_it);
+    store.most_text = options.memory / 2;
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);
   } catch (const std::runtime_error& e) {  // an error of the source, the store, or their names

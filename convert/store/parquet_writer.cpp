@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <unordered_map>
 #include <utility>
 #include <zstd.h>
@@ -50,6 +51,7 @@ std::string compressed(const std::string& content) {
 }  // namespace
 
 void parquet_writer::add_page(column& to, int kind, int encoding, std::size_t values, const std::string& content) {
+  if (content.size() > INT32_MAX) throw convert_error("a Parquet file of references would have a column of more than 2 GiB");
   const std::string stored = compressed(content);
   thrift_writer header;
   header.number(1, kind);

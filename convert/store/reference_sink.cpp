@@ -101,6 +101,7 @@ void reference_sink::add_text(std::string_view key, std::string text) {
   {
     const std::lock_guard lock(mutex_);
     number = texts_.size();
+    inlined_ += size;
     texts_.push_back(std::move(text));
   }
   add(key, {in_text, number, size});
@@ -128,9 +129,15 @@ void reference_sink::open_data() {
   files_.push_back({std::string(file_url) + absolute(name)});
 }
 
+// All texts are in memory here and where they are read, and a column of a Parquet file has at most 2 GiB.
+bool reference_sink::has_room(std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  return inlined_ + size <= std::min<std::uint64_t>(options_.memory / 4, std::uint64_t{1} << 30);
+}
+
 void reference_sink::put(std::string_view key, std::span<const std::byte> bytes) {
   if (in_unfinished_folder(key)) return all_.keep(key, bytes);
-  if (is_node_key(key) || bytes.size() <= inline_bytes_)
+  if (is_node_key(key) || (bytes.size() <= inline_bytes_ && has_room(bytes.size())))
     return add_text(key, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::uint64_t at = 0;
   {

@@ -67,6 +67,7 @@ class reference_sink final : public sink {
   void take_what_is_there();
   void add(std::string_view key, const member& made);
   void add_text(std::string_view key, std::string text);
+  bool has_room(std::uint64_t size);
   std::size_t number_of(int fd);
   void open_data();
   void remove_other_data() const;
@@ -83,6 +84,7 @@ class reference_sink final : public sink {
   std::map<std::pair<dev_t, ino_t>, std::size_t> known_;
   std::map<std::string, std::size_t> known_in_s3_;
   std::deque<std::string> texts_;
+  std::uint64_t inlined_ = 0;  // bytes of texts_
   member_list<member> all_;
   std::size_t old_ = 0;  // members that were there
   std::uint64_t referred_objects_ = 0, referred_bytes_ = 0;

@@ -68,10 +68,19 @@ std::string folded(std::string_view name) {
   return out;
 }
 
+namespace {
+
+// Where a node's metadata is, in Zarr v3 or v2: readers look for both.
+bool is_metadata_key(std::string_view name) {
+  return name == "zarr.json" || name == ".zarray" || name == ".zgroup" || name == ".zattrs" || name == ".zmetadata";
+}
+
+}  // namespace
+
 std::string node_name(std::string_view link) {
   std::string out;
   const bool only_dots = link.find_first_not_of('.') == std::string_view::npos;
-  const bool reserved = folded(link) == "zarr.json", ours = folded(link.substr(0, own_prefix.size())) == own_prefix;
+  const bool reserved = is_metadata_key(folded(link)), ours = folded(link.substr(0, own_prefix.size())) == own_prefix;
   const bool underscores = link.substr(0, 2) == "__";
   std::string_view rest = link;
   while (!rest.empty()) {

@@ -176,7 +176,7 @@ struct convert_options {
   std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool overwrite = false;     // replace an existing Zarr store
   // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
-  // objects of at most this many bytes are among the references, larger ones beside them, in "x.json.data". Not set: a copy.
+  // objects of at most this many bytes, up to memory / 4, are among the references, others in "x.json.data". Not set: a copy.
   std::optional<std::uint64_t> references = {};
   // Repeat the metadata of all nodes in the root's: one request opens a remote store. Not set: as the convention's readers expect
   // it, which are those of netCDF and AnnData.

@@ -60,7 +60,8 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'virtual': ('',
             'Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied'),
         'inline': ('BYTES',
-            'With --virtual: objects of at most this size that are not chunks of the source go among the references (default: 1024)'),
+            'With --virtual: objects of at most this size that are not chunks of the source go among the references, up to a quarter '
+            'of --memory in all (default: 1024)'),
         'overwrite': ('',
             'Replace a Zarr store that exists, or an unfinished one with what is done of it'),
         'resume': ('',
@@ -173,7 +174,8 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'virtual': ('',
             'Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied'),
         'inline': ('BYTES',
-            'With --virtual: objects of at most this size that are not chunks of the source go among the references (default: 1024)'),
+            'With --virtual: objects of at most this size that are not chunks of the source go among the references, up to a quarter '
+            'of --memory in all (default: 1024)'),
         'keep_going': ('',
             'Leave out chunks that cannot be read, and name them, instead of stopping'),
         'allow_expansion': ('',
@@ -196,7 +198,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'memory': ('BYTES',
-            'Limit the memory for the references of a store, such as 512M (the default)'),
+            'Limit the memory for the references of a store, and for a chunk of strings, such as 512M (the default)'),
         'links': ('keep|copy',
             'As given to convert: with copy, the store must have what links lead to; with keep, notes are enough'),
         'concat': ('DIMENSION',

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib, numpy and Blosc's library."""
+"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib, numpy and the libraries of Blosc and Zstandard."""
+import base64
 import ctypes
 import json
 import math
@@ -55,9 +56,11 @@ class Store:
         m = self.meta(node)
         assert m["node_type"] == "array", m
         shape, shard = m["shape"], m["chunk_grid"]["configuration"]["chunk_shape"]
-        chunk, codecs = shard, {c["name"]: c.get("configuration", {}) for c in m["codecs"]}
-        if sharding := codecs.get("sharding_indexed"):
-            chunk, codecs = sharding["chunk_shape"], {c["name"]: c.get("configuration", {}) for c in sharding["codecs"]}
+        chunk, pipeline = shard, m["codecs"]
+        sharding = next((c["configuration"] for c in pipeline if c["name"] == "sharding_indexed"), None)
+        if sharding:
+            chunk, pipeline = sharding["chunk_shape"], sharding["codecs"]
+        codecs = {c["name"]: c.get("configuration", {}) for c in pipeline}
         text = "vlen-utf8" in codecs or "vlen-bytes" in codecs
         name = m["data_type"] if isinstance(m["data_type"], str) else m["data_type"]["name"]
         if text:
@@ -65,7 +68,9 @@ class Store:
         elif name == "struct":
             dtype = struct_dtype(m["data_type"], codecs["bytes"].get("endian") == "big")
         else:
-            dtype = np.dtype(name).newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
+            # times of numpy are read as their counts
+            dtype = np.dtype("i8" if name in ("numpy.datetime64", "numpy.timedelta64") else name)
+            dtype = dtype.newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
         out = np.empty(shape, dtype)
         for corner in np.ndindex(*[math.ceil(s / c) for s, c in zip(shape, chunk)]):
             per = [s // c for s, c in zip(shard, chunk)]
@@ -75,12 +80,10 @@ class Store:
             if raw is not None and sharding:
                 raw = chunk_of_shard(raw, [i % n for i, n in zip(corner, per)], per)
             if raw is None:
-                out[where] = m["fill_value"]
+                out[where] = filled(m["fill_value"], dtype) if not text else base64.b64decode(m["fill_value"]) if "vlen-bytes" in codecs else m["fill_value"]
                 continue
-            if "gzip" in codecs:
-                raw = zlib.decompress(raw, 31)
-            if "blosc" in codecs:
-                raw = unblosc(raw)
+            for codec in reversed(pipeline[1:]):
+                raw = UNDO[codec["name"]](raw, codec.get("configuration", {}))
             block = strings(raw, "vlen-utf8" in codecs) if text else np.frombuffer(raw, dtype)
             block = block.reshape(chunk)
             out[where] = block[tuple(slice(0, w.stop - w.start) for w in where)]
@@ -94,10 +97,41 @@ def chunk_of_shard(raw, at, per):
     return None if offset == 2**64 - 1 else raw[offset:offset + size]
 
 
+def filled(value, dtype):
+    """A fill value of zarr.json as a scalar of this type."""
+    if dtype.names and not isinstance(value, str):
+        return np.array(tuple(filled(value[n], dtype[n]) for n in dtype.names), dtype)
+    if dtype.names or dtype.kind in "SV":
+        return np.frombuffer(base64.b64decode(value) if isinstance(value, str) else bytes(value), dtype)[0]
+    if dtype.kind == "c":
+        parts = np.array([filled(v, np.dtype(f"{dtype.byteorder}f{dtype.itemsize // 2}")) for v in value], f"{dtype.byteorder}f{dtype.itemsize // 2}")
+        return parts.view(dtype)[0]
+    if isinstance(value, str) and value.startswith("0x"):
+        return np.array(int(value, 16), f"{dtype.byteorder}u{dtype.itemsize}").view(dtype)
+    return np.array(value, dtype)
+
+
 def unblosc(raw):
     made = ctypes.create_string_buffer(int.from_bytes(raw[4:8], "little"))
     assert ctypes.CDLL("libblosc.so.1").blosc_decompress_ctx(raw, made, ctypes.c_size_t(len(made)), 1) == len(made)
     return made.raw
+
+
+def unzstd(raw):
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_getFrameContentSize.restype, library.ZSTD_decompress.restype = ctypes.c_ulonglong, ctypes.c_size_t
+    made = ctypes.create_string_buffer(library.ZSTD_getFrameContentSize(raw, ctypes.c_size_t(len(raw))))
+    assert library.ZSTD_decompress(made, ctypes.c_size_t(len(made)), raw, ctypes.c_size_t(len(raw))) == len(made)
+    return made.raw
+
+
+def unshuffle(raw, size):
+    return np.frombuffer(raw, "u1").reshape(size, -1).T.tobytes()
+
+
+UNDO = {"gzip": lambda raw, _: zlib.decompress(raw, 31), "blosc": lambda raw, _: unblosc(raw), "zstd": lambda raw, _: unzstd(raw),
+        "crc32c": lambda raw, _: raw[:-4], "numcodecs.zlib": lambda raw, _: zlib.decompress(raw), "numcodecs.fletcher32": lambda raw, _: raw[:-4],
+        "numcodecs.shuffle": lambda raw, how: unshuffle(raw, how["elementsize"])}
 
 
 def strings(raw, utf8):

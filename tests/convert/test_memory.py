@@ -106,6 +106,32 @@ class TestMemory:
         assert taken.peak < 100 * MIB
         assert self.convert(make, "--memory", "80M").errors == ""
 
+    def test_an_append_to_large_chunks_takes_what_it_tells(self):
+        """The last chunk of the store is decoded and made again, however small the file is."""
+        files = [self.source.with_name(f"{i}.h5") for i in range(2)]
+        for i, file in enumerate(files):
+            with h5py.File(file, "w") as f:
+                f["d"] = np.arange(1000 * i, 1000 * (i + 1), dtype="f8")
+        store = self.source.with_suffix(".zarr")
+        assert run("convert", "-q", "--concat", "/d:0", files[0], store, "--chunk", f"{8 * MIB},", "--compress", "gzip:1").status == 0
+        taken = run("convert", "-q", "--append", "/d:0", files[1], store, "--memory", "64M")
+        assert taken.status == 0, taken.errors
+        for words in ("chunks of 64.0 MiB", "may take 256.0 MiB", "64.0 MiB that are allowed", "make the store anew with smaller chunks"):
+            assert words in taken.errors, taken.errors
+        assert 64 * MIB < taken.peak <= 256 * MIB
+
+    @pytest.mark.parametrize("kind, status", [("numbers", 1), ("strings", 3)])
+    def test_verify_of_a_chunk_that_inflates(self, kind, status):
+        """A chunk of numbers has a size; one of strings may have any, and is left unchecked where it takes more than --memory."""
+        with h5py.File(self.source, "w") as f:
+            f.create_dataset("d", (4,), "i4" if kind == "numbers" else h5py.string_dtype(), chunks=(4,))[0] = 1 if kind == "numbers" else "a"
+        store = self.source.with_suffix(".zarr")
+        assert run("convert", "-q", self.source, store, "--compress", "gzip:1").status == 0
+        gzip, zeros = zlib.compressobj(9, zlib.DEFLATED, 31), bytes(16 * MIB)
+        (store / "d/c/0").write_bytes(b"".join([gzip.compress(zeros) for _ in range(32)]) + gzip.flush())
+        taken = run("verify", self.source, store, "--memory", "64M")
+        assert taken.status == status and taken.peak <= 96 * MIB, (taken.status, taken.peak)
+
     @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_contiguous(self):
         self.within(512, lambda f: allocated(f, "d", 4096 * MIB), default=True)

@@ -57,6 +57,10 @@ BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
                                  "__init__",
                                  "zarr.json",
                                  "ZARR.JSON",
+                                 ".zgroup",
+                                 ".zarray",
+                                 ".zattrs",
+                                 ".ZMetadata",
                                  ".zarrbits-unfinished",
                                  ".Zarrbits-1.tmp",
                                  "\x01\n",
@@ -75,6 +79,7 @@ BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
       BOOST_TEST(n.find('\\') == std::string::npos);
       BOOST_TEST(n.substr(0, 2) != "__");
       BOOST_TEST(folded(n) != "zarr.json");
+      BOOST_TEST(!folded(n).starts_with(".z"));  // nor Zarr v2's
       BOOST_TEST(!folded(n).starts_with(own_prefix));
       BOOST_TEST(is_utf8(n));
       if (n.find("%~") == std::string::npos) BOOST_TEST(decoded(n) == name);

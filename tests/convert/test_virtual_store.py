@@ -63,6 +63,17 @@ def test_every_reference_leads_to_what_a_copy_has(tmp_path, inline):
     assert "native" in run("inspect", tmp_path / "refs.json").stdout
 
 
+@pytest.mark.parametrize("form", ["refs.json", "refs.parquet"])
+def test_what_is_inlined_is_bounded_by_memory(tmp_path, form):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("text", data=[RNG.bytes(200_000).hex() for _ in range(30)], dtype=h5py.string_dtype(), chunks=(1,))
+    run("convert", "-q", "--virtual", "--inline", "1M", "--memory", "16M", tmp_path / "in.h5", tmp_path / form)
+    inlined = tmp_path / form
+    assert sum(f.stat().st_size for f in ([inlined] if inlined.is_file() else inlined.rglob("*")) if f.is_file()) < 8_000_000
+    assert (tmp_path / f"{form}.data").stat().st_size > 30 * 400_000 - (4 << 20)
+    run("verify", "--memory", "16M", tmp_path / "in.h5", tmp_path / form)
+
+
 def test_overwritten_whole_or_not_at_all(tmp_path):
     path = source(tmp_path / "in.h5")
     run("convert", "-q", "--virtual", path, tmp_path / "refs.json")

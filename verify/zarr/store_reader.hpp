@@ -77,7 +77,11 @@ class store_folder {
   store_folder(std::shared_ptr<const store_reader> store, std::string name, std::string path = "")
       : store_(std::move(store)), name_(std::move(name)), path_(std::move(path)) {}
 
-  store_folder operator/(const std::string& child) const { return {store_, name_, key(child)}; }
+  store_folder operator/(const std::string& child) const {
+    store_folder out(store_, name_, key(child));
+    out.most_text = most_text;
+    return out;
+  }
   const std::string& path() const noexcept { return path_; }                        // "a/b"; "" is the root
   std::string name() const { return path_.empty() ? name_ : name_ + "/" + path_; }  // for sentences
   std::string last() const { return path_.substr(path_.rfind('/') + 1); }
@@ -86,6 +90,9 @@ class store_folder {
   void list(const std::function<bool(const store_entry&)>& each) const { store_->list(path_, each); }
   // The folders in it that are nodes.
   std::vector<store_folder> nodes() const;
+
+  // Limit for a decoded chunk of strings in it: unlike one of numbers, it may become any size.
+  std::uint64_t most_text = std::uint64_t{1} << 30;
 
  private:
   std::string key(const std::string& child) const { return path_.empty() ? child : path_ + "/" + child; }

@@ -37,7 +37,7 @@ std::uint32_t crc32c(const std::byte* data, std::size_t size) {
 
 // Makes room for more output: doubles, up to one byte more than allowed, so that an excess is noticed.
 void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t most) {
-  if (used > most) throw store_error("a chunk decompresses to more than it can hold");
+  if (used > most) throw too_long();
   if (used < out.size()) return;
   const std::uint64_t wanted = std::max<std::uint64_t>(std::uint64_t{out.size()} * 2, 64 * 1024);
   out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(wanted, most + 1)));
@@ -76,7 +76,7 @@ std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t 
       throw store_error("a chunk is no complete " + std::string(window == 15 ? "zlib" : "gzip") + " stream");
     }
   }
-  if (used > most) throw store_error("a chunk decompresses to more than it can hold");
+  if (used > most) throw too_long();
   out.resize(used);
   return out;
 }
@@ -111,7 +111,7 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
       used += made;
     }
   } while (read < in.size());
-  if (used > most) throw store_error("a chunk decompresses to more than it can hold");
+  if (used > most) throw too_long();
   out.resize(used);
   return out;
 }
@@ -120,7 +120,7 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
 std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most) {
   if (in.size() <= 4) throw store_error("a chunk is shorter than the length that LZ4 begins with, and a block");
   const std::uint32_t size = little_endian(in.data());
-  if (size > most || size > LZ4_MAX_INPUT_SIZE) throw store_error("a chunk decompresses to more than it can hold");
+  if (size > most || size > LZ4_MAX_INPUT_SIZE) throw too_long();
   std::vector<std::byte> out(size);
   if (in.size() - 4 > LZ4_MAX_INPUT_SIZE ||
       LZ4_decompress_safe(reinterpret_cast<const char*>(in.data() + 4), reinterpret_cast<char*>(out.data()),
@@ -133,7 +133,7 @@ std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t mos
 std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most) {
   std::size_t size = 0;
   if (blosc_cbuffer_validate(in.data(), in.size(), &size) < 0) throw store_error("a chunk is no blosc buffer");
-  if (size > most) throw store_error("a chunk decompresses to more than it can hold");
+  if (size > most) throw too_long();
   std::vector<std::byte> out(size);
   const int made = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
   if (made < 0 || static_cast<std::size_t>(made) != size) throw store_error("a chunk's blosc buffer cannot be decompressed");
@@ -184,7 +184,7 @@ std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t mo
     if (source.pos == before && sink.pos == used && left != 0) throw store_error("a chunk's zstd frame ends too early");
     used = sink.pos;
   }
-  if (used > most) throw store_error("a chunk decompresses to more than it can hold");
+  if (used > most) throw too_long();
   out.resize(used);
   return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/zarr/zarr_codecs.hpp"
 
+#include "convert/text/names.hpp"
 #include "core/codec_state.hpp"
 #include "core/kernels/kernels.hpp"
 #include "verify/zarr/zarr_json.hpp"
@@ -16,13 +17,19 @@ using nlohmann::json;
 
 namespace {
 
+not_supported too_much_text(std::uint64_t most) {
+  return not_supported("a chunk of strings that takes more than " + conversion::human_bytes(most) +
+                       ", half of the memory that is allowed");
+}
+
 constexpr std::uint64_t most_chunk = 1u << 30;  // limit for one chunk in memory
 constexpr std::size_t most_codecs = 32;
 
 }  // namespace
 
-codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape)
-    : type_(type), chunk_shape_(std::move(chunk_shape)) {
+codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape,
+                         std::uint64_t most_text)
+    : type_(type), chunk_shape_(std::move(chunk_shape)), most_text_(most_text) {
   if (!list.is_array()) throw store_error("\"codecs\" is no list");
   static const std::pair<const char*, bytes_codec::kind_type> known[] = {{"gzip", bytes_codec::gzip},
                                                                          {"zstd", bytes_codec::zstd},
@@ -122,8 +129,8 @@ void codec_chain::read_shards(const json& configuration, const json& data_type) 
     }
   }
   const json number = "uint64";
-  s.chunks = std::make_shared<codec_chain>(codecs, data_type, type_, s.chunk_shape);
-  s.index = std::make_shared<codec_chain>(index_codecs, number, parse_type(number), index_shape);
+  s.chunks = std::make_shared<codec_chain>(codecs, data_type, type_, s.chunk_shape, most_text_);
+  s.index = std::make_shared<codec_chain>(index_codecs, number, parse_type(number), index_shape, most_text_);
   if (!s.index->encoded_size()) throw not_supported("an index of shards that is compressed");
   const std::string where = configuration.value("index_location", std::string("end"));
   if (where != "end" && where != "start") throw store_error("the index_location of shards is neither start nor end");
@@ -153,7 +160,7 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
 
 // Upper limit of the bytes after each step, so that a few bytes cannot fill the memory.
 std::uint64_t codec_chain::largest_step() const {
-  if (!codec_) return most_chunk;
+  if (!codec_) return std::min(most_text_, most_chunk);
   std::uint64_t size = 0;
   if (__builtin_mul_overflow(elements(), codec_->element_size(), &size) || size > most_chunk) {
     throw not_supported("a chunk of " + std::to_string(elements()) + " elements, which does not fit in 1 GiB");
@@ -183,7 +190,12 @@ std::vector<std::byte> codec_chain::decode_bytes(std::vector<std::byte> bytes) c
 }
 
 void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
-  bytes = undo(std::move(bytes), largest_step());
+  try {
+    bytes = undo(std::move(bytes), largest_step());
+  } catch (const too_long&) {
+    if (codec_) throw;
+    throw too_much_text(most_text_);
+  }
   out.data.clear();
   out.strings.clear();
   if (codec_) {
@@ -214,6 +226,7 @@ void codec_chain::decode_strings(const std::vector<std::byte>& in, zarr_values& 
     throw store_error("a chunk of strings holds " + std::to_string(count) + " elements instead of " + std::to_string(elements()));
   }
   if (count > in.size() / 4) throw store_error("a chunk of strings ends too early");
+  if (in.size() + count * sizeof(std::string) > 2 * most_text_) throw too_much_text(most_text_);
   out.strings.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t size = number();

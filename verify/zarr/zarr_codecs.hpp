@@ -28,7 +28,7 @@ class codec_chain {
 
   // Throws store_error or not_supported.
   codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type,
-              std::vector<std::uint64_t> chunk_shape);
+              std::vector<std::uint64_t> chunk_shape, std::uint64_t most_text);
 
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::optional<sharding>& shards() const noexcept { return shards_; }
@@ -59,6 +59,7 @@ class codec_chain {
 
   zarr_type type_;
   std::vector<std::uint64_t> chunk_shape_;
+  std::uint64_t most_text_;
   std::vector<std::size_t> order_;        // of a transpose codec; empty: none
   std::optional<zarrbits::codec> codec_;  // array to bytes; none: vlen-utf8, vlen-bytes and shards
   std::optional<sharding> shards_;

@@ -53,7 +53,7 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
 
   type_ = parse_type(required(j, "data_type"));
   fill_ = parse_fill(type_, required(j, "fill_value"));
-  codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_);
+  codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.most_text);
   if (codecs_->shards()) {
     for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
     chunk_shape_ = codecs_->shards()->chunk_shape;

@@ -179,6 +179,10 @@ zarr_values parse_fill(const zarr_type& type, const nlohmann::json& fill);
 // The data type as the core spells it.
 nlohmann::json core_spelling(const nlohmann::json& data_type);
 
+struct too_long : store_error {
+  too_long() : store_error("a chunk decompresses to more than it can hold") {}
+};
+
 // zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` limits the output of a few hostile bytes.
 std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most);
 std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most);

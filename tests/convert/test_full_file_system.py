@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A real file system that is full: conversions and appends into a tmpfs that is mounted for this test alone. What does not fit ends with 1 and says so; nothing
+is left of a conversion, and the store of an append is as before, until there is room."""
+import os
+import shutil
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from same_store import COMMAND
+
+WITHIN = ["unshare", "--map-root-user", "--mount"]
+FORMS = (["out.zarr"], ["out.zip"], ["out.zarr", "--shard", "64K"], ["out.zarr", "--fsync"], ["refs.json", "--virtual", "--inline", "0"],
+         ["refs.parquet", "--virtual", "--inline", "0"])
+SIZES = (16, 48, 96, 160, 240, 2000)  # KiB; a store takes some 250
+
+
+def run(*arguments):
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def mount(disk, size, *options):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join([f"size={size}k", *options]), "none", disk], check=True)
+
+
+def contents(folder):
+    return {os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read() for at, _, names in os.walk(folder) for n in names}
+
+
+def conversions(files, disk):
+    failed = 0
+    for target, *options in FORMS:
+        for size in SIZES:
+            mount(disk, size)
+            done = run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options)
+            if done.returncode == 0:
+                assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, (target, size)
+            else:
+                failed += 1
+                assert done.returncode == 1 and "No space left" in done.stderr and os.listdir(disk) == [], (target, size, done.stderr, os.listdir(disk))
+            assert done.returncode == 0 or size < SIZES[-1], done.stderr
+            subprocess.run(["umount", disk], check=True)
+    return failed
+
+
+def appends(files, disk):
+    failed = 0
+    for target, *options in FORMS:
+        if target.endswith(".zip"):
+            continue  # cannot be appended to
+        mount(disk, 2000)
+        assert run("convert", "-q", "--concat", "/**:0", "--allow-overlap", files[0], f"{disk}/{target}", *options).returncode == 0
+        old = contents(disk)
+        used = shutil.disk_usage(disk).used // 1024
+        for more in (0, 8, 40, 80):
+            mount(disk, used + more, "remount")
+            done = run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}")
+            if done.returncode == 0:
+                break
+            failed += 1
+            assert done.returncode == 1 and "No space left" in done.stderr, (target, more, done.stderr)
+            assert contents(disk) == old or "again" in done.stderr, (target, more, done.stderr, sorted(contents(disk).keys() ^ old.keys()))
+        mount(disk, 2000, "remount")
+        done = run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}")
+        assert done.returncode == 0, done.stderr
+        assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, target
+        subprocess.run(["umount", disk], check=True)
+    return failed
+
+
+def test_what_does_not_fit(folder):
+    if subprocess.run([*WITHIN, "mount", "-t", "tmpfs", "none", folder], capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    files, disk = [f"{folder}/{i}.h5" for i in range(2)], f"{folder}/disk"
+    for i, file in enumerate(files):
+        with h5py.File(file, "w") as f:
+            for name in ("x", "g/y"):  # a shape of chunks that leaves the last one unfull, and text, which references cannot leave in the source
+                f.create_dataset(name, data=np.random.default_rng(i).random(6000), chunks=(2500,), maxshape=(None,))
+            f.create_dataset("text", data=[c * 20 for c in "abcdefghij"] * 60, dtype=h5py.string_dtype(), chunks=(250,), maxshape=(None,))
+    os.mkdir(disk)
+    done = subprocess.run([*WITHIN, sys.executable, __file__, disk, *files], capture_output=True, text=True)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    what = f"{conversions(sys.argv[2:], sys.argv[1])} conversions, {appends(sys.argv[2:], sys.argv[1])} appends that did not fit"
+    print(what)
+    assert not what.startswith("0 ") and ", 0 " not in what, what
