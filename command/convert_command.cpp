@@ -16,8 +16,10 @@
 #include <zarrbits/inspect.hpp>
 
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -62,15 +64,22 @@ bool is_kept_after_a_signal(const convert_options& options) {
   return !options.references && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
+// What a signal left. Empty if there is nothing, or a server does not say.
+std::optional<unfinished_store> left_by_signal(const convert_options& options) {
+  if (!is_kept_after_a_signal(options)) return {};
+  try {
+    return find_unfinished(options.store, options.endpoint);
+  } catch (const std::exception& e) {
+    print_error("interrupted: " + std::string(e.what()));
+    return {};
+  }
+}
+
 // Says what is kept of a store that a signal cut off, and how to go on.
-void tell_what_is_kept(const convert_arguments& arguments, convert_kind kind) {
-  const convert_options& options = arguments.options;
-  if (!is_kept_after_a_signal(options)) return;
-  const auto left = find_unfinished(options.store, options.endpoint);
-  if (!left) return;
+void tell_what_is_kept(const convert_options& options, const unfinished_store& left, convert_kind kind) {
   const std::string what = "interrupted: what is done is kept in " + quote(options.store) + " (" +
-                           text::counted(left->units_done, "unit") +
-                           (left->units > 0 ? " of " + std::to_string(left->units) : std::string()) + "); ";
+                           text::counted(left.units_done, "unit") +
+                           (left.units > 0 ? " of " + std::to_string(left.units) : std::string()) + "); ";
   print_error(what + (options.overwrite                ? "go on with the same command without --overwrite"
                       : kind == convert_kind::finalize ? "the same command completes it"
                                                        : "the same command goes on"));
@@ -111,11 +120,11 @@ int run(convert_kind kind, int argc, char** argv) {
     return tell_result(arguments, result);
       },
       [&](bool interrupted) {
-    const auto left =
-        interrupted && is_kept_after_a_signal(options) ? find_unfinished(options.store, options.endpoint) : std::nullopt;
-    const bool stays = left && left->units_done > 0;
-    if (!keep && !stays) remove_unfinished_store(options.store, options.endpoint, options.run);
-    if (interrupted) tell_what_is_kept(arguments, kind);
+    if (interrupted) hurry_s3();
+    const auto left = interrupted ? left_by_signal(options) : std::nullopt;
+    const bool stays = keep || (left && left->units_done > 0);
+    if (!stays) remove_unfinished_store(options.store, options.endpoint, options.run);
+    if (left && stays) tell_what_is_kept(options, *left, kind);
   });
 }
 

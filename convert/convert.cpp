@@ -194,8 +194,19 @@ convert_result convert(const convert_options& options) {
   using mode = job::mode;
   job all(options, options.share ? mode::join : options.resume ? mode::resume : mode::all);
   if (!options.share) {
-    all.run();
-    return finished(all, started);
+    try {
+      all.run();
+      return finished(all, started);
+    } catch (const wrong_options&) {  // the same command fails again
+      throw;
+    } catch (const convert_error& e) {
+      const std::string kept = all.keep();
+      if (kept.empty()) throw;
+      throw convert_error(std::string(e.what()) + ". " + kept);
+    } catch (...) {
+      all.keep();
+      throw;
+    }
   }
   all.run_share();
   convert_result result = result_for(all.options(), started);

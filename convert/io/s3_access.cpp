@@ -20,6 +20,7 @@ void prepare_s3(const std::vector<std::string>&, const std::string&, const std::
 
 #ifndef ZARRBITS_WITH_S3
 void zarrbits::take_s3_keys() {}
+void zarrbits::hurry_s3() noexcept {}
 
 std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const std::string&) {
   throw convert_error("this zarrbits was built without libcurl and cannot look for \"" + pattern +

@@ -6,6 +6,7 @@
 #include <zarrbits/convert.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
@@ -46,6 +47,10 @@ bool passes(int error) {
   }
 }
 bool passes(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
+
+// Once it is asked for, the first request that gets no answer is the last one.
+enum class hurry { none, asked, given_up };
+std::atomic<hurry> haste = hurry::none;
 
 // Filled by curl's callbacks.
 struct arriving {
@@ -228,12 +233,13 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, why);
   // a server may join many parts for minutes, and sends a blank from time to time
   const std::string_view method = r.method;
-  const double quiet = s3_patience() * (method == "POST" && *r.answer ? 5 : 1);
+  const double patience = haste == hurry::none ? s3_patience() : std::min(1.0, s3_patience());
+  const double quiet = patience * (method == "POST" && *r.answer ? 5 : 1);
   const auto bytes = static_cast<double>(r.body.size()) + (method == "GET" ? static_cast<double>(r.longest) : 0.0);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(20.0, s3_patience())));
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(20.0, patience)));
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, method == "POST" ? 1L : 1000L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(std::max(1.0, quiet)));
-  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(1000 * s3_patience() * (5 + bytes / 600'000)));
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(1000 * patience * (5 + bytes / 600'000)));
   curl_easy_setopt(handle, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000L);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &in);
@@ -317,6 +323,7 @@ s3_client::response s3_client::send(const request& r) {
     void* handle;
     ~loan() { client.give_back(handle); }
   } borrowed{*this, take_handle()};
+  if (haste == hurry::given_up) throw convert_error("the S3 server at " + settings_.url + " does not answer");
   const auto begun = std::chrono::steady_clock::now();
   for (unsigned n = 1, misunderstood = 0;; ++n) {
     int error = 0;
@@ -337,6 +344,10 @@ s3_client::response s3_client::send(const request& r) {
     const bool condition =
         !r.only_if.empty() && (answer.status == 400 || answer.status == 409 || answer.status == 412 || answer.status == 501);
     if (error == CURLE_OK && !again && understood && (good || answer.status == 404 || condition)) return answer;
+    if (haste != hurry::none && again) {
+      haste = hurry::given_up;
+      again = false;
+    }
     const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     if (again && n < most_attempts && spent < 10 * s3_patience()) {
       pause_before(n);
@@ -376,3 +387,5 @@ s3_client::response s3_client::store(const request& r) {
 }
 
 }  // namespace zarrbits::conversion
+
+void zarrbits::hurry_s3() noexcept { zarrbits::conversion::haste = zarrbits::conversion::hurry::asked; }

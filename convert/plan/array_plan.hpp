@@ -49,6 +49,11 @@ struct wrong_assumption {
   std::string why = {};
 };
 
+// Values that no run with these options can store.
+struct wrong_options : convert_error {
+  using convert_error::convert_error;
+};
+
 struct array_plan {
   // Throws skip_dataset. The plan refers to `data`, `view` and `options`.
   array_plan(const source_dataset& data, const value_view& view, const convert_options& options, const assumptions& assumed);

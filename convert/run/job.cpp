@@ -329,6 +329,21 @@ void job::run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbe
   ++objects_done_;
 }
 
+std::string job::keep() {
+  queue_.reset();  // its threads may be about to complete units
+  const std::uint64_t units = journal_ ? journal_->kept() : 0;
+  if (units == 0) return {};
+  try {
+    require_unchanged();
+  } catch (const convert_error&) {
+    return {};  // what another file has been made from this one is of no use
+  }
+  out_->keep();
+  return "What is done is kept in \"" + options_.store + "\" (" +
+         (journal_->all() > 0 ? std::to_string(units) + " of " + counted(journal_->all(), "unit") : counted(units, "unit")) +
+         "); the same command " + (options_.overwrite ? "without `overwrite` " : "") + "goes on";
+}
+
 unit_result job::take(std::size_t dataset) {
   unit_result all;
   const auto first = results_.lower_bound({dataset, 0}), last = results_.lower_bound({dataset + 1, 0});

@@ -29,7 +29,7 @@ namespace zarrbits::conversion {
 class job {
  public:
   enum class mode {
-    all,     // from the first unit to the metadata; without finish() the store is removed, unless an earlier run began it
+    all,  // from the first unit to the metadata; without finish() the store is removed, unless an earlier run began it, or keep()
     resume,  // makes the missing units, as the only process; finished units stay
     join,    // the same, while other processes may do so too
     finish,  // the same, but there must be an unfinished store
@@ -68,6 +68,10 @@ class job {
   void run(std::span<const planned_unit> units);
   // Makes the share of all units that options().share tells.
   void run_share();
+
+  // This run has failed: leaves what is done to a later run, if there is something of use. A sentence on it; empty if nothing
+  // stays.
+  std::string keep();
 
   bool done(const unit_id& id) const { return results_.contains(id); }
   unsigned shares() const { return journal_ ? journal_->shares() : 0; }

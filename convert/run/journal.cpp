@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace zarrbits::conversion {
 
@@ -165,12 +166,13 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   if (!same("checksum")) differs(options, other, "was begun from another source of this name, size and time");
 }
 
-journal::~journal() {
-  try {
-    flush();
-  } catch (...) {  // these units are made again
-  }
-}
+journal::~journal() { kept(); }
+
+namespace {
+
+bool is_made(const std::pair<const unit_id, unit_result>& unit) { return unit.second.skipped.empty(); }
+
+}  // namespace
 
 std::map<unit_id, unit_result> journal::read() {
   std::map<unit_id, unit_result> done;
@@ -188,11 +190,13 @@ std::map<unit_id, unit_result> journal::read() {
       if (auto unit = line.empty() ? std::nullopt : parse_journal_line(line)) done.insert(std::move(*unit));
     }
   }
+  kept_ = static_cast<std::uint64_t>(std::count_if(done.begin(), done.end(), is_made));
   return done;
 }
 
 void journal::add(const unit_id& id, const unit_result& result) {
   waiting_ += journal_line(id, result);
+  if (result.skipped.empty()) ++units_waiting_;
   if (std::chrono::steady_clock::now() - flushed_ >= patience) flush();
 }
 
@@ -203,6 +207,7 @@ double seconds_now() { return std::chrono::duration<double>(std::chrono::system_
 }  // namespace
 
 void journal::begin(std::uint64_t all_units, std::uint64_t own_units) {
+  all_ = all_units;
   waiting_ += json_text({{"began", seconds_now()}, {"units", all_units}, {"own", own_units}}) + "\n";
 }
 
@@ -219,7 +224,17 @@ void journal::flush() {
   const std::string text = (begun_ ? "" : "\n") + waiting_;
   waiting_.clear();
   begun_ = true;
+  const std::uint64_t units = std::exchange(units_waiting_, 0);
   out_.append(key_, text);
+  kept_ += units;
+}
+
+std::uint64_t journal::kept() noexcept {
+  try {
+    flush();
+  } catch (...) {  // these units are made again
+  }
+  return kept_;
 }
 
 }  // namespace zarrbits::conversion

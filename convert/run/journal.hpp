@@ -44,12 +44,17 @@ class journal {
 
   void add(const unit_id& id, const unit_result& result);
   void flush();
+  // Number of units that the store's journals have, as far as this run knows. Writes the rest first, if possible.
+  std::uint64_t kept() noexcept;
+  // Number of all units; 0: not known.
+  std::uint64_t all() const noexcept { return all_; }
 
  private:
   sink& out_;
   std::string key_;
   std::string waiting_;
   bool begun_ = false;
+  std::uint64_t all_ = 0, kept_ = 0, units_waiting_ = 0;
   unsigned shares_ = 0;
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };

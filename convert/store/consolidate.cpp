@@ -60,6 +60,7 @@ class consolidating_sink final : public sink {
   }
   void remove_old(const std::vector<std::string>& keys) override { out_->remove_old(keys); }
   void finish() override { out_->finish(); }
+  void keep() override { out_->keep(); }
   bool tells_case_apart() const override { return out_->tells_case_apart(); }
   bool found_unfinished() const override { return out_->found_unfinished(); }
   bool keeps_unfinished() const override { return out_->keeps_unfinished(); }

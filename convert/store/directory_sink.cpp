@@ -61,7 +61,7 @@ directory_sink::directory_sink(std::string path, const sink_options& options)
 
 directory_sink::~directory_sink() {
   if (finished_) return;
-  if (!joined_) target_.discard();  // a failed run must not leave anything that looks like a store
+  if (!joined_ && !kept_) target_.discard();  // a failed run must not leave anything that looks like a store
   else if (root_written_) ::unlinkat(target_.root(), "zarr.json", 0);
 }
 

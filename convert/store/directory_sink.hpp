@@ -32,6 +32,7 @@ class directory_sink final : public sink {
   void append(std::string_view key, std::string_view text) override;
   void remove(std::string_view folder) override;
   void finish() override;
+  void keep() override { kept_ = true; }
   bool tells_case_apart() const override { return tells_case_apart_; }
   bool found_unfinished() const override { return target_.found_unfinished(); }
 
@@ -62,7 +63,7 @@ class directory_sink final : public sink {
   bool sync_ = false;
   bool joined_ = false;    // kept without finish()
   bool is_alone_ = false;  // nobody else writes, or has written, to this store
-  bool finished_ = false, root_written_ = false;
+  bool finished_ = false, kept_ = false, root_written_ = false;
   bool tells_case_apart_ = true;
   const std::string token_;
   std::atomic<std::uint64_t> next_temporary_ = 0;

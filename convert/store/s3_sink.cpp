@@ -52,7 +52,9 @@ s3_sink::~s3_sink() {
   heartbeat_.reset();
   if (finished_ || joined_ || !marked_) return;
   try {
-    if (is_ours()) remove_all(true);
+    if (!is_ours()) return;
+    if (!kept_) remove_all(true);
+    else if (root_size_ > 0) remove_object(whole("zarr.json"));
   } catch (...) {  // the mark still says that the store is unfinished
   }
 }

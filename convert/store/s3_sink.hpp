@@ -34,6 +34,7 @@ class s3_sink final : public sink {
   void append(std::string_view key, std::string_view text) override;
   void remove(std::string_view folder) override;
   void finish() override;
+  void keep() override { kept_ = true; }
   bool found_unfinished() const override { return found_unfinished_; }
 
   // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
@@ -77,7 +78,7 @@ class s3_sink final : public sink {
   std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, beside those of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
-  bool joined_ = false, finished_ = false, marked_ = false, found_unfinished_ = false;
+  bool joined_ = false, finished_ = false, kept_ = false, marked_ = false, found_unfinished_ = false;
   std::unique_ptr<s3_heartbeat> heartbeat_;  // declared last, because it uses the client
 };
 

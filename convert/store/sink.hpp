@@ -5,7 +5,7 @@
 //   const auto out = make_sink("out.zarr", {.source = "in.h5"});  // or "out.zip", "s3://bucket/prefix"
 //   out->put("a/c/0/0", chunk);       // whole or not at all, from any thread
 //   out->put("zarr.json", metadata);  // last
-//   out->finish();                    // without it the store is removed again, or left for a later run that joins it
+//   out->finish();                    // without it the store is removed again, or (keep()) left for a later run that joins it
 //
 #ifndef ZARRBITS_CONVERT_STORE_SINK_HPP
 #define ZARRBITS_CONVERT_STORE_SINK_HPP
@@ -91,6 +91,8 @@ class sink {
   virtual void remove_old(const std::vector<std::string>&) {}
   // Everything is written: completes the store. Removes the folder of the unfinished.
   virtual void finish() = 0;
+  // Without finish() the store stays, unfinished, as with existing::join: its journal has units that are done.
+  virtual void keep() {}
 
   // False if two keys that differ only in case would be the same object.
   virtual bool tells_case_apart() const { return true; }

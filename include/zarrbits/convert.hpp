@@ -227,8 +227,8 @@ struct convert_options {
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
   bool sync = false;                                // flush everything to disk before it counts as done
   // An unfinished store that the same options began goes on by itself. With `resume` options that are not set are those that the
-  // store was begun with, as they are with `share` and in finalize() (not `external`), and finished work stays even if a run
-  // fails that began the store. Other options are an error.
+  // store was begun with, as they are with `share` and in finalize() (not `external`). Other options are an error. Finished work
+  // stays in a store of many files if a run fails, and the error says so.
   bool resume = false;
   // The caller's command, which an unfinished store keeps, and a function that shows such a command in a sentence: for the error
   // if a store was begun with other options.
@@ -300,6 +300,10 @@ std::string unfinished_zip(const std::string& store);
 // The first step of a program that reads untrusted files and writes to S3. Moves AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
 // AWS_SESSION_TOKEN out of the environment into memory apart from the heap; child processes do not inherit them either.
 void take_s3_keys();
+
+// For a program that was told to end: from now on, the first request to an S3 server that gets no answer for a second is the last
+// one, and all later ones fail.
+void hurry_s3() noexcept;
 
 // Removes what a killed conversion left: a store that is marked as unfinished and that nobody writes to. With `run`, only a store
 // that the conversion with this convert_options::run began. True if there was one.

@@ -71,8 +71,12 @@ class TestS3(S3):
         def lost(r, go):
             return Answer(headers={"ETag": f'"{s3_server.Stored(r.body).etag}"'}) if r.kind == "put" and r.key.endswith("/c/3") else go()
         with Server(lost) as s:
-            self.sentence(self.convert(s), "lists other objects")
-            assert s.content("out.zarr") == {}
+            self.sentence(self.convert(s), "lists other objects", "the same command goes on")
+            assert "zarr.json" not in s.content("out.zarr")
+            s.fault = None
+            assert self.convert(s, "--resume").returncode == 0
+            self.whole(s)
+        with Server(lost) as s:
             self.sentence(self.convert(s, "--resume"), "lists only")
             assert "zarr.json" not in s.content("out.zarr")
 

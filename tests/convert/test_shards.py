@@ -152,7 +152,7 @@ class TestShards:
             f["deflate"].id.write_direct_chunk((10, 16), b"no zlib")
         run = convert(self.source, self.path("out.zarr"), "--shard", "30,40", status=1)
         assert "chunk [1, 1] of dataset \"/deflate\" cannot be read" in run.stderr
-        assert not os.path.exists(self.path("out.zarr"))
+        assert not os.path.exists(self.path("out.zarr") + "/zarr.json")
         plain, sharded = self.path("plain.zarr"), self.path("sharded.zarr")
         convert(self.source, plain, "-q", "--keep-going", status=3)
         report = json.loads(convert(self.source, sharded, "-q", "--keep-going", "--json", "--shard", "30,40", status=3).stdout)

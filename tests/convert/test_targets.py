@@ -177,7 +177,9 @@ def test_a_report_is_never_written_over_source_or_store(folder):
     # written before the store counts as whole: where it cannot be, there is none
     for out in (zipped, os.path.join(folder, "other.zarr")):
         assert "cannot write the report" in refused("convert", source, out, "--report", "/dev/full")
-        assert not os.path.exists(out)
+        assert not os.path.exists(os.path.join(out, "zarr.json")) and not os.path.exists(zipped)
+    convert(source, os.path.join(folder, "other.zarr"), "-q")  # the chunks are there
+    same_store.same(target, os.path.join(folder, "other.zarr"))
     os.mkdir(os.path.join(folder, "shares"))
     convert(source, os.path.join(folder, "shares"), "--partition", "0/2", "-q")
     refused("convert", source, os.path.join(folder, "shares"), "--resume", "-q", "--report", "/dev/full")

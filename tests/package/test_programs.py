@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0. The examples cast nothing, either."""
+"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0. The examples cast nothing, either. A camera's
+recorder that begins with README's program learns of a full disk."""
 import os
 import pathlib
 import re
+import resource
+import shutil
+import signal
 import subprocess
 
 import pytest
@@ -24,13 +28,50 @@ def test_nothing_is_cast_to_char(name, block):
     assert "_cast<char" not in block and "_cast<const char" not in block
 
 
-@pytest.mark.parametrize("name, block", PROGRAMS, ids=[name for name, _ in PROGRAMS])
-def test_a_program_compiles_and_runs(name, block, tmp_path):
-    source, program = tmp_path / "program.cpp", tmp_path / "program"
+def compiled(block, folder):
+    source, program = folder / "program.cpp", folder / "program"
     source.write_text(block, encoding="utf-8")
     subprocess.run([os.environ["ZARRBITS_CXX"], "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT / 'include'}", source,
                     *os.environ["ZARRBITS_LIBRARIES"].split(":"), "-o", program], check=True)
-    subprocess.run([program], cwd=tmp_path, check=True)
+    return program
+
+
+@pytest.mark.parametrize("name, block", PROGRAMS, ids=[name for name, _ in PROGRAMS])
+def test_a_program_compiles_and_runs(name, block, tmp_path):
+    subprocess.run([compiled(block, tmp_path)], cwd=tmp_path, check=True)
+
+
+def check_recorder_was_told(done):
+    """It has no handler: an exception that nobody catches ends it, and the sentence is on standard error."""
+    assert done.returncode == -signal.SIGABRT and "what():" in done.stderr and "written" in done.stderr, done
+
+
+@pytest.mark.parametrize("values", [1 << 20, 100])  # as it stands there, and no more than the buffers hold
+def test_a_recorder_learns_of_a_full_disk(tmp_path, values):
+    [block] = [block for name, block in PROGRAMS if name.startswith("README")]
+    assert block.count("1 << 20") == 1
+    block = block.replace("1 << 20", str(values))
+    program, disk = compiled(block, tmp_path), tmp_path / "disk"
+    disk.mkdir()
+
+    def record(before=(), **how):
+        return subprocess.run([*before, program], cwd=disk, capture_output=True, text=True, timeout=60, **how)
+    whole = values * 12 // 8
+    assert record().returncode == 0 and (disk / "frame.bits").read_bytes() == b"\xbc\xca\xab" * (whole // 3)
+    for room in (0, whole // 2, whole - 1):  # as `ulimit -f` has it, where a signal that nobody handles would be the end without a sentence
+        def limited(most=room):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        check_recorder_was_told(record(preexec_fn=limited))
+    (disk / "frame.bits").unlink()
+    (disk / "frame.bits").symlink_to("/dev/full")
+    check_recorder_was_told(record())
+    (disk / "frame.bits").unlink()
+    small = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4096 none "$0" && head -c 4096 /dev/zero > "$0/full" && cd "$0" && exec "$@"', str(disk)]
+    if not shutil.which("unshare") or subprocess.run([*small, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("the rest passed, but this system lets nobody mount a small disk (unshare --map-root-user --mount)")
+    check_recorder_was_told(record(small))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[e.name for e in EXAMPLES])
