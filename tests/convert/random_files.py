@@ -225,14 +225,19 @@ class Dataset:
 
 def read_again(path, made):
     """The datasets of {(parent, name): Dataset} with their values, as h5py reads them from a file that it has closed. HDF5 keeps the filter mask of a
-    chunk that is written again with the same size, and may then be unable to read it: such a dataset is removed."""
-    with h5py.File(path, "r+") as f:
-        for (parent, name), d in list(made.items()):
+    chunk that is written again with the same size, and may then be unable to read it; some others it only reads
+    from a file that is open for writing. Such datasets are removed."""
+    lost = []
+    with h5py.File(path) as f:
+        for (parent, name), d in made.items():
             try:
                 d.values = f[parent][name][()]
             except OSError:
-                del f[parent][name]
-                del made[parent, name]
+                lost.append((parent, name))
+    with h5py.File(path, "r+") as f:
+        for parent, name in lost:
+            del f[parent][name]
+            del made[parent, name]
     return made
 
 
