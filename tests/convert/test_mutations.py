@@ -228,8 +228,10 @@ def complaint(status, errors, target):
     if status == 1:
         if len(lines) != 1 or len(lines[0]) < 30:
             return f"not one sentence but {len(lines)}: {errors[:300]}"
-        if os.path.exists(target):
+        if os.path.exists(os.path.join(target, "zarr.json")):
             return "it failed, but there is a store"
+        if os.path.exists(target) and "the same command goes on" not in errors and "crashed" not in errors:
+            return "it failed, and left something that it does not mention"
     elif not os.path.exists(os.path.join(target, "zarr.json")):
         return f"exit status {status}, but no store"
     elif status == 3 and not lines:
