@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!reverse) {  // encoded data decodes, to the same values unless it was cut
       const std::size_t back = f.filter(flag_reverse, n, cd.get(), result, &buf_size, &buf);
       require(back == nbytes, "what was encoded decodes");
-      const bool cut = !is_bytes && (cd[1] >> 2 & 3) == 1;
+      const bool cut = !is_bytes && n > 1 && (cd[1] >> 2 & 3) == 1;
       packbits_chunk c;
       sentence why;
       const bool lossless = is_bytes || (load(n, cd.get(), c, why) && !c.how.zero_above && !cut);
