@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Does a Zarr v3 store hold what an HDF5 file holds? Verification shares no code with the conversion: values come from H5Dread on
-// one side, and on the other from zarr.json and the chunks, through a separate reader.
+// Does a Zarr v3 store hold what an HDF5 file holds? Values come from H5Dread on one side, and on the other from zarr.json and
+// the chunks, through a separate reader. Nothing that chooses or makes chunks and metadata is shared with the conversion. Shared
+// are: the core's codecs, how sources, S3 and .zip files are opened, names of nodes, the list of references, CF's calendars, and
+// the decoders of filters for which libhdf5 finds no plugin.
 //
 //   const zarrbits::verify_result r = zarrbits::verify({.source = "in.h5", .store = "out.zarr"});
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
