@@ -107,7 +107,7 @@ def streams(rows):
     for case in cases:
         found = [rows.get(f"{way}/{case}", rows.best, MIB) for _, way in ways]
         lines.append([case, *(cell(r) for r in found[:5]), *(f"{r['ratio']:.2f}" if r else "-" for r in found[5:])])
-    return ("## Streams, 1 MiB\n\nBoost's chains copy twice more, from the stream into its buffer and from the filter to the device. The last three columns are no ratios to memcpy: one is the ratio to the same "
+    return ("## Streams, 1 MiB\n\nBoost's chains copy twice more, from the stream into its buffer and from the filter to the device. The last three columns are not ratios to memcpy: one is the ratio to the same "
             "filter with Boost's default buffer of 128 bytes, two are ratios of `step()` in pieces of 64 KiB to one call.\n\n"
             + table(["codec", *(title for title, _ in ways)], lines))
 

@@ -6,7 +6,7 @@ function(zarrbits_target_options target)
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion>
     # gcc 12 warns of assigning a literal to a std::string, inside the standard library (its bug 105651)
     $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-    # names of the files that are compiled as one are no shadows; the preset clang compiles each by itself
+    # names of the files that are compiled as one are not shadows; the preset clang compiles each by itself
     $<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-shadow>
     $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>)
   if(ZARRBITS_WERROR)

@@ -228,8 +228,7 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   }
   if (signal == SIGKILL || signal == SIGXCPU) {
     throw command_error("the process that reads the file was ended from outside (" + std::string(strsignal(signal)) + ")" +
-                        where + " of " + quote(named) +
-                        "; by the system where memory or a limit came to its end, or by somebody");
+                        where + " of " + quote(named) + "; probably out of memory, a resource limit, or a user");
   }
   throw command_error("libhdf5 or zarrbits crashed (" + std::string(strsignal(signal)) + ")" + where + " of " + quote(named) +
                       "; the file is damaged there, or this libhdf5 cannot read it: try a newer one");

@@ -105,14 +105,14 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 
 namespace {
 
-// The first argument that is no option of the command, and the option that was probably meant.
+// The first argument that is not an option of the command, and the option that was probably meant.
 std::string unknown_option(const CLI::App& app, int argc, char** argv, const std::string& otherwise) {
   const std::vector<std::string> known = flags_of(app);
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     const std::string_view argument = argv[i], name = argument.substr(0, argument.find('='));
     if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string near = text::near_name(name, known);
-    return quote(name) + " is no option of this command" + (near.empty() ? "" : "; did you mean " + near + "?");
+    return quote(name) + " is not an option of this command" + (near.empty() ? "" : "; did you mean " + near + "?");
   }
   return otherwise;
 }

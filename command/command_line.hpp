@@ -54,7 +54,7 @@ std::string with_flags(std::string_view sentence);
 
 // Prints "zarrbits: <sentence>" on standard error, always as one line, and with flags.
 void print_error(std::string_view sentence) noexcept;
-// Prints what is no error on standard error: as it is or, with --log-format json, as a message.
+// Prints what is not an error on standard error: as it is or, with --log-format json, as a message.
 void tell(std::string_view text);
 // A line of the log: {"time": "2026-01-31T12:34:56Z", "level": level, ...} with further members, such as "message".
 void write_log_line(const char* level, const nlohmann::ordered_json& members);

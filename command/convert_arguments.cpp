@@ -55,14 +55,14 @@ const char* const about_patterns =
     "Patterns: * any characters of a name, ? one, [a-z] one of these, ** across names, \\ takes the next as it is. A pattern "
     "without / in front may begin in any group. Quote patterns from the shell. One that matches nothing is an error.\n\n";
 const char* const about_status =
-    "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report tells what).";
+    "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report says what).";
 
 const char* about(convert_kind kind) {
   switch (kind) {
     case convert_kind::plan:
       return "A dry run: say what convert would do with the same options. Reads no values, writes nothing.\n"
              "For each dataset, say how it is converted, and to how many files or objects and bytes.\n"
-             "Where chunks are encoded anew, the bytes in the store are an upper bound: nothing is compressed to count them.";
+             "Where chunks are encoded again, the bytes in the store are an upper bound: nothing is compressed to count them.";
     case convert_kind::finalize:
       return "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
              "The plan that the shares left in the store says what is converted, and how.";
@@ -91,7 +91,7 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
         ->group(group);
     app.add_flag("--resume", options.resume,
                  "Go on with an unfinished store, whose plan has the options that are not given here, or begin one; if this run "
-                 "fails, what is done stays. The same command as before goes on by itself")
+                 "fails, what is done stays. The same command as before continues by itself")
         ->group(group);
     if (kind != convert_kind::ranks)
       app.add_option("--partition", t.partition,
@@ -176,8 +176,9 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
            "recode")
         ->type_name("NAME")
         ->group(group);
-    app.add_option("--compress", t.compress,
-                   "Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
+    app.add_option(
+           "--compress", t.compress,
+           "Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
         ->type_name("HOW")
         ->group(group);
     app.add_option("--chunk", t.chunk,
@@ -267,7 +268,7 @@ void take_share(const std::string& partition, convert_kind kind, convert_argumen
     }
   }
   if (options.overwrite && (options.resume || options.share)) {
-    throw usage_error(std::string("a store is either begun anew or resumed: leave --overwrite out, or ") +
+    throw usage_error(std::string("a store is either started over or resumed: leave --overwrite out, or ") +
                       (options.resume ? "--resume" : "--partition"));
   }
   if (options.share && (!arguments.report.empty() || arguments.print_json))

@@ -59,30 +59,30 @@ std::string unique_text() {
   return text;
 }
 
-// A store in one file, and one that is begun anew by the same command, are not gone on with.
-bool is_kept_after_a_signal(const convert_options& options) {
+// A store in one file, and one that the same command starts over, is not continued.
+bool can_continue(const convert_options& options) {
   return !options.references && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
-// What a signal left. Empty if there is nothing, or a server does not say.
-std::optional<unfinished_store> left_by_signal(const convert_options& options) {
-  if (!is_kept_after_a_signal(options)) return {};
+// What a signal or a crash left. Empty if there is nothing, or a server does not say.
+std::optional<unfinished_store> unfinished_work(const convert_options& options, bool interrupted) {
+  if (!can_continue(options)) return {};
   try {
     return find_unfinished(options.store, options.endpoint);
   } catch (const std::exception& e) {
-    print_error("interrupted: " + std::string(e.what()));
+    print_error((interrupted ? "interrupted: " : "") + std::string(e.what()));
     return {};
   }
 }
 
-// Says what is kept of a store that a signal cut off, and how to go on.
-void tell_what_is_kept(const convert_options& options, const unfinished_store& left, convert_kind kind) {
-  const std::string what = "interrupted: what is done is kept in " + quote(options.store) + " (" +
-                           text::counted(left.units_done, "unit") +
+// Says what is kept of a store that a signal or a crash cut off, and how to continue.
+void tell_what_is_kept(const convert_options& options, const unfinished_store& left, convert_kind kind, bool interrupted) {
+  const std::string what = std::string(interrupted ? "interrupted: " : "") + "what is done is kept in " + quote(options.store) +
+                           " (" + text::counted(left.units_done, "unit") +
                            (left.units > 0 ? " of " + std::to_string(left.units) : std::string()) + "); ";
-  print_error(what + (options.overwrite                ? "go on with the same command without --overwrite"
+  print_error(what + (options.overwrite                ? "run the same command without --overwrite to continue"
                       : kind == convert_kind::finalize ? "the same command completes it"
-                                                       : "the same command goes on"));
+                                                       : "run the same command again to continue"));
 }
 
 int run(convert_kind kind, int argc, char** argv) {
@@ -121,10 +121,10 @@ int run(convert_kind kind, int argc, char** argv) {
       },
       [&](bool interrupted) {
     if (interrupted) hurry_s3();
-    const auto left = interrupted ? left_by_signal(options) : std::nullopt;
+    const auto left = unfinished_work(options, interrupted);
     const bool stays = keep || (left && left->units_done > 0);
     if (!stays) remove_unfinished_store(options.store, options.endpoint, options.run);
-    if (left && stays) tell_what_is_kept(options, *left, kind);
+    if (left && stays) tell_what_is_kept(options, *left, kind, interrupted);
   });
 }
 

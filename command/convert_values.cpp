@@ -18,7 +18,7 @@ std::uint64_t parse_number(const std::string& option, std::string_view digits, c
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
   if (digits.empty() || error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
     throw usage_error(option + " is \"" + text + "\", in which \"" + std::string(digits) +
-                      "\" is no number; give decimal digits, such as 1000");
+                      "\" is not a number; give decimal digits, such as 1000");
   }
   if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62)
     throw usage_error(option + " is \"" + text + "\", which is more than there can be");
@@ -27,7 +27,7 @@ std::uint64_t parse_number(const std::string& option, std::string_view digits, c
 
 [[noreturn]] void refuse_compression(const std::string& text) {
   throw usage_error("\"" + text +
-                    "\" is no compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
+                    "\" is not a compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
                     "blosc:NAME:LEVEL:SHUFFLE with lz4, lz4hc, zlib or zstd, 1-9, and noshuffle, shuffle or bitshuffle");
 }
 
@@ -50,7 +50,7 @@ std::optional<profile> parse_profile(const std::string& text) {
       {"portable", profile::portable}, {"native", profile::native}, {"recode", profile::recode}};
   if (text.empty()) return {};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("\"" + text + "\" is no profile; give portable, native or recode");
+  throw usage_error("\"" + text + "\" is not a profile; give portable, native or recode");
 }
 
 std::optional<convention> parse_convention(const std::string& text) {
@@ -59,7 +59,7 @@ std::optional<convention> parse_convention(const std::string& text) {
       {"nexus", convention::nexus}, {"matlab", convention::matlab}, {"pytables", convention::pytables}};
   if (text.empty()) return {};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("\"" + text + "\" is no convention; give none, netcdf, anndata, nwb, nexus, matlab or pytables");
+  throw usage_error("\"" + text + "\" is not a convention; give none, netcdf, anndata, nwb, nexus, matlab or pytables");
 }
 
 std::optional<link_policy> parse_links(const std::string& text) {
@@ -75,7 +75,7 @@ concatenation::order_type parse_order(const std::string& text) {
   static constexpr word<order> words[] = {
       {"", order::given}, {"given", order::given}, {"name", order::name}, {"value", order::value}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is no order of files; give given, name or value");
+  throw usage_error("\"" + text + "\" is not an order of files; give given, name or value");
 }
 
 concatenation::different_type parse_different(const std::string& text) {
@@ -83,7 +83,7 @@ concatenation::different_type parse_different(const std::string& text) {
   static constexpr word<different> words[] = {
       {"", different::refuse}, {"refuse", different::refuse}, {"first", different::first}, {"skip", different::skip}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is nothing to do with different datasets; give refuse, first or skip");
+  throw usage_error("\"" + text + "\" is not a choice for different datasets; give refuse, first or skip");
 }
 
 std::optional<compression> parse_compression(const std::string& text) {
@@ -125,13 +125,13 @@ array_codec parse_array_codec(const std::string& text) {
   static constexpr word<array_codec> words[] = {
       {"", array_codec::automatic}, {"bytes", array_codec::bytes}, {"packbits", array_codec::packbits}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is no codec that the converter writes; give \"bytes\" or \"packbits\"");
+  throw usage_error("\"" + text + "\" is not a codec that the converter writes; give \"bytes\" or \"packbits\"");
 }
 
 checksum parse_checksum(const std::string& text) {
   static constexpr word<checksum> words[] = {{"", checksum::none}, {"crc32c", checksum::crc32c}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is no checksum that the converter writes; give crc32c");
+  throw usage_error("\"" + text + "\" is not a checksum that the converter writes; give crc32c");
 }
 
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
@@ -161,7 +161,7 @@ bit_range parse_bit_range(const std::string& option, const std::string& text) {
   const std::uint64_t first = parse_number(option, all.substr(0, dash), text),
                       last = parse_number(option, all.substr(dash + 1), text);
   if (first > last || last > 63)
-    throw usage_error(option + " is \"" + text + "\", which is no range of the bits 0 to 63; give FIRST-LAST, such as 2-11");
+    throw usage_error(option + " is \"" + text + "\", which is not a range of the bits 0 to 63; give FIRST-LAST, such as 2-11");
   return {static_cast<unsigned>(first), static_cast<unsigned>(last)};
 }
 

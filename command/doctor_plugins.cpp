@@ -75,7 +75,7 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
     case kind::no_plugin: f.says = "a library, but no plugin of HDF5"; break;
     case kind::no_library:
       f.fault = true;
-      f.says = "skipped: it is no shared library; remove it";
+      f.says = "skipped: it is not a shared library; remove it";
       break;
     case kind::other_machine:
       f.fault = true;

@@ -93,7 +93,7 @@ std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file
   const auto size = in.remaining();
   if (!size || c.element_size() == 0) return {};
   if (*size % c.element_size() != 0) {
-    throw command_error("encode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is no whole number of " +
+    throw command_error("encode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is not a whole number of " +
                         c.type().name() + " elements of " + std::to_string(c.element_size()) + " bytes; check --data-type");
   }
   return *size / c.element_size();
@@ -123,7 +123,7 @@ std::optional<std::uint64_t> elements_to_decode(const codec& c, const input_file
   if (!size || c.element_bits() == 0 || has_count_byte(c)) return {};
   const possible_counts n = counts_of(c, *size);
   if (!n.exact) {
-    throw command_error("decode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is no whole number of " +
+    throw command_error("decode: " + in.name() + " has " + std::to_string(*size) + " bytes, which is not a whole number of " +
                         c.type().name() + " elements of " + std::to_string(c.element_bits()) +
                         " bits; check --data-type and --codec");
   }

@@ -42,7 +42,7 @@ void print_help() {
     std::cout << "  " << name << c.summary << '\n';
   }
   std::cout << "\nOptions:\n"
-               "  -h,--help   print this help; \"zarrbits COMMAND --help\" tells the options of a command\n"
+               "  -h,--help   print this help; \"zarrbits COMMAND --help\" lists the options of a command\n"
                "  --version   print the version\n\n"
                "Exit status: 0 success, 1 failure, 2 wrong usage or configuration, 3 done, but something was left out.\n";
 }
@@ -64,7 +64,7 @@ int dispatch(int argc, char** argv) {
   std::vector<std::string> known;
   for (const command& c : commands) known.emplace_back(c.name);
   const std::string near = text::near_name(name, known);
-  throw usage_error(quote(name) + " is no command of zarrbits; " + (near.empty() ? "" : "did you mean " + near + "? ") +
+  throw usage_error(quote(name) + " is not a command of zarrbits; " + (near.empty() ? "" : "did you mean " + near + "? ") +
                     "\"zarrbits --help\" lists the commands");
 }
 

@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
     const bool help = argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
     (help ? std::cout : std::cerr)
         << "mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr [OPTIONS]\n"
-           "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help tells the options.\n";
+           "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help lists the options.\n";
     return help ? 0 : static_cast<int>(exit_usage);
   }
   zarrbits::take_s3_keys();            // before there is a child

@@ -135,7 +135,7 @@ int mpi_worker::finish() {
   say("finish\n");
   const auto l = line(-1);
   if (l && l->starts_with("status ")) return std::atoi(l->c_str() + 7);
-  print_error(ending() + " while it wrote the metadata; the same command with --resume goes on");
+  print_error(ending() + " while it wrote the metadata; run the same command with --resume to continue");
   return exit_failure;
 }
 

@@ -120,7 +120,7 @@ void print_text(const suggested_bits& r, const std::string& path, bool all) {
   const std::uint64_t rest = r.datasets.size() - useful;
   if (useful > 0) std::cout << '\n';
   say(text::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " +
-      std::to_string(r.left_out.size()) + " left out" + (all || rest + r.left_out.size() == 0 ? "" : " (--all tells why)"));
+      std::to_string(r.left_out.size()) + " left out" + (all || rest + r.left_out.size() == 0 ? "" : " (--all shows why)"));
 }
 
 std::string convert_line(const suggestion& s) {

@@ -21,7 +21,7 @@ struct piece {
   std::size_t bytes, columns;
 };
 
-// The next character of the text. Bytes that are no UTF-8 take a column each.
+// The next character of the text. Bytes that are not UTF-8 take a column each.
 piece next_piece(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return {1, 1};

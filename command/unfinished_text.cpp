@@ -57,7 +57,7 @@ void print_unfinished(const std::string& name, const unfinished_store& s) {
   say(far);
   if (s.share_count > 0) print_shares(s);
   say(s.share_count > 0 ? "  when all partitions are done, zarrbits finalize completes it; convert --resume makes what is missing"
-                        : "  the same command goes on");
+                        : "  run the same command again to continue");
 }
 
 nlohmann::ordered_json unfinished_json(const std::string& name, const unfinished_store& s) {

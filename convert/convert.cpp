@@ -52,7 +52,7 @@ void check_append(const convert_options& options) {
   if (options.share) throw convert_error("one process alone appends to a store; leave `share` out");
   if (is_s3(options.store) || options.store.ends_with(".zip"))
     throw convert_error("only a store in a directory, or of references, can grow, not \"" + options.store +
-                        "\"; make it anew of all files with `concat`");
+                        "\"; make it again of all files with `concat`");
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void check_options(const convert_options& options) {
   for (const auto& of : options.bits_of) {
     if (of.last_bit > 63 || of.first_bit > of.last_bit)
       throw convert_error("bits " + std::to_string(of.first_bit) + " to " + std::to_string(of.last_bit) + " of \"" + of.pattern +
-                          "\" are no range of the bits 0 to 63");
+                          "\" are not a range of the bits 0 to 63");
     selection({of.pattern}, {});
   }
   if (options.memory < least_memory) {
@@ -98,14 +98,14 @@ void check_options(const convert_options& options) {
   }
   if (options.concat) {
     if (options.concat->is_new && (options.concat->append || options.concat->dimension.find_first_of("/:") != std::string::npos))
-      throw convert_error("a new dimension has a name without \"/\" and \":\", and makes a store anew; leave `append` out");
+      throw convert_error("a new dimension has a name without \"/\" and \":\", and makes a new store; leave `append` out");
     if (options.concat->dimension.empty()) throw convert_error("`concat` has no dimension; give its name, such as time");
   }
   if (options.concat && options.concat->append) check_append(options);
   if (options.concat && options.links == link_policy::copy)
     throw convert_error("of files that are joined no links are copied; leave `links` out, or `concat`");
   if (options.overwrite && (options.resume || options.share)) {
-    throw convert_error("a store is either resumed or begun anew; leave `overwrite` out, or `resume` and `share`");
+    throw convert_error("a store is either resumed or started over; leave `overwrite` out, or `resume` and `share`");
   }
 }
 

@@ -80,7 +80,8 @@ std::string codec::explain(const failure& f) const {
     case errc::value_does_not_fit: {
       const detail::packing& p = l.runs.front().how;
       if (p.whole)
-        return what + element + " is " + hex + ", which is no " + type().name() + "; clear the bits above, or allow truncation";
+        return what + element + " is " + hex + ", which is not a value of " + type().name() +
+               "; clear the bits above, or allow truncation";
       return what + element + " of " + type().name() + " is " + hex + ", which does not fit in bits " +
              std::to_string(p.first_bit) + " to " + std::to_string(p.first_bit + p.bits - 1) +
              "; keep more bits, or allow truncation";
@@ -100,8 +101,8 @@ std::string codec::explain(const failure& f) const {
       return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
     case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
     case errc::partial_element:
-      return what + "the buffer for the decoded elements has " + found + " bytes, which is no whole number of " + type().name() +
-             " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
+      return what + "the buffer for the decoded elements has " + found + " bytes, which is not a whole number of " +
+             type().name() + " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
     case errc::element_size_mismatch:
       return what + "the elements in memory have " + found + " bytes each, but those of " + type().name() + " have " +
              std::to_string(l.element_size) + "; give elements of the codec's data type";

@@ -27,7 +27,7 @@ class category final : public std::error_category {
       case errc::nonzero_padding: return "padding bits are not zero";
       case errc::element_count_mismatch: return "the number of elements is not the announced one";
       case errc::buffer_too_small: return "the output buffer is too small";
-      case errc::partial_element: return "the size of a buffer is no whole number of elements";
+      case errc::partial_element: return "the size of a buffer is not a whole number of elements";
       case errc::element_size_mismatch: return "the elements in memory have another size than those of the data type";
       case errc::invalid_range: return "the range of elements is outside the chunk";
     }

@@ -126,7 +126,7 @@ std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::
   if (d.filters.partial_unfiltered && d.grid.partial(at))
     return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
   const auto sentence = [&p](std::uint64_t v) {
-    return p.how.is_bool ? std::to_string(v) + ", which is no boolean"
+    return p.how.is_bool ? std::to_string(v) + ", which is not a boolean"
                          : hexadecimal(v) + ", which bits " + std::to_string(p.how.first_bit) + " to " +
                                std::to_string(p.how.first_bit + p.how.bits - 1) + " cannot hold";
   };
@@ -265,7 +265,7 @@ void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
   out.problem =
       "HDF5 did not find the plugin when the dataset was created, and created it all the same: its chunks are stored as they "
       "are, "
-      "also those written later; store it anew where the plugin is found (h5repack " +
+      "also those written later; store it again where the plugin is found (h5repack " +
       repack + " old.h5 new.h5)";
 }
 

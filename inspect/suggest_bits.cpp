@@ -255,7 +255,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     s.h5repack = repack_arguments(s, name);
     if (s.h5repack.empty())
       s.obstacle =
-          "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it anew";
+          "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it again";
     // a sign without negative values, or an exponent of which half is used: the next value may need it
     else if (t.what == number::real && (s.before - s.after) * 20 < s.before)
       s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";

@@ -223,7 +223,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   const bool empty = a.null || product(a.dims) == 0;
   // for a float, xarray's form is base64
   if (!empty && (tells_type(source, value) || (!noted && key == "_FillValue" && a.type.kind == source_kind::floating))) return "";
-  return type_difference(source, "none that is told");
+  return type_difference(source, "none that is given");
 }
 
 likeness metadata_comparison::compare(const attribute_values& a, const json& store, difference& d) const {

@@ -7,6 +7,8 @@
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstring>
 

@@ -55,7 +55,7 @@ std::string store_text(const zarr_type& t, const zarr_element& e) {
   return {reinterpret_cast<const char*>(e.bytes), t.size};
 }
 
-// Padding is no part of a string: never trailing zeros, and not trailing spaces if HDF5 pads with them.
+// Padding is not a part of a string: never trailing zeros, and not trailing spaces if HDF5 pads with them.
 std::string_view trimmed(std::string_view text, bool spaces) {
   while (!text.empty() && (text.back() == '\0' || (spaces && text.back() == ' '))) text.remove_suffix(1);
   return text;

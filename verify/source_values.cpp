@@ -344,7 +344,7 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   reclaim();
   std::size_t elements = 1;
   for (const std::uint64_t n : count) elements *= static_cast<std::size_t>(n);
-  // zeros, so that bytes that libhdf5 does not write are no stray pointers
+  // zeros, so that bytes that libhdf5 does not write are not stray pointers
   data_.assign(elements * type_->size, std::byte{0});
   if (elements == 0) return;
   const handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");

@@ -28,7 +28,7 @@ std::int64_t load_signed(const std::byte* p, std::size_t size);
 std::uint64_t load_source(const source_type& t, const std::byte* p);
 std::int64_t load_source_signed(const source_type& t, const std::byte* p);
 
-// The value of a float of this Zarr data type; empty if it is no IEEE float.
+// The value of a float of this Zarr data type; empty if it is not an IEEE float.
 std::optional<double> float_value(std::string_view data_type, const std::byte* p);
 
 // All of these return short texts.

@@ -140,7 +140,7 @@ void walk::pair_group(const place& p, const source_object& group) {
   try {
     if (kind_of(folder) != node_kind::group) {
       f.outcome = verdict::differs;
-      f.reason = "is no group in the store";
+      f.reason = "is not a group in the store";
     } else {
       node = read_node(folder);
       children = child_nodes(folder, node);

@@ -49,7 +49,7 @@ class walk {
     conversion::selection wanted, claimed;
   };
 
-  // Walks the target of a link that the store has at the link's place, and that is no object of the tree above.
+  // Walks the target of a link that the store has at the link's place, and that is not an object of the tree above.
   walk(const walk& above, hid_t object, const std::string& path, const store_folder& folder);
   void begin();
   void pair();

@@ -90,10 +90,10 @@ void grown_store::read(const std::vector<std::string>& sources, std::uint64_t me
       return node.is_object() && node.contains(key) && node[key] == value;
     };
     if (!is("zarr_format", 3) || !(is("node_type", "array") || is("node_type", "group")))
-      throw verification::store_error((folder / "zarr.json").name() + " is no node of Zarr v3");
+      throw verification::store_error((folder / "zarr.json").name() + " is not a node of Zarr v3");
     if (!node.contains("attributes")) node["attributes"] = json::object();
     if (!node["attributes"].is_object())
-      throw verification::store_error((folder / "zarr.json").name() + " has attributes that are no object");
+      throw verification::store_error((folder / "zarr.json").name() + " has attributes that are not an object");
     const bool group = node["node_type"] == "group";
     nodes_["/" + folder.path()] = std::move(node);
     if (!group) continue;

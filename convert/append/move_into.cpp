@@ -65,7 +65,7 @@ std::string checksum_of(std::string_view text) {
 
 // Where the new files are moving to their places.
 constexpr const char* again =
-    "see why, and run it again: it goes on where this run stopped, and until then arrays may differ in length";
+    "see why, and run it again: it continues where this run stopped, and until then arrays may differ in length";
 
 void to_disk_now(int fd, const std::string& shown, const char* remedy = "check the disk") {
   if (::fsync(fd) != 0 && errno != EINVAL) fail_file("cannot bring to the disk", shown, errno, remedy);

@@ -244,7 +244,7 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
   for (const hsize_t n : at) key += "/" + std::to_string(n);
   for (std::size_t d = at.size(); d < shape.size(); ++d) key += "/0";
   const std::string name = store_ + "/" + key;
-  const auto fail = [&](const std::string& why) { throw convert_error("\"" + name + "\" is no shard that can grow: " + why); };
+  const auto fail = [&](const std::string& why) { throw convert_error("\"" + name + "\" is not a shard that can grow: " + why); };
   stored_shard found;
   found.file = std::make_shared<const raw_file>(open_without_links(store_, key).release());
   if (found.file->descriptor() < 0) {
@@ -252,7 +252,7 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
     fail(errno == ELOOP ? "it is, or lies behind, a symbolic link, which is not followed" : std::strerror(errno));
   }
   struct stat info {};
-  if (::fstat(found.file->descriptor(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is no regular file");
+  if (::fstat(found.file->descriptor(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is not a regular file");
   const std::uint64_t size = static_cast<std::uint64_t>(info.st_size), own = chunks * index_entry + index_checksum;
   if (size < own) fail("it is shorter than its index");
   found.size = size - own;

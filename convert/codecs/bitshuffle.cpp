@@ -70,7 +70,7 @@ buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::by
     per_block = big(in, 4, "bitshuffle") / element;
   }
   if (per_block == 0) per_block = std::max<std::uint64_t>(128, 8192 / element / 8 * 8);
-  if (per_block % 8 != 0) throw damaged_chunk("bitshuffle: a block that is no multiple of 8 elements");
+  if (per_block % 8 != 0) throw damaged_chunk("bitshuffle: a block that is not a multiple of 8 elements");
   const std::size_t elements = size / element, whole = elements / 8 * 8;
   buffer out(size), bits, planes;
   for (std::size_t at = 0; at < whole;) {

@@ -43,7 +43,7 @@ buffer inflate_up_to(std::span<const std::byte> zlib, std::size_t most, std::siz
   switch (libdeflate_zlib_decompress_ex(decompressor(), zlib.data(), zlib.size(), out.data(), most, &used, &made)) {
     case LIBDEFLATE_SUCCESS: break;
     case LIBDEFLATE_INSUFFICIENT_SPACE: throw damaged_chunk("deflate: it makes more than the chunk");
-    default: throw damaged_chunk("deflate: it ends too early, or is no stream with the right checksum");
+    default: throw damaged_chunk("deflate: it ends too early, or is not a stream with the right checksum");
   }
   out.resize(made);
   return out;

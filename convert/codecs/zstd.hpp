@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 // Decodes a frame of exactly `out.size()` bytes. Throws damaged_chunk.
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out);
 buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
-// The size that the frame announces; one of the largest numbers if it announces none, or is no frame.
+// The size that the frame announces; one of the largest numbers if it announces none, or is not a frame.
 std::size_t zstd_size(std::span<const std::byte> in);
 
 // Checks that this is one whole frame, and announces `size` bytes; false if it announces none. Does not decode the content.

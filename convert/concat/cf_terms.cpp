@@ -127,7 +127,7 @@ class cf_change final : public value_change {
       if (__builtin_mul_overflow(v.whole, here_.unit, &micro) || __builtin_add_overflow(micro, here_.start, &micro) ||
           micro < earliest_ || __builtin_sub_overflow(micro, there_.start, &micro))
         fail(micro < earliest_ ? "is a time before 1582-10-15, which has another date" : "is too large");
-      if (micro % there_.unit != 0) fail("is no whole number of units");
+      if (micro % there_.unit != 0) fail("is not a whole number of units");
       made = micro / there_.unit;
     } else if (__builtin_add_overflow(v.whole, shift_, &made)) {
       fail("is too large");
@@ -228,7 +228,7 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
     for (const cf_terms* each : {&t, &first}) {
       if (each->unread.empty()) continue;
       refuse("their \"" + each->unread.begin()->first +
-             "\" is no single number that can be read exactly, and they differ in it or in other terms");
+             "\" is not a single number that can be read exactly, and they differ in it or in other terms");
     }
     const bool dates_agree =
         t.calendar == first.calendar || (same_from(t.calendar, first.calendar) && parse_epoch(t.units, t.calendar) &&

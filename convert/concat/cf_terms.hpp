@@ -46,8 +46,8 @@ struct cf_terms {
   std::optional<cf_number> fill, missing;  // stored values that mean "missing"
   std::string units, calendar;
   bool reinterpreted = false;  // netCDF's `_Unsigned`: the bits are those of the type with the other sign
-  // Those of scale_factor, add_offset, _FillValue and missing_value that are no single number, or none that a double or an int64
-  // holds exactly: their JSON.
+  // Those of scale_factor, add_offset, _FillValue and missing_value that are not a single number, or none that a double or an
+  // int64 holds exactly: their JSON.
   std::map<std::string, std::string> unread = {};
   bool operator==(const cf_terms&) const = default;
 };

@@ -27,7 +27,7 @@ long double first_value(const std::string& source, const std::string& dimension,
       const cf_terms terms = terms_of(data.dataset);
       if (data.dims.size() != 1 || terms.kind.size == 0) return;
       if (const std::string factor = lacks_packing(terms); !factor.empty())
-        throw skip_dataset("its \"" + factor + "\" is no single number that can be read exactly");
+        throw skip_dataset("its \"" + factor + "\" is not a single number that can be read exactly");
       constexpr hsize_t most = 4096;
       for (hsize_t first = 0; first < data.dims[0] && !value; first += most) {
         const hsize_t count = std::min(most, data.dims[0] - first);

@@ -145,7 +145,7 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
   if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap && part.form.terms.kind.size > 0) {
     if (const std::string name = lacks_packing(part.form.terms); !name.empty())
       throw unjoinable("\"" + model.path + "\" of \"" + all_.names[k] + "\" cannot be joined: its \"" + name +
-                       "\" is no single number that can be read exactly, and the order of its values cannot be checked; "
+                       "\" is not a single number that can be read exactly, and the order of its values cannot be checked; "
                        "`allow_overlap` does without");
     part.values = values_of(data);
   }

@@ -187,7 +187,7 @@ class netcdf_file {
     return o ? static_cast<std::size_t>(o - file_.objects().data()) : no_object;
   }
 
-  // Renames a variable to the name that it could not have in HDF5: in the store, dimensions are no arrays.
+  // Renames a variable to the name that it could not have in HDF5: in the store, dimensions are not arrays.
   void rename(source_object& o) {
     if (!o.link_name.starts_with(not_a_coordinate) || o.parent == no_object) return;
     const std::string name = node_name(std::string_view(o.link_name).substr(not_a_coordinate.size()));

@@ -204,7 +204,7 @@ struct chunk_locator::driver {
     if (!us.source && state == lock_state::busy)  // otherwise libhdf5 treats it as missing
       note_trouble(us.name, "another process has it open for writing; convert again when that one has closed it");
     H5Epush2(H5E_DEFAULT, __FILE__, "lock", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE, "%s",
-             state == lock_state::busy ? "another process has it open for writing" : "its file system knows no locks");
+             state == lock_state::busy ? "another process has it open for writing" : "its file system has no locks");
     return -1;
   }
   static herr_t unlock(H5FD_t*) { return 0; }

@@ -4,7 +4,7 @@
 // the longest value, a reference becomes the path of its target. Zarr's struct needs fixed sizes.
 //
 //   std::vector<std::size_t> lengths(leaves_of_text(type), 1);         // of these fields, in characters
-//   for (each element) if (!measure(type, element, file, lengths)) ...;  // there is a value that is no UTF-8
+//   for (each element) if (!measure(type, element, file, lengths)) ...;  // there is a value that is not UTF-8
 //   flat_data_type(type, lengths);                                     // {"name": "struct", ...}
 //   for (each element) append_flat(type, element, file, lengths, chunk);
 //

@@ -37,7 +37,7 @@ object_place source_file::find_place(hid_t object) {
   if (place.file != unknown_file) return place;
   const h5::handle file(H5Iget_file_id(object), "tell the file of an object");
   struct stat where {};
-  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it lies in a file that is no local one");
+  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it lies in a file that is not a local one");
   linked_files_.emplace_back(where.st_dev, where.st_ino);
   place = place_of(object);
   if (place.file == unknown_file) throw h5::failure("libhdf5 does not tell where it lies");

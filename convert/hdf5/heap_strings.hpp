@@ -35,7 +35,7 @@ class heap_strings {
   bool read(std::span<const std::byte> elements, std::span<char*> texts, variable_memory& memory);
 
  private:
-  // `objects` are ordered by number. It is no table by number: a collection of 40 bytes may have an object 65535.
+  // `objects` are ordered by number. It is not a table by number: a collection of 40 bytes may have an object 65535.
   struct object {
     std::uint64_t number = 0;
     std::size_t offset = 0, size = 0;  // in `bytes`

@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The size of the chunk is unknown here. The limit is the size that a small chunk may reach anyway, or a size that is no bomb.
+// The size of the chunk is unknown here. The limit is the size that a small chunk may reach anyway, or a size that is not a bomb.
 std::size_t largest_output(std::span<const std::byte> in) { return std::max<std::size_t>(64U << 20, 1000 * in.size()); }
 
 // Output size. LZF does not announce it; its filter gets the length of the chunk as a parameter.

@@ -56,7 +56,7 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
     const auto real = real_path(folder);
     if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
       throw convert_error("`external` is \"" + shown(folder) +
-                          "\", which is no folder; give a folder whose files may be read, or all");
+                          "\", which is not a folder; give a folder whose files may be read, or all");
     }
     allowed_.push_back(*real);
   }
@@ -100,7 +100,7 @@ file_gate::answer file_gate::ask(const std::string& name) {
   if (identity{info.st_dev, info.st_ino} == source_) return answer::allowed;
   std::string why;
   if (!S_ISREG(info.st_mode)) {
-    why = "is no regular file";
+    why = "is not a regular file";
   } else if (!all_ &&
              std::none_of(allowed_.begin(), allowed_.end(), [&](const std::string& folder) { return lies_in(folder, *real); })) {
     why = "lies outside of the source's folder (`external` FOLDER allows another one, `external` all any file)";

@@ -29,7 +29,7 @@ namespace zarrbits::conversion {
 // "all".
 class file_gate {
  public:
-  // `name`: as libhdf5 gets it. Throws convert_error if an allowed folder is no folder.
+  // `name`: as libhdf5 gets it. Throws convert_error if an allowed folder is not a folder.
   file_gate(std::string name, bool remote, const std::vector<std::string>& allowed);
 
   enum class answer { allowed, missing, refused };

@@ -69,7 +69,7 @@ struct arrangement {
 struct joined_parts;  // joined_parts.hpp
 
 struct source_object {
-  // A dimension is a dataset without values of its own; it is no node of the store.
+  // A dimension is a dataset without values of its own; it is not a node of the store.
   enum class kind_type { group, dataset, datatype, dimension } kind = kind_type::group;
   object_place place;
   bool copy = false;       // it, or a group above it, is at a link's place

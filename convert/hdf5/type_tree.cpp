@@ -122,7 +122,7 @@ void describe_enumeration(type_tree& t, hid_t type) {
   type_tree b;
   describe_integer(b, base);
   if (H5Tget_class(base) != H5T_INTEGER || b.kind != type_class::integer) {
-    return unsupported(t, "enumeration over " + (b.stored.empty() ? std::string("a type that is no integer") : b.stored));
+    return unsupported(t, "enumeration over " + (b.stored.empty() ? std::string("a type that is not an integer") : b.stored));
   }
   t.kind = type_class::enumeration;
   t.is_signed = b.is_signed;

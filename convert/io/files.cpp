@@ -46,7 +46,7 @@ std::string why_no_file(const std::string& path) {
          (S_ISDIR(info.st_mode)                              ? "a directory"
           : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
                                                              : "a device") +
-         " and no regular file; give the name of an HDF5 file" +
+         ", not a regular file; give the name of an HDF5 file" +
          (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved");
 }
 
@@ -103,7 +103,7 @@ std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::s
   if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
-  if (!S_ISREG(info.st_mode)) throw convert_error("\"" + shown + "\" is no file; remove it");
+  if (!S_ISREG(info.st_mode)) throw convert_error("\"" + shown + "\" is not a file; remove it");
   if (static_cast<std::uint64_t>(info.st_size) > largest_read_back)
     throw convert_error("\"" + shown + "\" is larger than any that zarrbits writes; remove it");
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));

@@ -29,7 +29,8 @@ struct unreadable_range : std::runtime_error {
 [[noreturn]] void fail_file(const std::string& what, const std::string& path, int error,
                             const std::string& remedy = "check the space and the permissions there");
 
-// Why `path` is no file to be read, as a sentence; "" where it is one. A pipe or a device would be waited for, or read, for ever.
+// Why `path` is not a file to be read, as a sentence; "" where it is one. A pipe or a device would be waited for, or read, for
+// ever.
 std::string why_no_file(const std::string& path);
 
 // 16 hexadecimal digits that no other process on any machine has.
@@ -66,7 +67,7 @@ file_state state_of(int descriptor) noexcept;  // not regular where there is non
 // 0, or errno. A disk that takes nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 
-// A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is no regular file (a symbolic link,
+// A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is not a regular file (a symbolic link,
 // too), or larger than largest_read_back, throws convert_error, which calls it `shown`.
 std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
 

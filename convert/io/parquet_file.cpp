@@ -73,7 +73,7 @@ std::uint64_t count_in(const thrift_value& v, std::uint64_t most) {
 
 parquet_file::parquet_file(std::vector<std::byte> bytes, std::uint64_t most_rows) try : bytes_(std::move(bytes)) {
   const auto is_magic = [&](std::size_t at) { return std::memcmp(bytes_.data() + at, "PAR1", 4) == 0; };
-  if (bytes_.size() < 12 || !is_magic(0) || !is_magic(bytes_.size() - 4)) throw parquet_error("it is no Parquet file");
+  if (bytes_.size() < 12 || !is_magic(0) || !is_magic(bytes_.size() - 4)) throw parquet_error("it is not a Parquet file");
   const std::uint64_t size = byte_reader(std::span(bytes_).last(8)).little(4);
   if (size > std::min<std::uint64_t>(bytes_.size() - 12, most_footer)) throw parquet_error("its footer is too large");
   footer_ = read_thrift(std::span(bytes_).subspan(bytes_.size() - 8 - static_cast<std::size_t>(size))).first;

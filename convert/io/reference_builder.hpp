@@ -67,7 +67,7 @@ class table_builder {
 
  private:
   void check(const std::string& key, std::size_t content) {
-    if (!is_key(key)) throw reference_error("\"" + shown(key) + "\" is no key of a store; make the references again");
+    if (!is_key(key)) throw reference_error("\"" + shown(key) + "\" is not a key of a store; make the references again");
     count(sizeof(reference) + 80 + key.size() + content);  // with a node of the map
   }
 

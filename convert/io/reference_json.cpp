@@ -110,7 +110,7 @@ reference_table read_json_references(const std::string& path, std::uint64_t memo
   struct stat s {};
   if (!fd || ::fstat(fd.get(), &s) != 0)
     throw reference_error("\"" + path + "\" cannot be opened: " + std::system_category().message(errno));
-  if (!S_ISREG(s.st_mode)) throw reference_error("\"" + path + "\" is no regular file");  // a FIFO would block
+  if (!S_ISREG(s.st_mode)) throw reference_error("\"" + path + "\" is not a regular file");  // a FIFO would block
   std::ifstream in("/proc/self/fd/" + std::to_string(fd.get()), std::ios::binary);
   table_builder builder(memory);
   json_reader reader(builder);

@@ -179,7 +179,8 @@ class parquet_folder {
       if (!paths[i] && !contents[i]) continue;
       ++references;
       const auto key = key_of(array, counts, number, i);
-      if (!key || offsets[i] < 0 || sizes[i] < 0) throw parquet_error("row " + std::to_string(i) + " is no chunk of the array");
+      if (!key || offsets[i] < 0 || sizes[i] < 0)
+        throw parquet_error("row " + std::to_string(i) + " is not a chunk of the array");
       if (contents[i]) builder_.add_content(*key, *contents[i]);
       else
         builder_.add_range(*key, std::string(*paths[i]), static_cast<std::uint64_t>(offsets[i]),

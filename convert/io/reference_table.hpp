@@ -23,7 +23,7 @@
 
 namespace zarrbits::conversion {
 
-// These are no references, or damaged ones. what() is a sentence.
+// These are not references, or damaged ones. what() is a sentence.
 struct reference_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -100,7 +100,7 @@ std::string checked_server(std::string server) {
       throw convert_error("the URL of the S3 server has characters that no such URL has; check `endpoint` and AWS_ENDPOINT_URL");
   }
   if (!server.empty() && (!web || host_of(server).empty())) {
-    throw convert_error("the S3 server \"" + server + "\" is no URL; begin it with https:// or http://");
+    throw convert_error("the S3 server \"" + server + "\" is not a URL; begin it with https:// or http://");
   }
   return server;
 }

@@ -52,7 +52,7 @@ class thrift_writer {
   std::vector<int> last_{0};  // the last field of each struct that is open
 };
 
-// The bytes are no such struct.
+// The bytes are not such a struct.
 struct thrift_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -24,7 +24,7 @@ struct xml_element {
 
 constexpr std::size_t deepest_xml = 16, most_xml_elements = 100'000;
 
-// The outermost element. Empty if the text is no XML, is nested deeper, or has more elements.
+// The outermost element. Empty if the text is not XML, is nested deeper, or has more elements.
 std::optional<xml_element> parse_xml(std::string_view xml);
 
 }  // namespace zarrbits::conversion

@@ -57,7 +57,7 @@ zip_archive::zip_archive(const std::string& path) : path_(path), fd_(::open(path
   if (!fd_ && (errno == ENOENT || errno == ENOTDIR)) throw zip_error("cannot open \"" + path_ + "\": No such file or directory");
   if (!fd_) throw zip_error("cannot read " + path_ + ": " + std::generic_category().message(errno));
   struct stat s = {};
-  if (::fstat(fd_.get(), &s) != 0 || !S_ISREG(s.st_mode)) throw zip_error(path_ + " is no regular file");
+  if (::fstat(fd_.get(), &s) != 0 || !S_ISREG(s.st_mode)) throw zip_error(path_ + " is not a regular file");
   size_ = static_cast<std::uint64_t>(s.st_size);
   read_list();
 }

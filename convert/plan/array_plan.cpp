@@ -110,7 +110,7 @@ void array_plan::choose_shape() {
 }
 
 // int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
-// that no file has: these read as the fill value, and netCDF's usual one, -127, is no boolean.
+// that no file has: these read as the fill value, and netCDF's usual one, -127, is not a boolean.
 void array_plan::choose_boolean(const convert_options& options) {
   const joined_parts* const joined = data.joined();
   const bool unseen = options.references.has_value(), other = joined && joined->before && joined->before->data_type != "bool";
@@ -157,7 +157,8 @@ void array_plan::choose_fill() {
     const auto number = std::to_integer<std::uint8_t>(fill[0]);
     if (leaf.kind == type_class::boolean && number > 1) {
       if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
-        // every value is looked at: an element that was never written is no boolean, and what is beyond the edge does not count
+        // every value is looked at: an element that was never written is not a boolean, and what is beyond the edge does not
+        // count
         materialize = true;
         std::fill(fill.begin(), fill.end(), std::byte{0});
       } else {

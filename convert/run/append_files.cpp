@@ -78,7 +78,7 @@ const known_source* find_known(const grown_store& store, const std::string& name
     if (s->state == state) return s;
   }
   throw convert_error("a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
-                      "\" has another size, time or content; if it was changed, make the store anew with `concat`; if it is "
+                      "\" has another size, time or content; if it was changed, make the store again with `concat`; if it is "
                       "another file, give it another name");
 }
 

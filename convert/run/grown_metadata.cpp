@@ -61,7 +61,7 @@ class grown_writer {
       const unit_result result = all_.take(index);
       if (!result.skipped.empty()) throw skip_dataset(result.skipped);
       if (plan->parts().size() != 1 || plan->parts()[0].kind != dataset_part::kind_type::array)
-        throw skip_dataset("it is no single array");
+        throw skip_dataset("it is not a single array");
       write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // only for the report: what it writes is
                                                                                     // replaced
       if (e.chunks.absent > 0) list_absent(*plan);

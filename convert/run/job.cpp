@@ -90,7 +90,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   }
   if (how == mode::look) return;
   using existing = sink_options::existing;
-  // of a store in one file nothing is left of a run that was cut off: it is begun anew
+  // of a store in one file nothing is left of a run that was cut off: it is started over
   const bool one_file = is_one_file(options.store), asked_to_join = how == mode::join || (how == mode::resume && !one_file);
   out_ = make_sink(options.store, {.target = how == mode::finish ? existing::finish
                                              : asked_to_join     ? existing::join
@@ -119,8 +119,8 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
   if (!options.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
   if (options.note && out_->found_unfinished() && !options.share && how != mode::finish)
-    options.note("the unfinished store \"" + options.store + "\" goes on: " + counted(results_.size(), "unit") + " of it " +
-                 (results_.size() == 1 ? "is" : "are") + " made");
+    options.note("continuing the unfinished store \"" + options.store + "\": " + counted(results_.size(), "unit") + " " +
+                 (results_.size() == 1 ? "is" : "are") + " already made");
 }
 
 namespace {
@@ -193,7 +193,7 @@ void job::warn_of_chunks(std::size_t index) {
                    " has chunks of " + human_bytes(chunk) + ", each of which may take " + human_bytes(need) +
                    " of memory, more than the " + human_bytes(bound_of(options_)) +
                    " that are allowed; they are made one at a time: see that there is enough, or " +
-                   (grows ? "make the store anew with smaller chunks" : "repack the file with smaller chunks"));
+                   (grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks"));
 }
 
 void count_source(const job& all, convert_result& result) {
@@ -341,7 +341,7 @@ std::string job::keep() {
   out_->keep();
   return "What is done is kept in \"" + options_.store + "\" (" +
          (journal_->all() > 0 ? std::to_string(units) + " of " + counted(journal_->all(), "unit") : counted(units, "unit")) +
-         "); the same command " + (options_.overwrite ? "without `overwrite` " : "") + "goes on";
+         "); run the same command " + (options_.overwrite ? "without `overwrite` " : "again ") + "to continue";
 }
 
 unit_result job::take(std::size_t dataset) {

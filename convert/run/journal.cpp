@@ -110,12 +110,12 @@ std::string command_in(const json& plan, const convert_options& options) {
   const std::string before = command_in(plan, options), now = command_in({{"command", options.command}}, options);
   if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
   throw convert_error("the unfinished store \"" + options.store + "\" " + what + commands +
-                      "; go on as it was begun, or choose another name (`overwrite` would remove what is done)");
+                      "; continue it as it was begun, or choose another name (`overwrite` would remove what is done)");
 }
 
 // What is done is of no use any more.
 [[noreturn]] void useless(const convert_options& options, const std::string& what) {
-  throw convert_error("the unfinished store \"" + options.store + "\" " + what + "; begin anew with `overwrite`");
+  throw convert_error("the unfinished store \"" + options.store + "\" " + what + "; start over with `overwrite`");
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ file_descriptor directory_sink::folder_of(std::string_view key, missing folders)
     if (at) continue;
     if (errno == ELOOP || errno == ENOTDIR) {
       throw convert_error("\"" + path_of(key.substr(0, end)) +
-                          "\" is a symbolic link, or no folder, in a store that others may write to; begin anew with "
+                          "\" is a symbolic link, or no folder, in a store that others may write to; start over with "
                           "`overwrite`, or choose another name");
     }
     break;
@@ -310,7 +310,7 @@ void directory_sink::append(std::string_view key, std::string_view text) {
   struct stat info {};
   int error = fd && ::fstat(fd.get(), &info) == 0 ? 0 : errno;
   if (!error && (!S_ISREG(info.st_mode) || info.st_nlink > 1))
-    throw convert_error("\"" + path + "\" is no file of this store; begin anew with `overwrite`");
+    throw convert_error("\"" + path + "\" is not a file of this store; start over with `overwrite`");
   if (!error) error = write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size())));
   if (!error && sync_ && ::fsync(fd.get()) != 0) error = errno;
   if (const int closing = fd.close(); !error) error = closing;

@@ -52,7 +52,7 @@ void remove_metadata(const fs::path& folder) {
   }
 }
 
-// Empties the folder of the unfinished, which is no symbolic link. The lock stays.
+// Empties the folder of the unfinished, which is not a symbolic link. The lock stays.
 void empty_mark(const fs::path& mark, const std::string& but = {}) {
   for (const auto& entry : fs::directory_iterator(mark)) {
     const std::string name = entry.path().filename().native();
@@ -108,7 +108,7 @@ directory_target::directory_target(const std::string& path, const sink_options& 
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!root_ && errno == ENOTDIR)
-      throw convert_error("the target \"" + path_ + "\" exists and is no directory; choose another name or remove it");
+      throw convert_error("the target \"" + path_ + "\" exists and is not a directory; choose another name or remove it");
     if (!root_ && errno == ENOENT && options.target == existing::finish) throw nothing_to_finish(path_);
     if (!root_ && errno == ENOENT) continue;
     if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
@@ -154,7 +154,8 @@ bool directory_target::look(const sink_options& options, bool locked) {
   if (options.target == existing::replace) {
     if (node || there.plan || there.half_removed) return true;
     throw convert_error(
-        target + " exists and is no Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+        target +
+        " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
   }
   if (there.half_removed)
     throw convert_error(target + " is an old store that was not wholly removed; replace it with `overwrite`");
@@ -186,7 +187,7 @@ bool directory_target::open_mark() {
     fail_file("cannot write to the store", name + "/" + lock_name, error);
   }
   if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
-    throw convert_error("\"" + name + "/" + lock_name + "\" is no file of this store; choose another target");
+    throw convert_error("\"" + name + "/" + lock_name + "\" is not a file of this store; choose another target");
   return true;
 }
 

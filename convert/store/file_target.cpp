@@ -20,7 +20,7 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
   struct stat info {};
   if (::lstat(temporary.c_str(), &info) != 0) return {};
   if (folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode) || info.st_nlink != 1) {
-    throw convert_error("\"" + temporary + "\" is in the way, and is no " + (folder ? "folder" : "file") +
+    throw convert_error("\"" + temporary + "\" is in the way, and is not a " + (folder ? "folder" : "file") +
                         " of a conversion; remove it or choose another target");
   }
   file_descriptor fd(::open(temporary.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

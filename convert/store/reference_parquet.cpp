@@ -112,7 +112,7 @@ class parquet_references final : public reference_writer {
   void add_row(const std::string& key, row r) {
     const std::string* const array = array_of(key);
     const auto refuse = [&] {
-      throw convert_error("\"" + key + "\" is no chunk of an array, and has no place in \"" + path_ + "\"");
+      throw convert_error("\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"");
     };
     if (!array) refuse();
     std::string_view rest = std::string_view(key).substr(array->size() + 2);

@@ -32,7 +32,7 @@ std::string name_of(int fd) {
                         "; convert it without references");
   if (!is_utf8(name))
     throw convert_error(
-        "the name of a source is no UTF-8, which references have to be; rename it, or convert it without references");
+        "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
   return name;
 }
 
@@ -69,12 +69,12 @@ void reference_sink::take_what_is_there() {
   for (const referred_file& f : files_) {
     struct stat s {};
     if (f.url.starts_with(s3_url))
-      throw convert_error("\"" + path_ + "\" has references to S3, and cannot grow; make them anew with `concat`");
+      throw convert_error("\"" + path_ + "\" has references to S3, and cannot grow; make them again with `concat`");
     if (!f.state || !f.url.starts_with(file_url)) continue;
     const std::string name = f.url.substr(file_url.size());
     if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
       throw convert_error("\"" + name + "\" is not as it was when the references in \"" + path_ +
-                          "\" were made: it was changed, moved or removed; make them anew with `concat`");
+                          "\" were made: it was changed, moved or removed; make them again with `concat`");
     }
   }
 }
@@ -162,7 +162,7 @@ void reference_sink::refer(std::string_view key, const std::string& url, const f
     const auto [at, is_new] = known_in_s3_.emplace(url, files_.size());
     if (is_new && !is_utf8(url))
       throw convert_error(
-          "the name of a source is no UTF-8, which references have to be; rename it, or convert it without references");
+          "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
     if (is_new) files_.push_back({url, state});
     file = at->second;
   }

@@ -162,7 +162,7 @@ void s3_sink::require_removable(const std::string& target, bool unfinished) {
   if (unfinished && has_own_note()) return;
   throw convert_error(
       "the target \"" + target +
-      "\" exists and is no Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+      "\" exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
 }
 
 // A killed run leaves the same objects as a run that still writes. Only their age by the server's clock tells them apart.

@@ -34,7 +34,7 @@ shard_writer::shard_writer(sink& out, std::string key, std::size_t chunks)
     : out_(out), key_(std::move(key)), index_(chunks * entry_size, std::byte{0xFF}), overhead_(index_.size() + checksum_size) {}
 
 object_writer& shard_writer::open(std::size_t at, std::size_t chunks, std::uint64_t size) {
-  if (broken_) throw std::logic_error("a shard goes on after a failure");
+  if (broken_) throw std::logic_error("a shard continues after a failure");
   const std::size_t all = index_.size() / entry_size;
   if (at < next_ || at >= all || chunks > all - at) throw std::logic_error("chunks of a shard come in rising order");
   if (size > std::numeric_limits<std::uint64_t>::max() / 2 - size_)

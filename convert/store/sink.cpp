@@ -36,8 +36,8 @@ void check_key(std::string_view key) {
   std::replace_if(
       shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
   throw convert_error("\"" + shown +
-                      "\" is no place in a store: the unfinished store was damaged, or made by somebody who means "
-                      "harm; begin anew with `overwrite`, or choose another name");
+                      "\" is not a place in a store: the unfinished store was damaged, or made by somebody who means "
+                      "harm; start over with `overwrite`, or choose another name");
 }
 
 void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
@@ -93,15 +93,15 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
 }
 
 std::string in_the_way(sink_options::existing target, bool plan, bool node) {
-  if (plan) return " exists and is an unfinished store; go on with it by `resume`, or choose another name";
+  if (plan) return " exists and is an unfinished store; continue it with `resume`, or choose another name";
   const bool resumes = joins(target);
   if (node && resumes)
-    return " exists and is no unfinished store: nothing of it is left to be made (\"zarrbits verify\" compares it with its "
+    return " exists and is not an unfinished store: nothing of it is left to be made (\"zarrbits verify\" compares it with its "
            "source)";
   if (node)
     return " exists and is a whole store (\"zarrbits verify\" compares it with its source); choose another name, or replace it "
            "with `overwrite`";
-  return std::string(" exists and is ") + (resumes ? "no unfinished store that can be resumed" : "no Zarr v3 store") +
+  return std::string(" exists and is ") + (resumes ? "not an unfinished store that can be resumed" : "not a Zarr v3 store") +
          "; choose another name";
 }
 

@@ -19,7 +19,7 @@
 namespace zarrbits::conversion {
 
 // The file is beside the target until finish() gives it its name. The list of members is sorted, and has no times: the same calls
-// in the same order make the same file. What put() replaces and remove() removes stays in the file, but is no member.
+// in the same order make the same file. What put() replaces and remove() removes stays in the file, but is not a member.
 class zip_sink final : public sink {
  public:
   zip_sink(const std::string& path, const sink_options& options);

@@ -21,7 +21,7 @@ using json = nlohmann::ordered_json;
 // Invalid JSON throws nlohmann::json::exception or, with `may_be_anything`, becomes a value that is_discarded().
 json parse_json(std::string_view text, bool may_be_anything = false);
 
-// For a store or a journal, which anybody may have written. The result is_discarded() if it is no JSON, nests deeper than 128
+// For a store or a journal, which anybody may have written. The result is_discarded() if it is not JSON, nests deeper than 128
 // levels (later code recurses), or repeats a key. Time stays linear for any number of members. Takes the words NaN, Infinity and
 // -Infinity as numbers: zarr-python writes them.
 json parse_foreign_json(std::string_view text);

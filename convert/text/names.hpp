@@ -64,7 +64,7 @@ std::string folded(std::string_view name);
 
 std::string base64(std::span<const std::byte> bytes);
 std::string base64(std::string_view bytes);
-// Empty if the text is no base64.
+// Empty if the text is not base64.
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 
 // Whether the object under this key of a store is the metadata of a node: "a/zarr.json", or that of the root.

@@ -25,7 +25,7 @@ char32_t next_character(std::string_view& text) {
 }
 
 [[noreturn]] void no_pattern(const std::string& text, const char* why) {
-  throw convert_error("\"" + text + "\" is no pattern of paths: " + why);
+  throw convert_error("\"" + text + "\" is not a pattern of paths: " + why);
 }
 
 }  // namespace

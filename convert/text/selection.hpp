@@ -23,7 +23,7 @@ namespace zarrbits::conversion {
 
 class path_pattern {
  public:
-  // Throws convert_error if the text is no pattern.
+  // Throws convert_error if the text is not a pattern.
   explicit path_pattern(std::string text);
 
   // Time is at most proportional to the product of both lengths, for any pattern.

@@ -61,7 +61,7 @@ struct [[nodiscard]] chunk_result {
 // element is as large as the decoded one. This is so for `bytes`: the byte order is then reversed in place.
 chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
 
-// Decodes a chunk into `decoded`, whose size gives the number of elements (partial_element if it is no multiple of the element
+// Decodes a chunk into `decoded`, whose size gives the number of elements (partial_element if it is not a multiple of the element
 // size). `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count byte that
 // disagrees. Works in place as encode_chunk() does.
 chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
@@ -85,7 +85,7 @@ failure wrong_size(const codec& c, std::size_t size) noexcept;
 failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
 
 // The number of objects of `size` bytes that decode() makes: elements, or the bytes of all elements if `size` is 0. Throws
-// data_error if `encoded` is no chunk of that many elements.
+// data_error if `encoded` is not a chunk of that many elements.
 std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements,
                             std::size_t size);
 void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);

@@ -226,13 +226,13 @@ struct convert_options {
   unsigned processes = 1;
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
   bool sync = false;                                // flush everything to disk before it counts as done
-  // An unfinished store that the same options began goes on by itself. With `resume` options that are not set are those that the
+  // An unfinished store that the same options began is continued. With `resume` options that are not set are those that the
   // store was begun with, as they are with `share` and in finalize() (not `external`). Other options are an error. Finished work
   // stays in a store of many files if a run fails, and the error says so.
   bool resume = false;
-  // The caller's command, which an unfinished store keeps, and a function that shows such a command in a sentence: for the error
-  // if a store was begun with other options.
+  // The caller's command, which an unfinished store keeps: for the error if a store was begun with other options.
   std::vector<std::string> command = {};
+  // Shows such a command in a sentence.
   std::function<std::string(const std::vector<std::string>&)> show_command = {};
   // Do only this share of the work, without metadata; finalize() writes it after all shares. Several processes may work at once.
   struct share_type {

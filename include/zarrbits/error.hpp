@@ -44,7 +44,7 @@ enum class errc {
   element_count_mismatch = 13,  // more or fewer elements than were announced
   buffer_too_small = 14,        // the caller's output buffer is too small for the result
   invalid_range = 15,           // a range of elements outside the chunk
-  partial_element = 16,         // decode: the size of the output buffer is no multiple of the element size
+  partial_element = 16,         // decode: the size of the output buffer is not a multiple of the element size
   element_size_mismatch = 17,   // the elements in memory do not have the size of the data type's elements
 };
 

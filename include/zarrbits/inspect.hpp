@@ -78,7 +78,7 @@ struct inspect_options {
 struct unfinished_store {
   std::string version;               // of the zarrbits that began it
   std::string source;                // the name of its source, without its folder
-  std::vector<std::string> command;  // the command that began it; empty if it was no command
+  std::vector<std::string> command;  // the command that began it; empty if it was not a command
   std::uint64_t units_done = 0;      // pieces of work that are done
   std::uint64_t units = 0;           // all of them; 0: not known
   std::uint64_t bytes_done = 0;      // bytes of their chunks

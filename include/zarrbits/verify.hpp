@@ -76,7 +76,7 @@ struct verify_result {
   std::array<std::uint64_t, verdict_count> datasets{};         // counts, by verdict
   std::array<std::uint64_t, verdict_count> attributes{};       // counts, by verdict
   std::array<std::uint64_t, verdict_count> dimension_names{};  // arrays, by verdict
-  std::array<std::uint64_t, verdict_count> links{};            // links that are no nodes of the store, by verdict
+  std::array<std::uint64_t, verdict_count> links{};            // links that are not nodes of the store, by verdict
   std::array<std::uint64_t, verdict_count> named_types{};      // counts, by verdict
   std::array<std::uint64_t, verdict_count> notes{};  // notes of the attribute "zarrbits" on types, limits and names, by verdict
   std::uint64_t elements = 0;                        // elements compared

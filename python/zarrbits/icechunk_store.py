@@ -61,7 +61,7 @@ def _place_of(key: str, arrays: Dict[str, _Array]) -> Tuple[_Array, Tuple[int, .
             if len(words) == array.rank and all(w.isdecimal() and w.isascii() for w in words):
                 return array, tuple(map(int, words))
             break
-    raise Error(f"zarrbits: \"{key}\" is no chunk of an array of this store", 1)
+    raise Error(f"zarrbits: \"{key}\" is not a chunk of an array of this store", 1)
 
 
 def _nodes_and_chunks(references: References) -> Tuple[Dict[str, bytes], Dict[str, _Array]]:
@@ -78,7 +78,7 @@ def _nodes_and_chunks(references: References) -> Tuple[Dict[str, bytes], Dict[st
             metadata = json.loads(value)
             is_array = metadata["node_type"] == "array"
         except (TypeError, ValueError, KeyError, RecursionError) as e:
-            raise Error(f"zarrbits: \"{key}\" of \"{references.path}\" is no metadata of Zarr v3", 1) from e
+            raise Error(f"zarrbits: \"{key}\" of \"{references.path}\" is not metadata of Zarr v3", 1) from e
         if is_array:
             arrays[path] = _array_of(path, metadata)
             metadata["chunk_key_encoding"] = _KEYS

@@ -45,7 +45,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'profile': ('NAME',
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
         'compress': ('HOW',
-            'Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
+            'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100,); implies --profile recode'),
         'shard': ('BYTES|SHAPE',
@@ -66,7 +66,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Replace a Zarr store that exists, or an unfinished one with what is done of it'),
         'resume': ('',
             'Go on with an unfinished store, whose plan has the options that are not given here, or begin one; if this run fails, '
-            'what is done stays. The same command as before goes on by itself'),
+            'what is done stays. The same command as before continues by itself'),
         'partition': ('slurm|mpi|I/N',
             'Make the chunks of one share and write no metadata; when all shares are done, finalize does. I/N: share I of N, from 0; '
             'slurm: the task of a Slurm array, and the rank in it; mpi: the rank that mpirun or srun assigns. Without it: the whole '
@@ -163,7 +163,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'profile': ('NAME',
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
         'compress': ('HOW',
-            'Encode everything anew: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
+            'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100,); implies --profile recode'),
         'shard': ('BYTES|SHAPE',

@@ -43,7 +43,7 @@ def read_configuration(configuration: Dict[str, Any]) -> Tuple[str, Optional[int
         raise ValueError(f"packbits: \"padding_encoding\" is {padding!r}, but must be \"none\", \"first_byte\" or \"last_byte\"")
     for name in ("first_bit", "last_bit"):
         value = given[name]
-        # 11.0 is no integer: other readers refuse it
+        # 11.0 is not an integer: other readers refuse it
         if value is not None and not is_whole(value):
             raise ValueError(f"packbits: \"{name}\" is {value!r}, but must be a whole number")
     first, last = (None if given[name] is None else operator.index(given[name]) for name in ("first_bit", "last_bit"))

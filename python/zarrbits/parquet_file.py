@@ -103,7 +103,7 @@ def _unzstd(frame: bytes, size: int) -> bytes:
     from numcodecs.zstd import Zstd
     head = _Bytes(frame)
     if head.take(4) != b"\x28\xB5\x2F\xFD":
-        raise Damaged("a page is no Zstandard frame")
+        raise Damaged("a page is not a Zstandard frame")
     flags = head.little(1)
     single = flags >> 5 & 1
     head.take((1 - single) + (0, 1, 2, 4)[flags & 3])
@@ -160,7 +160,7 @@ class ParquetFile:
 
     def __init__(self, data: bytes, most_rows: int) -> None:
         if len(data) < 12 or data[:4] != b"PAR1" or data[-4:] != b"PAR1":
-            raise Damaged("it is no whole Parquet file")
+            raise Damaged("it is not a whole Parquet file")
         size = int.from_bytes(data[-8:-4], "little")
         if size > min(len(data) - 12, _MOST_FOOTER):
             raise Damaged("its footer is too large")

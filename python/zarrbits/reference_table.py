@@ -49,7 +49,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         shape, chunks = (value.get(n) if isinstance(value, dict) else None for n in ("shape", "chunks"))
         right = all(isinstance(n, list) and all(type(i) is int and i >= 0 for i in n) for n in (shape, chunks))
         if not right or len(shape or ()) != len(chunks or ()) or 0 in (chunks or ()):
-            raise self._error(key, "is no shape and no chunks; make it again")
+            raise self._error(key, "has no shape or no chunks; make it again")
         return [-(-s // c) for s, c in zip(shape or (), chunks or ())]
 
     def _read_rows(self, field: str, record: int) -> List[Value]:
@@ -81,16 +81,16 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
             for path, raw, offset, size in zip(paths, raws, offsets, sizes):
                 rows.append(raw if raw is not None else None if path is None else [path.decode(), offset, size])
         except (UnicodeDecodeError, AttributeError) as e:
-            raise Damaged("a path is no text") from e
+            raise Damaged("a path is not text") from e
         return rows
 
     def _value(self, key: str, value: Value) -> Value:
         if not isinstance(value, list):
             if isinstance(value, (bytes, type(None))):
                 return value
-            raise self._error(key, "is no text; make it again")
+            raise self._error(key, "is not text; make it again")
         if not is_reference(value):
-            raise self._error(key, "is no [URL, offset, size] with a URL file://... or s3://...")
+            raise self._error(key, "is not [URL, offset, size] with a URL file://... or s3://...")
         url, offset, size = value
         self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):

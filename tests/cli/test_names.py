@@ -55,7 +55,7 @@ def nothing_acts(what, text):
     try:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as e:
-        raise AssertionError(f"{what}: bytes that are no UTF-8: {text[e.start - 40:e.end + 40]}")
+        raise AssertionError(f"{what}: bytes that are not UTF-8: {text[e.start - 40:e.end + 40]}")
     found = ACTS.search(text)
     assert not found, f"{what}: {found.group()!r} in {text[max(0, found.start() - 60):found.end() + 60]!r}"
 
@@ -137,7 +137,7 @@ def test_any_name_in_a_sentence_can_be_pasted():
     for name in names:
         r = subprocess.run([raw(COMMAND), raw("no " + name)], capture_output=True)
         nothing_acts(name, r.stderr)
-        said.append(re.fullmatch("zarrbits: (.*) is no command of zarrbits; .*\n", r.stderr.decode()).group(1))
+        said.append(re.fullmatch("zarrbits: (.*) is not a command of zarrbits; .*\n", r.stderr.decode()).group(1))
     back = subprocess.run(["bash", "-c", "printf '%s\\0' " + " ".join(said)], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}).stdout
     assert back.split(b"\0")[:-1] == [raw("no " + n) for n in names]
 

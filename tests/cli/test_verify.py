@@ -54,7 +54,7 @@ DAMAGE = {
     "a size": (lambda s: edit(s, "g/nothing", data_type="int64"), "/g/nothing", "differs", None),
     "a boolean as int8": (lambda s: edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]) or note(s, "g/mask", enum={"FALSE": 0, "TRUE": 1}), "/g/mask", "differs", None),
     "a byte order": (lambda s: edit(s, "g/int16", codecs=[BIG, GZIP]), "/g/int16", "differs", [0, 0]),
-    "metadata that is no JSON": (lambda s: os.truncate(s + "/text/zarr.json", 20), "/text", "differs", None),
+    "metadata that is not JSON": (lambda s: os.truncate(s + "/text/zarr.json", 20), "/text", "differs", None),
     "a key that is given twice": (lambda s: write(s + "/enum/zarr.json", read(s + "/enum/zarr.json").replace(b'"fill_value": 0', b'"fill_value": 1, "fill_value": 0')),
                                   "/enum", "differs", None),
     "an unknown key": (lambda s: edit(s, "text", more=1), "/text", "differs", None),

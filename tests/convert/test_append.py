@@ -220,7 +220,7 @@ def test_a_store_that_was_changed_meanwhile_is_told():
     assert "changed by another program" in append(files[1], status=1)
     with open("out.zarr/.zarrbits-append/metadata", "w") as f:
         json.dump([{"key": "../../zarr.json", "before": "00", "after": "11"}], f)
-    assert "no place in a store" in append(files[1], status=1)
+    assert "not a place in a store" in append(files[1], status=1)
     shutil.rmtree("out.zarr/.zarrbits-append")
     append(files[1])
     check(files, ROWS[:23])

@@ -165,7 +165,7 @@ def test_large_chunks_of_the_store_are_told():
         f["x"] = np.arange(1000, 2000, dtype="f8")
     convert("--concat", "/x:0", "l0.h5", "out.zarr", "--quiet", *GZIP, "--chunk", "3000000,")
     run = convert("--append", "/x:0", "l1.h5", "out.zarr", "--memory", "16M")
-    assert "in the store has chunks of" in run.stderr and "make the store anew" in run.stderr, run.stderr
+    assert "in the store has chunks of" in run.stderr and "make the store again" in run.stderr, run.stderr
     assert (opened("out.zarr").read("x") == np.arange(2000)).all()
 
 

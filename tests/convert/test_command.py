@@ -207,7 +207,7 @@ def test_what_is_no_regular_file_is_refused_at_once(folder):
                 continue
             done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=120)
             text = sentence(done)
-            assert done.returncode == 1 and "no regular file" in text and source in text, (command, text)
+            assert done.returncode == 1 and "not a regular file" in text and source in text, (command, text)
 
 
 def test_a_crash_of_libhdf5_is_a_sentence_of_every_command(folder):

@@ -52,7 +52,7 @@ def test_bounds_have_the_units_of_the_times(case, way):
     elif case == "integers":
         a |= dict(time=[0, 1], dtype="i4")
         b |= dict(time=[0, 1], dtype="i4")
-    elif case == "calendar is inherited":  # 2000-02-29 is no day of noleap
+    elif case == "calendar is inherited":  # 2000-02-29 is not a day of noleap
         b |= dict(units="days since 2000-03-01", bounds_attributes={"units": "days since 2000-03-01"})
         right = [*pair(0), *pair(59)]
     elif case == "only the second has units":
@@ -138,7 +138,7 @@ def test_times_that_no_float_holds_are_refused():
     assert "\"/t\" of \"b.h5\" cannot be joined" in text and "64 bits does not hold to the microsecond" in text and "cannot be read" not in text, text
     whole = [write("a.h5", [0, 1], units="days since 1990-01-01", dtype="i4"), write("b.h5", [5, 6], units="hours since 1991-01-01", dtype="i4")]
     text = joined(whole, status=1)
-    assert "\"/t\" of \"b.h5\" cannot be joined: its value 5 is no whole number of units" in text and "cannot be read" not in text, text
+    assert "\"/t\" of \"b.h5\" cannot be joined: its value 5 is not a whole number of units" in text and "cannot be read" not in text, text
 
 
 def test_a_float32_store_grows_where_it_holds_the_times():
@@ -211,10 +211,10 @@ def test_factors_that_cannot_be_read_are_refused_by_name():
         with h5py.File("b.h5", "r+") as f:
             factor(value)(f)
         text = joined(names, "--allow-overlap", status=1)
-        assert "b.h5" in text and "scale_factor" in text and "no single number" in text, (value, text)
+        assert "b.h5" in text and "scale_factor" in text and "not a single number" in text, (value, text)
         assert "scale_factor" in joined(names, status=1)
         assert "scale_factor" in joined(names, "--order", "value", status=1)
-    # the same in both files is no difference
+    # the same in both files is not a difference
     for name in names:
         with h5py.File(name, "r+") as f:
             factor([.1, .2])(f)

@@ -249,4 +249,4 @@ def test_a_damaged_list_of_dimensions_costs_their_names_alone(folder):
         s.attrs["CLASS"], s.attrs["NAME"] = np.bytes_("DIMENSION_SCALE"), np.bytes_("This is a netCDF dimension but not a netCDF variable")
     store, _ = to_store(folder, source)
     assert store.read("v").tolist() == [[0, 1, 2], [3, 4, 5]] and names(store, "v") == ["phony_dim_0", "phony_dim_1"]
-    assert store.read("scale") == 0  # without an extent it is no dimension
+    assert store.read("scale") == 0  # without an extent it is not a dimension

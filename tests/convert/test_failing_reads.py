@@ -163,7 +163,7 @@ class TestFailingReads:
                     else:
                         assert done.returncode == 1, done.stderr
                         assert len(done.stderr.splitlines()) == 1, done.stderr
-                        assert self.store.exists() == ("the same command goes on" in done.stderr) and not (self.store / "zarr.json").exists(), done.stderr
+                        assert self.store.exists() == ("run the same command again to continue" in done.stderr) and not (self.store / "zarr.json").exists(), done.stderr
                         if self.store.exists() and how != "truncate":
                             ended["gone on after " + how, 0] = ended.get(("gone on after " + how, 0), 0) + 1
                             again = self.convert(*options, fresh=False)

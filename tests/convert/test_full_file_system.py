@@ -40,7 +40,7 @@ def conversions(files, disk):
                 assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, (target, size)
             else:
                 failed += 1
-                kept = "the same command goes on" in done.stderr
+                kept = "run the same command again to continue" in done.stderr
                 assert done.returncode == 1 and "No space left" in done.stderr and bool(os.listdir(disk)) == kept, (target, size, done.stderr, os.listdir(disk))
                 assert not os.path.exists(f"{disk}/{target}/zarr.json")
                 mount(disk, SIZES[-1], "remount")

@@ -67,7 +67,7 @@ def case_of(tmp_path):
 def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
     source, out, whole = case
     said = cut_off(source, out)
-    assert "interrupted: what is done is kept in" in said and "the same command goes on" in said, said
+    assert "interrupted: what is done is kept in" in said and "run the same command again to continue" in said, said
     assert not os.path.exists(os.path.join(out, "zarr.json"))
     shown = subprocess.run([COMMAND, "inspect", out], capture_output=True, text=True)
     assert shown.returncode == 3 and "is an unfinished store" in shown.stdout and "units made" in shown.stdout and f"zarrbits convert {source} {out}" in shown.stdout, shown
@@ -76,13 +76,13 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
     for other, word in ((["--shard", "64M"], "--shard"), (["--codec", "packbits", "--bits", "12"], "--codec, --bits")):
         said = run("convert", source, out, *other, status=1)
         assert "other options" in said and word in said and f"{source} {out} --threads 1" in said and other[0] + " " + other[1] in said, said
-        assert "replace it with" not in said and "begin anew" not in said
+        assert "replace it with" not in said and "start over" not in said
     copy = os.path.join(os.path.dirname(source), "other.h5")
     shutil.copy(source, copy)
     assert "another source" in run("convert", copy, out, status=1)
     assert before == same_store.files(out)
     said = run("convert", source, out)
-    assert "goes on" in said, said
+    assert "continuing the unfinished store" in said, said
     same(whole, out)
 
 

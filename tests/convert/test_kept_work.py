@@ -58,12 +58,12 @@ def test_a_damaged_chunk_costs_nothing_that_was_made_before(case):
     damage(source, "d37")
     said = run("convert", source, out, "--threads", "1", status=1)
     assert said.count("\n") == 1 and 'dataset "/d37"' in said and "--keep-going" in said, said
-    assert "What is done is kept in" in said and "(37 of 40 units)" in said and said.rstrip().endswith("the same command goes on"), said
+    assert "What is done is kept in" in said and "(37 of 40 units)" in said and said.rstrip().endswith("run the same command again to continue"), said
     assert units_left(out) == 37 and not (out / "zarr.json").exists()
     made = {p: os.stat(os.path.join(out, p)).st_mtime_ns for p in same_store.files(out) if "/c/" in p and not p.startswith("d37")}
     assert len(made) == 37 * 5
     assert "of 40 units" in run("convert", source, out, status=1)  # again: it is still damaged
-    assert "units of it are made" in run("convert", "--keep-going", source, out, status=3)
+    assert "units are already made" in run("convert", "--keep-going", source, out, status=3)
     shutil.rmtree(whole)
     run("convert", "-q", "--keep-going", source, whole, status=3)
     same(whole, out)
@@ -96,7 +96,7 @@ def test_an_error_after_overwrite(case):
     run("convert", "-q", source, out)
     damage(source, "d37")
     said = run("convert", source, out, "--overwrite", status=1)
-    assert "the same command without --overwrite goes on" in said, said
+    assert "run the same command without --overwrite to continue" in said, said
     run("convert", "-q", source, out, "--keep-going", status=3)
     shutil.rmtree(whole)
     run("convert", "-q", source, whole, "--keep-going", status=3)
@@ -113,7 +113,7 @@ def test_a_disk_that_is_full_is_emptied(case):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     said = run("convert", source, out, status=1, preexec_fn=limited)
-    assert "cannot write" in said and "the same command goes on" in said, said
+    assert "cannot write" in said and "run the same command again to continue" in said, said
     assert units_left(out) >= 30
     run("convert", "-q", source, out)
     same(whole, out)
@@ -134,11 +134,11 @@ def test_an_error_of_a_server(s3):
     with s3_server.Server(forbidden) as server:
         command = ["convert", source, S3, "--endpoint", server.url, "--threads", "1"]
         said = run(*command, status=1, env=environment())
-        assert "403" in said and "the same command goes on" in said, said
+        assert "403" in said and "run the same command again to continue" in said, said
         assert "out.zarr/zarr.json" not in server.objects
         time.sleep(2.5)  # a run that writes would have been heard of within ZARRBITS_S3_PATIENCE
         server.fault = None
-        assert "goes on" in run(*command, env=environment())
+        assert "continuing the unfinished store" in run(*command, env=environment())
         assert server.content("out.zarr") == {k: open(os.path.join(whole, k), "rb").read() for k in same_store.files(whole)}
 
 

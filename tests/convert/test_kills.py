@@ -114,7 +114,7 @@ class Way:
         elif old_is_there:
             run(COMMAND, "convert", *self.command("--overwrite"))
         else:
-            run(COMMAND, "convert", *self.command(*self.options))  # the same command goes on
+            run(COMMAND, "convert", *self.command(*self.options))  # the same command continues
         assert self.is_good()
         assert not os.path.exists(os.path.join(self.target, MARK)) and not os.path.exists(self.target + MARK)
         assert report(self.report) == report(self.case.whole_report)

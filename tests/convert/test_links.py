@@ -136,7 +136,7 @@ def test_what_is_missing_or_not_to_be_read(folder):
     told = links(report)
     assert len(told) == 6 and all(o["lossy"] for o in told.values()) and report["links"]["lost"] == 6
     assert "absent.h5" in told["/absent file"]["reason"] and "outside of the source's folder" in told["/outside"]["reason"]
-    assert "no regular file" in told["/pipe"]["reason"]
+    assert "not a regular file" in told["/pipe"]["reason"]
     refused = {r["file"] for r in report["refused_files"]}
     assert refused == {os.path.realpath(p) for p in (f"{folder}/data/d1.h5", "/etc/passwd", f"{folder}/inside/pipe.h5")}
     plan = json.loads(zarrbits("plan", "--json", inside, status=3).stdout)

@@ -116,7 +116,7 @@ class TestMemory:
         assert run("convert", "-q", "--concat", "/d:0", files[0], store, "--chunk", f"{8 * MIB},", "--compress", "gzip:1").status == 0
         taken = run("convert", "-q", "--append", "/d:0", files[1], store, "--memory", "64M")
         assert taken.status == 0, taken.errors
-        for words in ("chunks of 64.0 MiB", "may take 256.0 MiB", "64.0 MiB that are allowed", "make the store anew with smaller chunks"):
+        for words in ("chunks of 64.0 MiB", "may take 256.0 MiB", "64.0 MiB that are allowed", "make the store again with smaller chunks"):
             assert words in taken.errors, taken.errors
         assert 64 * MIB < taken.peak <= 256 * MIB
 

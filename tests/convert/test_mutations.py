@@ -226,11 +226,12 @@ def complaint(status, errors, target):
     if any(not line.startswith("zarrbits: ") for line in lines):
         return f"a line that is not ours: {errors[:300]}"
     if status == 1:
-        if len(lines) != 1 or len(lines[0]) < 30:
+        kept = len(lines) == 2 and "crashed" in errors and lines[0].startswith("zarrbits: what is done is kept")
+        if (len(lines) != 1 and not kept) or len(lines[0]) < 30:
             return f"not one sentence but {len(lines)}: {errors[:300]}"
         if os.path.exists(os.path.join(target, "zarr.json")):
             return "it failed, but there is a store"
-        if os.path.exists(target) and "the same command goes on" not in errors and "crashed" not in errors:
+        if os.path.exists(target) and "run the same command again to continue" not in errors:
             return "it failed, and left something that it does not mention"
     elif not os.path.exists(os.path.join(target, "zarr.json")):
         return f"exit status {status}, but no store"

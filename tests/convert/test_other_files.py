@@ -105,7 +105,7 @@ def test_raw_files_of_other_folders_are_not_read_unless_allowed(folder):
         case.allowed(case.raw, "--external", case.outside)
         case.allowed(case.raw, "--external", case.inside, "--external", "all")
     done = zarrbits("convert", case.source, case.store, "--external", case.raw, status=1)
-    assert "no folder" in done.stderr
+    assert "not a folder" in done.stderr
 
 
 def test_raw_files_of_the_own_folder_are_read_and_listed(folder):
@@ -125,7 +125,7 @@ def test_what_is_no_regular_file_is_never_opened(folder):
         with h5py.File(case.source, "w") as f:
             make(f, "d", file)
         for options in ([], ["--external", "all"]):
-            assert "no regular file" in case.refused(os.path.join(case.inside, file), *options)["reason"]
+            assert "not a regular file" in case.refused(os.path.join(case.inside, file), *options)["reason"]
 
 
 def test_sources_of_virtual_datasets(folder):

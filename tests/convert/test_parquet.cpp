@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
   BOOST_CHECK_THROW(file.texts("none"), parquet_error);
 }
 
-// The bytes of so many groups of numbers are no number of 64 bits.
+// The bytes of so many groups of numbers are not a number of 64 bits.
 BOOST_AUTO_TEST_CASE(a_run_whose_length_overflows_is_refused) {
   for (const unsigned power : {59U, 60U, 62U}) {
     std::string page(4, '\0');  // the dictionary: an empty text

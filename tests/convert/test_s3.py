@@ -71,7 +71,7 @@ class TestS3(S3):
         def lost(r, go):
             return Answer(headers={"ETag": f'"{s3_server.Stored(r.body).etag}"'}) if r.kind == "put" and r.key.endswith("/c/3") else go()
         with Server(lost) as s:
-            self.sentence(self.convert(s), "lists other objects", "the same command goes on")
+            self.sentence(self.convert(s), "lists other objects", "run the same command again to continue")
             assert "zarr.json" not in s.content("out.zarr")
             s.fault = None
             assert self.convert(s, "--resume").returncode == 0
@@ -222,7 +222,7 @@ class TestS3(S3):
                     assert (done.returncode, done.stderr) == (0, "")
                     self.whole(s)
                 else:
-                    self.sentence(done, "no Zarr v3 store")
+                    self.sentence(done, "not a Zarr v3 store")
                     assert s.content("out.zarr") == objects
                 assert "out.zarr.neighbour/x" in s.objects
                 assert "out" in s.objects

@@ -103,7 +103,7 @@ class TestShards:
                         assert index[number] is None, chunk_key
                 if there:
                     assert end + 16 * math.prod(per) + 4 == len(data)
-                    assert end > 0, "a shard without a chunk is no file"
+                    assert end > 0, "a shard without a chunk is not a file"
             chunks = sum("zarr.json" not in files for _, _, files in os.walk(os.path.join(plain.path, name)) for f in files)
             assert found == chunks, name
 
@@ -195,9 +195,9 @@ class TestShards:
     def test_what_cannot_be(self):
         self.data()
         out = self.path("out.zarr")
-        for options, words in ((["--shard", "many"], "no number"), (["--shard", "0"], "0 bytes"), (["--shard", "10,0"], "at least 1"),
-                               (["--shard", "10,-1"], "no number"), (["--chunk", "100"], "100, for one dimension"), (["--chunk", "1,x"], "no number"),
-                               (["--chunk", "5,5", "--profile", "native"], "recode"), (["--shard", ","], "no number"),
+        for options, words in ((["--shard", "many"], "not a number"), (["--shard", "0"], "0 bytes"), (["--shard", "10,0"], "at least 1"),
+                               (["--shard", "10,-1"], "not a number"), (["--chunk", "100"], "100, for one dimension"), (["--chunk", "1,x"], "not a number"),
+                               (["--chunk", "5,5", "--profile", "native"], "recode"), (["--shard", ","], "not a number"),
                                (["--shard", "99999999999999999999M"], "more than there can be"), (["--shard", ",".join("1" * 40)], "dimensions")):
             run = convert(self.source, out, *options, status=2)
             assert words in run.stderr, options

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(what_was_joined_stays_without_finish_and_can_be_joined_agai
     first->finish();
   }
   BOOST_TEST(files_below(f / "out") == 4U);
-  BOOST_CHECK_EXCEPTION(open(f / "out", join), convert_error, says("no unfinished store"));
+  BOOST_CHECK_EXCEPTION(open(f / "out", join), convert_error, says("unfinished store"));
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_run_can_be_replaced) {

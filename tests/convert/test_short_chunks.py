@@ -94,7 +94,7 @@ FILTERS = {
 COMPRESSIONS = [name for name in FILTERS if name not in ("shuffle", "fletcher32", "bitshuffle")]
 ORDERS = [[c] for c in COMPRESSIONS]
 ORDERS += [order for c in COMPRESSIONS for order in (["shuffle", c], [c, "fletcher32"], ["fletcher32", c], ["shuffle", c, "fletcher32"])
-           if order != ["fletcher32", "bitshuffle+lz4"]]  # a length that is no multiple of the element's
+           if order != ["fletcher32", "bitshuffle+lz4"]]  # a length that is not a multiple of the element's
 ORDERS += [[c, "deflate"] for c in COMPRESSIONS] + [["deflate", c] for c in COMPRESSIONS if c not in ("deflate", "bitshuffle+lz4")]
 ORDERS += [["shuffle"], ["fletcher32"], ["shuffle", "fletcher32"]]
 

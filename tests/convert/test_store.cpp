@@ -193,8 +193,8 @@ BOOST_AUTO_TEST_CASE(no_key_leads_out_of_the_store) {
   for (const std::string target : {"out", "out.zip"}) {
     const auto s = open(f / target);
     for (const std::string& key : bad) {
-      BOOST_CHECK_EXCEPTION(s->put(key, "x"), convert_error, says("no place in a store"));
-      BOOST_CHECK_EXCEPTION(s->put_new(key, std::as_bytes(std::span("x", 1))), convert_error, says("no place in a store"));
+      BOOST_CHECK_EXCEPTION(s->put(key, "x"), convert_error, says("not a place in a store"));
+      BOOST_CHECK_EXCEPTION(s->put_new(key, std::as_bytes(std::span("x", 1))), convert_error, says("not a place in a store"));
     }
     s->put("..a/b..", "x");
   }

@@ -85,7 +85,7 @@ def test_damage_is_never_read_as_text(folder):
 
 
 def test_a_string_that_is_longer_than_its_place(folder):
-    """libhdf5 copies as much as the element says; here that is no text of the file's."""
+    """libhdf5 copies as much as the element says; here that is not text of the file's."""
     source = f"{folder}/in.h5"
     with h5py.File(source, "w") as f:
         f.create_dataset("x", data=["abcdefgh"] * 600, dtype=h5py.string_dtype(), chunks=(600,))

@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(buffers_of_the_wrong_size_are_refused) {
   BOOST_TEST(zarrbits::encode_chunk(c, odd, large).failure.code == errc::truncated);
   BOOST_TEST(zarrbits::decode_chunk(c, right, odd).failure.code == errc::partial_element);
   BOOST_TEST(c.explain(zarrbits::decode_chunk(c, right, std::span(odd).first(3)).failure)
-                 .find("has 3 bytes, which is no whole number of uint16 elements of 2 bytes") != std::string::npos);
+                 .find("has 3 bytes, which is not a whole number of uint16 elements of 2 bytes") != std::string::npos);
   BOOST_TEST(c.explain(zarrbits::encode_chunk(c, in, small).failure).find("has to hold 8 bytes") != std::string::npos);
   BOOST_TEST(zarrbits::decode_chunk(c, small, in).failure.code == errc::truncated);
   BOOST_TEST(zarrbits::decode_chunk(c, large, in).failure.code == errc::trailing_data);

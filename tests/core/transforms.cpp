@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(input_that_ends_inside_an_element_is_truncated) {
     BOOST_TEST(drive(zarrbits::encoder(swap), bytes(n), up_to(3), always(64)).error == errc::truncated);
     BOOST_TEST(drive(zarrbits::decoder(swap), bytes(n), up_to(3), always(64)).error == errc::truncated);
   }
-  // 12 bits an element: one byte is no element, and too much for padding
+  // 12 bits an element: one byte is not an element, and too much for padding
   const zarrbits::codec twelve = zarrbits::packbits("uint16", {.last_bit = 11});
   BOOST_TEST(drive(zarrbits::decoder(twelve), bytes(1), always(1), always(64)).error == errc::truncated);
   BOOST_TEST(drive(zarrbits::decoder(twelve), bytes(4), always(1), always(64)).error == errc::truncated);

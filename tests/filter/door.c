@@ -95,7 +95,7 @@ static void refuses_damaged_chunks(hid_t file) {
   d = create(file, "damaged", H5T_STD_U8LE, dcpl, 1000);
   CHECK(d >= 0);
   memset(noise, 0x5A, sizeof noise);
-  /* 375 bytes of payload and a count byte of 0 are right; 0x5A is no count of padding bits */
+  /* 375 bytes of payload and a count byte of 0 are right; 0x5A is not a count of padding bits */
   for (size = 1; size <= 4000; size = size < 380 ? size + 1 : size * 2) {
     CHECK(H5Dwrite_chunk(d, H5P_DEFAULT, 0, origin, size, noise) >= 0);
     CHECK(H5Dread(d, H5T_STD_U8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) < 0);

@@ -134,7 +134,7 @@ def test_another_architecture_and_junk_are_skipped(here):
     (folder / "notlib.so").touch()
     report = doctor(folder)
     assert "wrong architecture" in what(report, "libother_machine.so")["says"] and "32 bits" in what(report, "libnarrow.so")["says"]
-    assert "no shared library" in what(report, "libjunk.so")["says"] and "no shared library" in what(report, "libempty.so")["says"]
+    assert "not a shared library" in what(report, "libjunk.so")["says"] and "not a shared library" in what(report, "libempty.so")["says"]
     assert not what(report, "notlib.so")["opened"]
     assert report["faults"] == 4 and report["filters"]["packbits"]["found_up_to_1_14"] and hdf5_finds(folder)
 
@@ -258,7 +258,7 @@ with h5py.File({str(here / "x.h5")!r}, "w") as f:
     assert found["/signed"]["would_hold_all"] == "14 bits (0 to 13)" and found["/signed"]["raw_chunks"] == 1
     assert found["/shifted"]["would_hold_all"] == "8 bits (0 to 7)" and found["/shifted"]["raw"][0]["why"].startswith("element (1) is 0x1,")
     assert found["/fits"]["raw_chunks"] == 0 and found["/fits"]["would_hold_all"] == ""
-    assert found["/mask"]["raw"][0]["why"] == "element (2) is 2, which is no boolean" and found["/mask"]["would_hold_all"] == ""
+    assert found["/mask"]["raw"][0]["why"] == "element (2) is 2, which is not a boolean" and found["/mask"]["would_hold_all"] == ""
     assert "14 bits (0 to 13) would hold every value" in run("doctor", here / "x.h5")
     # nothing of it needs the plugins
     assert {name: d["raw"] for name, d in filtered(here / "x.h5", 1, path=here).items()} == {name: d["raw"] for name, d in found.items()}

@@ -97,7 +97,7 @@ class Rewritten:
 def check(name, path, rng, swmr, **how):
     for number, _, _ in PIPELINES[name]:
         if not h5py.h5z.filter_avail(number):
-            pytest.skip(f"there is no filter {number}")
+            pytest.skip(f"there is not a filter {number}")
     datasets, refused, wrong, unreadable = [], 0, 0, 0
     with h5py.File(path, "w", **how) as file:
         while len(datasets) < 40:

@@ -73,7 +73,7 @@ def test_text_that_is_not_utf8(convert, tmp_path):
 
 
 def test_a_plain_file_that_xarray_reads(convert, tmp_path):
-    """Our notes on extents, enumerations and types are no attributes."""
+    """Our notes on extents, enumerations and types are not attributes."""
     xr = readers()
     with h5py.File(tmp_path / "in.h5", "w") as f:
         f.create_dataset("grows", data=np.arange(6.0).reshape(2, 3), maxshape=(None, 3)).attrs["units"] = "m"

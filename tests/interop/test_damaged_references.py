@@ -32,15 +32,15 @@ def without_values(frame):
 
 @needs_parquet
 @pytest.mark.parametrize("change, words", [
-    (lambda part: part.write_bytes(part.read_bytes()[:part.stat().st_size // 2]), "no whole Parquet file"),
-    (lambda part: part.write_bytes(b""), "no whole Parquet file"),
+    (lambda part: part.write_bytes(part.read_bytes()[:part.stat().st_size // 2]), "not a whole Parquet file"),
+    (lambda part: part.write_bytes(b""), "not a whole Parquet file"),
     (lambda part: part.unlink(), "No such file"),
     (lambda part: rewrite(part, lambda f: f.iloc[:3]), "only 3 rows"),
     (lambda part: rewrite(part, lambda f: f.drop(columns=["offset"])), "columns are missing"),
     (lambda part: rewrite(part, lambda f: f.drop(columns=["path"])), "columns are missing"),
     (lambda part: rewrite(part, without_values), "has 0 references, and had 5|columns are missing"),
     (lambda part: rewrite(part, lambda f: f.astype({"path": "string", "offset": "float64"})), "columns are missing"),
-    (lambda part: (part.unlink(), os.mkfifo(part)), "no regular file"),
+    (lambda part: (part.unlink(), os.mkfifo(part)), "not a regular file"),
     (lambda part: (part.unlink(), part.mkdir()), "refs.0.parq"),
 ])
 def test_damaged_parts(source, tmp_path, change, words):
@@ -131,12 +131,12 @@ def test_what_is_no_regular_file(source, refs, tmp_path):
     os.mkfifo(source)
     with Within():
         for check_all in (True, False):
-            with pytest.raises((zarrbits.Error, RuntimeError), match="no regular file|refs"):
+            with pytest.raises((zarrbits.Error, RuntimeError), match="not a regular file|refs"):
                 zarr.open_group(zarrbits.open_references(refs, check=check_all), mode="r")["deflated"][...]
-        with pytest.raises(zarrbits.Error, match="no regular file"):
+        with pytest.raises(zarrbits.Error, match="not a regular file"):
             zarrbits.to_icechunk(refs, tmp_path / "repository")
         os.mkfifo(tmp_path / "fifo.json")
-        with pytest.raises(zarrbits.Error, match="no regular file"):
+        with pytest.raises(zarrbits.Error, match="not a regular file"):
             zarrbits.open_references(tmp_path / "fifo.json")
 
 
@@ -165,7 +165,7 @@ def test_only_files_that_may_be_read(source, refs, tmp_path, link):
             check(zarr.open_group(zarrbits.open_references(target, external=external), mode="r"), secret / "in.h5")
     if not link:
         zarrbits.to_icechunk(target, tmp_path / "repository", external=secret)
-    with pytest.raises(zarrbits.Error, match="which is no folder"):
+    with pytest.raises(zarrbits.Error, match="which is not a folder"):
         zarrbits.open_references(target, external=secret / "nothing")
 
 
@@ -202,5 +202,5 @@ def test_parquet_bombs(source, tmp_path, bomb):
     try:
         zarr.open_group(zarrbits.open_references(refs, check=False), mode="r")["deflated"][:8]
     except Exception:
-        pass  # refused, or contents that are no chunks
+        pass  # refused, or contents that are not chunks
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB

@@ -44,10 +44,10 @@ def test_many_files_with_a_kill(server, tmp_path):
     left = listed(endpoint, PREFIX)
     assert PREFIX + "/zarr.json" not in left
     told = subprocess.run([COMMAND, "inspect", f"s3://{BUCKET}/{PREFIX}", "--endpoint", endpoint], env=patient, capture_output=True, text=True, timeout=120)
-    assert told.returncode == 3 and "is an unfinished store" in told.stdout and "the same command goes on" in told.stdout, told
+    assert told.returncode == 3 and "is an unfinished store" in told.stdout and "run the same command again to continue" in told.stdout, told
     time.sleep(6)  # longer than a run that writes may be silent
     done = subprocess.run(command, env=patient, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
-    assert done.returncode == 0 and "goes on" in done.stderr, done.stderr
+    assert done.returncode == 0 and "continuing the unfinished store" in done.stderr, done.stderr
     whole = listed(endpoint, PREFIX)
     assert not any("/.zarrbits" in key for key in whole)
     assert len([key for key in whole if "/temperature/c/" in key]) == FILES

@@ -286,7 +286,7 @@ def test_hostile_grids(source, tmp_path, grid):
     document = json.loads((tmp_path / "refs.parquet/.zmetadata").read_text())
     document["metadata"]["deflated/.zarray"] = grid
     (tmp_path / "refs.parquet/.zmetadata").write_text(json.dumps(document))
-    with pytest.raises(zarrbits.Error, match="no shape and no chunks"):
+    with pytest.raises(zarrbits.Error, match="no shape or no chunks"):
         zarrbits.open_references(tmp_path / "refs.parquet")
 
 
@@ -342,7 +342,7 @@ def test_the_names_of_chunks():
     for key, place in {"g/c/5/c/0/12": (0, 12), "v2/3.4": (3, 4), "dots/c.3.4": (3, 4), "one/c": (), "one2/0": (), "v2/deep/7": (7,)}.items():
         assert _place_of(key, arrays)[1] == place, key
     for key in ("g/c/5/0/12", "g/c/5/c/0", "g/c/5/c/0/1/2", "v2/c/0/1", "v2/3.-4", "v2/3.x", "v2/٣.4", "x/c/0", "c/0", "v2", ""):
-        with pytest.raises(zarrbits.Error, match="is no chunk"):
+        with pytest.raises(zarrbits.Error, match="is not a chunk"):
             _place_of(key, arrays)
     with pytest.raises(zarrbits.Error, match="does not have"):
         array(1, name="fanout")

@@ -30,7 +30,7 @@ row_of = {folder: i for i, (folders, _) in enumerate(rows) for folder in folders
 for i, (folders, allowed) in enumerate(rows):
     for name in allowed:
         if name not in outside and row_of.get(name, i) >= i:
-            wrong.append(f"CONTRIBUTING.md: {folders[0]}/ may include {name}/, which is no folder that stands above it")
+            wrong.append(f"CONTRIBUTING.md: {folders[0]}/ may include {name}/, which is not a folder that stands above it")
 
 
 def home(path):

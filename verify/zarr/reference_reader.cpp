@@ -121,9 +121,9 @@ class reference_reader final : public store_reader {
       auto fd = std::make_shared<const conversion::file_descriptor>(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       struct stat s = {};
       if (!*fd || ::fstat(fd->get(), &s) != 0 || !S_ISREG(s.st_mode))
-        throw store_error("the references lead to \"" + name + "\", which is no regular file that can be read");
+        throw store_error("the references lead to \"" + name + "\", which is not a regular file that can be read");
       if (file.state && *file.state != conversion::state_in(s))
-        throw store_error("\"" + name + "\" has changed since the references were made; make them anew");
+        throw store_error("\"" + name + "\" has changed since the references were made; make them again");
       open_[number] = fd;
     }
     const auto fd = open_[number];

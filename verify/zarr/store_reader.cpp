@@ -46,7 +46,7 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
     throw store_error("cannot read " + path + ": " + std::generic_category().message(errno));
   }
   struct stat s = {};
-  if (::fstat(file->fd_.get(), &s) != 0 || !S_ISREG(s.st_mode)) throw store_error(path + " is no regular file");
+  if (::fstat(file->fd_.get(), &s) != 0 || !S_ISREG(s.st_mode)) throw store_error(path + " is not a regular file");
   file->size_ = static_cast<std::uint64_t>(s.st_size);
   return file;
 }
@@ -149,7 +149,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
 
 store_folder open_folder(const std::string& name, const std::string& endpoint) {
   std::error_code e;
-  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is no folder");
+  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
   return {conversion::is_s3(name) ? open_reader(name, endpoint, {}, 0, use_of_store::a_little, symbolic_links::follow)
                                   : std::make_shared<directory_reader>(name, symbolic_links::follow),
           name};
@@ -159,7 +159,7 @@ store_folder open_store(const std::string& name, const std::string& endpoint, co
                         std::uint64_t memory, use_of_store use, symbolic_links links) {
   try {
     store_folder root(open_reader(name, endpoint, sources, memory, use, links), name);
-    if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is no Zarr v3 store: it has no zarr.json");
+    if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {
     throw store_error("\"" + name + "\" cannot be read: this reader does not know " + e.what());

@@ -73,7 +73,7 @@ std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t 
     if (status == Z_STREAM_END) {
       complete = true;
     } else if (status != Z_OK || (taken == 0 && made == 0)) {
-      throw store_error("a chunk is no complete " + std::string(window == 15 ? "zlib" : "gzip") + " stream");
+      throw store_error("a chunk is not a complete " + std::string(window == 15 ? "zlib" : "gzip") + " stream");
     }
   }
   if (used > most) throw too_long();
@@ -106,7 +106,7 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
       status = BZ2_bzDecompress(&z);
       const std::size_t taken = offered - z.avail_in, made = room - z.avail_out;
       if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && taken == 0 && made == 0))
-        throw store_error("a chunk is no complete bzip2 stream");
+        throw store_error("a chunk is not a complete bzip2 stream");
       read += taken;
       used += made;
     }
@@ -132,7 +132,7 @@ std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t mos
 
 std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most) {
   std::size_t size = 0;
-  if (blosc_cbuffer_validate(in.data(), in.size(), &size) < 0) throw store_error("a chunk is no blosc buffer");
+  if (blosc_cbuffer_validate(in.data(), in.size(), &size) < 0) throw store_error("a chunk is not a blosc buffer");
   if (size > most) throw too_long();
   std::vector<std::byte> out(size);
   const int made = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
@@ -180,7 +180,7 @@ std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t mo
     ZSTD_outBuffer sink = {out.data(), out.size(), used};
     const std::size_t before = source.pos;
     left = ZSTD_decompressStream(context.get(), &sink, &source);
-    if (ZSTD_isError(left)) throw store_error(std::string("a chunk is no zstd frame: ") + ZSTD_getErrorName(left));
+    if (ZSTD_isError(left)) throw store_error(std::string("a chunk is not a zstd frame: ") + ZSTD_getErrorName(left));
     if (source.pos == before && sink.pos == used && left != 0) throw store_error("a chunk's zstd frame ends too early");
     used = sink.pos;
   }

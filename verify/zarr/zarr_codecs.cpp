@@ -30,7 +30,7 @@ constexpr std::size_t most_codecs = 32;
 codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape,
                          std::uint64_t most_text)
     : type_(type), chunk_shape_(std::move(chunk_shape)), most_text_(most_text) {
-  if (!list.is_array()) throw store_error("\"codecs\" is no list");
+  if (!list.is_array()) throw store_error("\"codecs\" is not a list");
   static const std::pair<const char*, bytes_codec::kind_type> known[] = {{"gzip", bytes_codec::gzip},
                                                                          {"zstd", bytes_codec::zstd},
                                                                          {"blosc", bytes_codec::blosc},
@@ -81,11 +81,11 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
 
 void codec_chain::read_order(const json& configuration) {
   if (!configuration.contains("order") || !configuration["order"].is_array())
-    throw not_supported("a transpose whose order is no list");
+    throw not_supported("a transpose whose order is not a list");
   std::vector<bool> seen(chunk_shape_.size());
   for (const json& n : configuration["order"]) {
     if (!n.is_number_unsigned() || n.get<std::uint64_t>() >= seen.size() || seen[n.get<std::size_t>()]) {
-      throw store_error("the order of transpose is no permutation");
+      throw store_error("the order of transpose is not a permutation");
     }
     seen[n.get<std::size_t>()] = true;
     order_.push_back(n.get<std::size_t>());
@@ -100,7 +100,7 @@ void codec_chain::read_bytes_codec(bytes_codec::kind_type what, const json& conf
   if (what == bytes_codec::shuffle) {
     const json size = configuration.value("elementsize", json());
     if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0)
-      throw store_error("the elementsize of numcodecs.shuffle is no size");
+      throw store_error("the elementsize of numcodecs.shuffle is not a size");
     element = size.get<std::size_t>();
   }
   after_.push_back({what, element});

@@ -47,7 +47,7 @@ json read_metadata(const store_folder& folder, bool& exists) {
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
-  if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is no JSON object");
+  if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is not a JSON object");
   gather_notes(j);
   return j;
 }
@@ -57,11 +57,11 @@ json read_metadata(const store_folder& folder, bool& exists) {
 std::string json_text(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 std::vector<std::uint64_t> extents(const json& list, const char* what) {
-  if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is no list");
+  if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is not a list");
   std::vector<std::uint64_t> out;
   for (const json& n : list) {
     if (!n.is_number_unsigned())
-      throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is no extent");
+      throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is not an extent");
     out.push_back(n.get<std::uint64_t>());
   }
   return out;

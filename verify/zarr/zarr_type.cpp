@@ -71,21 +71,21 @@ std::uint64_t float_bits(double value, float_layout l) {
 std::uint64_t hexadecimal(const std::string& text) {
   std::uint64_t value = 0;
   if (text.size() < 3 || text.size() > 18)
-    throw store_error("\"fill_value\" is \"" + text + "\", which is no hexadecimal number");
+    throw store_error("\"fill_value\" is \"" + text + "\", which is not a hexadecimal number");
   for (std::size_t i = 2; i < text.size(); ++i) {
     const char c = text[i];
     unsigned digit = 0;
     if (c >= '0' && c <= '9') digit = static_cast<unsigned>(c - '0');
     else if (c >= 'a' && c <= 'f') digit = static_cast<unsigned>(c - 'a') + 10;
     else if (c >= 'A' && c <= 'F') digit = static_cast<unsigned>(c - 'A') + 10;
-    else throw store_error("\"fill_value\" is \"" + text + "\", which is no hexadecimal number");
+    else throw store_error("\"fill_value\" is \"" + text + "\", which is not a hexadecimal number");
     value = value << 4 | digit;
   }
   return value;
 }
 
 [[noreturn]] void wrong_fill(const zarr_type& type, const json& fill) {
-  throw store_error("\"fill_value\" is " + json_text(fill) + ", which is no value of " + type.name);
+  throw store_error("\"fill_value\" is " + json_text(fill) + ", which is not a value of " + type.name);
 }
 
 std::uint64_t parse_float(const zarr_type& type, const json& fill) {
@@ -115,7 +115,7 @@ void store(std::uint64_t value, std::size_t size, std::byte* out) {
 std::vector<std::byte> byte_string(const zarr_type& type, const json& fill) {
   if (fill.is_string()) {
     const auto bytes = conversion::decode_base64(fill.get_ref<const std::string&>());
-    if (!bytes) throw store_error("\"fill_value\" is no base64");
+    if (!bytes) throw store_error("\"fill_value\" is not base64");
     return *bytes;
   }
   if (!fill.is_array()) wrong_fill(type, fill);
@@ -207,7 +207,7 @@ json core_spelling(const json& data_type) {
   const json configuration = data_type.value("configuration", json::object());
   if (!configuration.contains("fields") || !configuration["fields"].is_array()) throw store_error("\"structured\" has no fields");
   for (const json& f : configuration["fields"]) {
-    if (!f.is_array() || f.size() != 2) throw store_error("a field of \"structured\" is no pair of name and data type");
+    if (!f.is_array() || f.size() != 2) throw store_error("a field of \"structured\" is not a pair of name and data type");
     fields.push_back({{"name", f[0]}, {"data_type", core_spelling(f[1])}});
   }
   return {{"name", "struct"}, {"configuration", {{"fields", fields}}}};
