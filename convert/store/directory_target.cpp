@@ -224,18 +224,19 @@ void directory_target::replace(const sink_options& options) {
 }
 
 // Removes the plan late: what is killed before can be resumed, and then a lock is all that is left of a whole store. Removes the
-// lock before the folder: a process that waits for it then checks the content again.
+// lock before the folder: a process that waits for it then checks the content again. Another process may make a lock of its own
+// in the folder before that is removed; then the folder is that process's, which may already be replacing the store.
 void directory_target::remove_mark() {
   const fs::path mark = fs::path(path_) / unfinished_folder;
+  empty_mark(mark, plan_name);
+  empty_mark(mark);
+  ::unlinkat(mark_.get(), lock_name, 0);
   for (int tries = 0;; ++tries) {
-    empty_mark(mark, plan_name);
-    empty_mark(mark);
-    ::unlinkat(mark_.get(), lock_name, 0);
     if (::unlinkat(root(), unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
-    if (errno != ENOTEMPTY && errno != EEXIST) fail_file("cannot finish the store", path_, errno, "convert again");
-    // a process that was too late to share the store has made its own lock, and will see that nothing is left to do
-    if (tries >= 3 && content(*this).more_in_mark) fail_file("cannot finish the store", path_, ENOTEMPTY, "convert again");
-    if (tries >= 3) return;
+    const int error = errno;
+    if (error != ENOTEMPTY && error != EEXIST) fail_file("cannot finish the store", path_, error, "convert again");
+    if (::faccessat(mark_.get(), lock_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return;
+    if (tries >= 3) fail_file("cannot finish the store", path_, error, "convert again");
   }
 }
 

@@ -37,20 +37,27 @@ def frames(path, count=300):
 
 def cut_off(source, target, *options, signal_number=signal.SIGINT, **environment):
     """Begins a conversion and ends it when some of its chunks are there; what it said."""
-    p = subprocess.Popen([COMMAND, "convert", source, target, "--threads", "1", *options], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
-                         env={**ALONE, **environment})
-    mark = os.path.join(target, ".zarrbits-unfinished")
+    mark, before = os.path.join(target, ".zarrbits-unfinished"), os.path.exists(target)
 
     def journalled():
-        return os.path.isdir(mark) and any(n.startswith("journal") and '"dataset"' in open(os.path.join(mark, n), encoding="utf-8").read() for n in os.listdir(mark))
-    while p.poll() is None and not journalled():
-        time.sleep(0.001)
-    assert p.poll() is None, "it was faster"
-    p.send_signal(signal_number)
-    said = p.communicate(timeout=60)[1]
-    same_store.wait_for_group(p.pid)
-    assert p.returncode == -signal_number, (p.returncode, said)
-    return said
+        try:
+            return any(n.startswith("journal") and '"dataset"' in open(os.path.join(mark, n), encoding="utf-8").read() for n in os.listdir(mark))
+        except FileNotFoundError:  # not yet, or no longer
+            return False
+    for _ in range(20):
+        p = subprocess.Popen([COMMAND, "convert", source, target, "--threads", "1", *options], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+                             start_new_session=True, env={**ALONE, **environment})
+        while p.poll() is None and not journalled():
+            time.sleep(0.001)
+        p.send_signal(signal_number)
+        said = p.communicate(timeout=60)[1]
+        same_store.wait_for_group(p.pid)
+        if p.returncode == 0 and not before:  # it was faster, on a busy machine
+            shutil.rmtree(target)
+            continue
+        assert p.returncode == -signal_number, (p.returncode, said)
+        return said
+    raise AssertionError("it was always faster")
 
 
 @pytest.fixture(name="case")

@@ -6,10 +6,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import h5py
 import numpy as np
+import pytest
 import same_store
 from store import COMMAND, Store, convert
 from targets import everything, refused, run, small, write
@@ -239,6 +241,45 @@ def test_of_two_runs_into_one_target_one_says_no(folder):
                 assert not [x for x in os.listdir(folder) if "unfinished" in x]
                 shutil.rmtree(target) if kind == "zarr" else os.remove(target)
     print(f"of {PAIRS * 7} pairs, both succeeded one after the other in {both}")
+
+
+PAUSES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int unlinkat(int folder, const char* name, int flags) {  /* waits for a file once the lock is removed */
+  int (*real)(int, const char*, int) = dlsym(RTLD_NEXT, "unlinkat");
+  int result = real(folder, name, flags);
+  while (strcmp(name, "lock") == 0 && access(getenv("GO_ON"), F_OK) != 0) usleep(1000);
+  return result;
+}
+"""
+
+
+@pytest.mark.skipif(not (sys.platform == "linux" and shutil.which("cc")), reason="no compiler, or no LD_PRELOAD")
+def test_a_run_that_ends_leaves_the_next_one_alone(folder):
+    """The next one comes between the end of the first one's lock and that of its folder."""
+    if b"Sanitizer" in open(COMMAND, "rb").read():
+        pytest.skip("sanitizers want to be loaded first")
+    first, second, target, library, go_on = (os.path.join(folder, n) for n in ("in1.h5", "in2.h5", "out.zarr", "pauses.so", "go_on"))
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"], input=PAUSES, text=True, check=True)
+    small(first, value=1)
+    convert(small(second, value=2, chunks=100), os.path.join(folder, "whole.zarr"), "-q")
+    mark = os.path.join(target, ".zarrbits-unfinished")
+    ending = subprocess.Popen([COMMAND, "convert", "-q", first, target], env=os.environ | {"LD_PRELOAD": library, "GO_ON": go_on})
+    while not os.path.exists(os.path.join(target, "zarr.json")) or os.path.exists(os.path.join(mark, "lock")):
+        assert ending.poll() is None
+    following = subprocess.Popen([COMMAND, "convert", "-q", "--overwrite", second, target], start_new_session=True)
+    while not os.path.exists(os.path.join(mark, "lock")):
+        assert following.poll() is None
+    os.killpg(following.pid, signal.SIGSTOP)
+    open(go_on, "w").close()
+    assert ending.wait(timeout=60) == 0
+    os.killpg(following.pid, signal.SIGCONT)
+    assert following.wait(timeout=60) == 0
+    same_store.same(os.path.join(folder, "whole.zarr"), target)
 
 
 def test_shares_at_once_make_one_store(folder):
