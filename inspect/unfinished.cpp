@@ -6,6 +6,8 @@
 #include "convert/text/names.hpp"
 #include "inspect/trees.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <chrono>
