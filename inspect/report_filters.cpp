@@ -264,8 +264,7 @@ void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
   if (given.empty()) repack += ",0";
   out.problem =
       "HDF5 did not find the plugin when the dataset was created, and created it all the same: its chunks are stored as they "
-      "are, "
-      "also those written later; store it again where the plugin is found (h5repack " +
+      "are, also those written later; store it again where the plugin is found (h5repack " +
       repack + " old.h5 new.h5)";
 }
 

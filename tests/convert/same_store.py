@@ -24,6 +24,19 @@ def adopt_orphans():
     assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
 
 
+def journals(target):
+    mark = os.path.join(target, ".zarrbits-unfinished")
+    return [os.path.join(mark, name) for name in (os.listdir(mark) if os.path.isdir(mark) else []) if name.startswith("journal")]
+
+
+def has_units(target):
+    """Whether the journal of an unfinished store has a unit that is made."""
+    try:
+        return any('"dataset"' in open(journal, encoding="utf-8").read() for journal in journals(target))
+    except FileNotFoundError:  # not yet, or no longer
+        return False
+
+
 def wait_for_group(pid):
     """Waits until no process of this group is left: a killed process holds its locks until it is gone."""
     until = time.monotonic() + 10

@@ -37,17 +37,11 @@ def frames(path, count=300):
 
 def cut_off(source, target, *options, signal_number=signal.SIGINT, **environment):
     """Begins a conversion and ends it when some of its chunks are there; what it said."""
-    mark, before = os.path.join(target, ".zarrbits-unfinished"), os.path.exists(target)
-
-    def journalled():
-        try:
-            return any(n.startswith("journal") and '"dataset"' in open(os.path.join(mark, n), encoding="utf-8").read() for n in os.listdir(mark))
-        except FileNotFoundError:  # not yet, or no longer
-            return False
+    before = os.path.exists(target)
     for _ in range(20):
         p = subprocess.Popen([COMMAND, "convert", source, target, "--threads", "1", *options], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
                              start_new_session=True, env={**ALONE, **environment}, preexec_fn=lambda: os.nice(19))
-        while p.poll() is None and not journalled():
+        while p.poll() is None and not same_store.has_units(target):
             time.sleep(0.001)
         p.send_signal(signal_number)
         said = p.communicate(timeout=60)[1]

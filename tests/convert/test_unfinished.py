@@ -9,6 +9,7 @@ import subprocess
 import h5py
 import numpy as np
 import same_store
+from same_store import has_units, journals
 from store import COMMAND, convert
 from targets import everything, refused, run, small, write
 
@@ -18,18 +19,6 @@ def unfinished(folder, source, name="out.zarr"):
     for share in ("0/2", "1/2"):
         convert(source, target, "--partition", share, "-q")
     return target
-
-
-def journals(target):
-    mark = os.path.join(target, ".zarrbits-unfinished")
-    return [os.path.join(mark, name) for name in (os.listdir(mark) if os.path.isdir(mark) else []) if name.startswith("journal")]
-
-
-def has_units(target):
-    try:
-        return any('"dataset"' in open(journal, encoding="utf-8").read() for journal in journals(target))
-    except FileNotFoundError:  # not yet, or no longer
-        return False
 
 
 def test_a_journal_is_not_believed(folder):
