@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
@@ -35,6 +37,36 @@ def has_units(target):
         return any('"dataset"' in open(journal, encoding="utf-8").read() for journal in journals(target))
     except FileNotFoundError:  # not yet, or no longer
         return False
+
+
+SLOW_WRITES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+#define SLOW(name, parameters, arguments)                                          \\
+  ssize_t name parameters {                                                        \\
+    static ssize_t (*real) parameters;                                             \\
+    if (!real) real = (ssize_t(*) parameters)dlsym(RTLD_NEXT, #name);              \\
+    if (size >= 256) usleep(10000);                                                \\
+    return real arguments;                                                         \\
+  }
+SLOW(write, (int fd, const void* bytes, size_t size), (fd, bytes, size))
+SLOW(pwrite, (int fd, const void* bytes, size_t size, off_t at), (fd, bytes, size, at))
+SLOW(pwrite64, (int fd, const void* bytes, size_t size, off_t at), (fd, bytes, size, at))
+"""
+_slow = tempfile.TemporaryDirectory(prefix="zarrbits-slow-")
+
+
+def slow_writes():
+    """Environment in which a command needs 10 ms for each chunk that it writes, so that it can be cut off in the middle, however fast the machine is. Nothing
+    where that cannot be had, or where sanitizers want to be loaded first and make the command slow enough."""
+    with open(COMMAND, "rb") as f:
+        if not sys.platform.startswith("linux") or not shutil.which("cc") or b"Sanitizer" in f.read():
+            return {}
+    library = os.path.join(_slow.name, "slow_writes.so")
+    if not os.path.exists(library):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"], input=SLOW_WRITES, text=True, check=True)
+    return {"LD_PRELOAD": library}
 
 
 def wait_for_group(pid):

@@ -40,7 +40,7 @@ def cut_off(source, target, *options, signal_number=signal.SIGINT, **environment
     before = os.path.exists(target)
     for _ in range(20):
         p = subprocess.Popen([COMMAND, "convert", source, target, "--threads", "1", *options], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
-                             start_new_session=True, env={**ALONE, **environment}, preexec_fn=lambda: os.nice(19))
+                             start_new_session=True, env={**ALONE, **same_store.slow_writes(), **environment})
         while p.poll() is None and not same_store.has_units(target):
             time.sleep(0.001)
         p.send_signal(signal_number)
@@ -113,7 +113,8 @@ def test_sigterm_after_overwrite_and_before_anything_is_done(case):
     same(whole, out)
     # a store in one file is made in one run: nothing is kept
     archive = out.replace(".zarr", ".zip")
-    p = subprocess.Popen([COMMAND, "convert", source, archive], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True)
+    p = subprocess.Popen([COMMAND, "convert", source, archive], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                         env={**ALONE, **same_store.slow_writes()})
     while p.poll() is None and not os.path.exists(archive + ".zarrbits-unfinished"):
         time.sleep(0.001)
     p.send_signal(signal.SIGINT)

@@ -9,7 +9,7 @@ import subprocess
 import h5py
 import numpy as np
 import same_store
-from same_store import has_units, journals
+from same_store import has_units, journals, slow_writes
 from store import COMMAND, convert
 from targets import everything, refused, run, small, write
 
@@ -132,7 +132,8 @@ def test_a_run_that_crashes_touches_only_what_is_its_own(folder):
     other = os.path.join(folder, "other.zarr")
     small(os.path.join(folder, "long.h5"), chunks=6000)
     for _ in range(20):
-        parent = subprocess.Popen([COMMAND, "convert", os.path.join(folder, "long.h5"), other, "-q", "--threads", "1"], stderr=subprocess.PIPE, text=True)
+        parent = subprocess.Popen([COMMAND, "convert", os.path.join(folder, "long.h5"), other, "-q", "--threads", "1"], stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, **slow_writes()})
         child = None
         while parent.poll() is None and not has_units(other):
             child = (open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split() or [child])[0]
