@@ -59,7 +59,7 @@ struct scan {
   std::string export_line() const;
 };
 
-constexpr int packbits_id = ZARRBITS_COMMAND_PACKBITS_ID, bytes_id = ZARRBITS_COMMAND_BYTES_ID;
+constexpr int packbits_id = ZARRBITS_CONVERT_PACKBITS_ID, bytes_id = ZARRBITS_CONVERT_BYTES_ID;
 
 scan look();
 

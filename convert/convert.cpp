@@ -5,8 +5,6 @@
 #include <zarrbits/convert.hpp>
 
 #include "convert/concat/file_order.hpp"
-#include "convert/hdf5/other_files.hpp"
-#include "convert/io/s3_access.hpp"
 #include "convert/plan/compression.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "convert/run/append_files.hpp"
@@ -14,10 +12,12 @@
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
 #include "convert/run/planned_units.hpp"
-#include "convert/store/reference_writer.hpp"
-#include "convert/store/sink.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/other_files.hpp"
+#include "io/s3_access.hpp"
+#include "text/names.hpp"
+#include "text/selection.hpp"
+#include "zarr/write/reference_writer.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -6,9 +6,9 @@
 #include <zarrbits/version.hpp>
 
 #include "convert/concat/join_files.hpp"
-#include "convert/hdf5/other_files.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/other_files.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,9 +4,9 @@
 //
 #include <zarrbits/convert.hpp>
 
-#include "convert/io/s3_access.hpp"
 #include "convert/run/job.hpp"
-#include "convert/store/sink.hpp"
+#include "io/s3_access.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <memory>
 #include <utility>

@@ -5,11 +5,11 @@
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
 
-#include "convert/hdf5/h5.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/io/zip_archive.hpp"
+#include "hdf5/h5.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/trees.hpp"
+#include "io/s3_access.hpp"
+#include "io/zip_archive.hpp"
 
 #include <filesystem>
 #include <system_error>

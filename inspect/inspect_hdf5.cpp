@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/dimensions.hpp"
-#include "convert/hdf5/file_references.hpp"
-#include "convert/hdf5/filters.hpp"
-#include "convert/hdf5/own_filters.hpp"
-#include "convert/hdf5/source_file.hpp"
-#include "convert/hdf5/type_json.hpp"
-#include "convert/hdf5/type_tree.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/dimensions.hpp"
+#include "hdf5/file_references.hpp"
+#include "hdf5/filters.hpp"
+#include "hdf5/own_filters.hpp"
+#include "hdf5/source_file.hpp"
+#include "hdf5/type_json.hpp"
+#include "hdf5/type_tree.hpp"
 #include "inspect/trees.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

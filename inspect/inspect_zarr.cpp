@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
 #include "inspect/trees.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
 

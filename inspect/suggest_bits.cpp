@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/chunk_index.hpp"
-#include "convert/hdf5/filters.hpp"
-#include "convert/hdf5/source_file.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/chunk_index.hpp"
+#include "hdf5/filters.hpp"
+#include "hdf5/source_file.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/used_bits.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <bit>

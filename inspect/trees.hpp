@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_INSPECT_TREES_HPP
 #define ZARRBITS_INSPECT_TREES_HPP
 
-#include "verify/zarr/store_reader.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <zarrbits/inspect.hpp>
 

@@ -2,9 +2,9 @@
 //
 // How far a conversion is, by the plan and the journals in the store. Anybody may have written these.
 //
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
 #include "inspect/trees.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

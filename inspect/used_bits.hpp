@@ -10,7 +10,7 @@
 #ifndef ZARRBITS_INSPECT_USED_BITS_HPP
 #define ZARRBITS_INSPECT_USED_BITS_HPP
 
-#include "convert/hdf5/h5.hpp"
+#include "hdf5/h5.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -9,8 +9,8 @@
 #ifndef ZARRBITS_VERIFY_CF_MEANING_HPP
 #define ZARRBITS_VERIFY_CF_MEANING_HPP
 
-#include "convert/text/cf_calendar.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "text/cf_calendar.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <hdf5.h>
 #include <nlohmann/json_fwd.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/hdf5/h5.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/h5.hpp"
+#include "text/names.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/seen_attributes.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 

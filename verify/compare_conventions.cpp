@@ -2,11 +2,11 @@
 //
 // Compares a convention's additions to a node with the source.
 //
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 namespace zarrbits::verification {
 

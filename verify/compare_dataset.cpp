@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_dataset.hpp"
 
-#include "convert/hdf5/lent_decoders.hpp"
+#include "hdf5/lent_decoders.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
 

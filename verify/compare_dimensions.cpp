@@ -3,12 +3,12 @@
 // A dimension has the name of one of its scales, else its label, else no name in the source: the store may then name it
 // phony_dim_<n>, one name for each length in a group.
 //
-#include "convert/hdf5/h5.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/h5.hpp"
+#include "text/names.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 #include <cstring>

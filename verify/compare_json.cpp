@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_json.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 
 #include "verify/value_text.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_links.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 namespace zarrbits::verification {
 

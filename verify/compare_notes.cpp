@@ -2,14 +2,14 @@
 //
 // Compares the store's notes on a dataset under "zarrbits": types, limits and names that Zarr has no place for.
 //
-#include "convert/hdf5/h5.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/h5.hpp"
+#include "text/names.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/netcdf_dimensions.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_values.hpp"
 
-#include "convert/text/json_text.hpp"
+#include "text/json_text.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/value_text.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "verify/source_objects.hpp"
 #include "verify/source_values.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/joined_files.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 #include "verify/compare_metadata.hpp"
 
 #include <algorithm>

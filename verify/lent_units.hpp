@@ -11,7 +11,7 @@
 
 #include "verify/cf_meaning.hpp"
 #include "verify/source_tree.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <map>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/netcdf_dimensions.hpp"
 
-#include "convert/hdf5/h5.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/h5.hpp"
+#include "text/names.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
 

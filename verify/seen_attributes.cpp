@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/seen_attributes.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/value_text.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_notes.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 #include "verify/source_values.hpp"
-#include "verify/zarr/zarr_json.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 #include <nlohmann/json.hpp>
 

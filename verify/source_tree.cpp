@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_tree.hpp"
 
-#include "convert/hdf5/lent_decoders.hpp"
-#include "convert/text/names.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "hdf5/lent_decoders.hpp"
+#include "text/names.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_VERIFY_SOURCE_TREE_HPP
 #define ZARRBITS_VERIFY_SOURCE_TREE_HPP
 
-#include "convert/text/selection.hpp"
+#include "text/selection.hpp"
 #include "verify/source_objects.hpp"
 #include "verify/source_values.hpp"
 

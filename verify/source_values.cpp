@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_values.hpp"
 
-#include "convert/hdf5/variable_memory.hpp"
-#include "verify/zarr/store_reader.hpp"
+#include "hdf5/variable_memory.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
 

@@ -5,12 +5,12 @@
 #include <zarrbits/verify.hpp>
 
 #include "convert/concat/file_order.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "io/s3_access.hpp"
+#include "text/names.hpp"
+#include "text/selection.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/walk.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -2,7 +2,7 @@
 #include "verify/walk.hpp"
 
 #include "convert/concat/file_order.hpp"
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"

@@ -6,14 +6,14 @@
 #ifndef ZARRBITS_VERIFY_WALK_HPP
 #define ZARRBITS_VERIFY_WALK_HPP
 
-#include "convert/hdf5/open_source.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/open_source.hpp"
+#include "text/selection.hpp"
 #include "verify/compare_links.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/convention.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/source_tree.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/verify.hpp>

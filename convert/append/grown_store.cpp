@@ -2,12 +2,12 @@
 #include "convert/append/grown_store.hpp"
 
 #include "convert/append/stored_array.hpp"
-#include "convert/io/files.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/sha256.hpp"
-#include "verify/zarr/store_reader.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "io/files.hpp"
+#include "io/s3_access.hpp"
+#include "text/names.hpp"
+#include "text/sha256.hpp"
+#include "zarr/read/store_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 

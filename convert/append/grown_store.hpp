@@ -9,10 +9,10 @@
 #ifndef ZARRBITS_CONVERT_APPEND_GROWN_STORE_HPP
 #define ZARRBITS_CONVERT_APPEND_GROWN_STORE_HPP
 
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/text/json_text.hpp"
-#include "verify/zarr/store_reader.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "text/json_text.hpp"
+#include "zarr/read/store_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 

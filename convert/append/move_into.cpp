@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/append/move_into.hpp"
 
-#include "convert/store/sink.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/sha256.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "text/sha256.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>
 

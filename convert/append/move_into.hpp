@@ -11,7 +11,7 @@
 #ifndef ZARRBITS_CONVERT_APPEND_MOVE_INTO_HPP
 #define ZARRBITS_CONVERT_APPEND_MOVE_INTO_HPP
 
-#include "convert/io/files.hpp"
+#include "io/files.hpp"
 
 #include <string>
 #include <vector>

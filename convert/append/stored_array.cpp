@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/append/stored_array.hpp"
 
-#include "convert/codecs/crc32c.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/io/files.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "compression/crc32c.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "io/files.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -5,8 +5,8 @@
 #ifndef ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 #define ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 
-#include "convert/hdf5/joined_parts.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/cf_terms.hpp"
 
-#include "convert/text/cf_calendar.hpp"
+#include "text/cf_calendar.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -10,9 +10,9 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_CF_TERMS_HPP
 #define ZARRBITS_CONVERT_CONCAT_CF_TERMS_HPP
 
-#include "convert/hdf5/h5.hpp"
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/text/json_text.hpp"
+#include "hdf5/h5.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "text/json_text.hpp"
 
 #include <cstdint>
 #include <map>

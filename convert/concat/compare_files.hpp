@@ -5,8 +5,8 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_COMPARE_FILES_HPP
 #define ZARRBITS_CONVERT_CONCAT_COMPARE_FILES_HPP
 
-#include "convert/hdf5/source_dataset.hpp"
-#include "convert/text/json_text.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "text/json_text.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/file_metadata.hpp"
 
-#include "convert/text/json_text.hpp"
+#include "text/json_text.hpp"
 
 #include <bit>
 #include <utility>

@@ -2,8 +2,8 @@
 #include "convert/concat/file_order.hpp"
 
 #include "convert/concat/cf_terms.hpp"
-#include "convert/hdf5/source_dataset.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "text/names.hpp"
 #include "text/natural_order.hpp"
 
 #include <algorithm>

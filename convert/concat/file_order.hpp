@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
 #define ZARRBITS_CONVERT_CONCAT_FILE_ORDER_HPP
 
-#include "convert/hdf5/source_file.hpp"
+#include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>
 

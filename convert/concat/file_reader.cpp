@@ -4,10 +4,10 @@
 #include "convert/concat/cf_terms.hpp"
 #include "convert/concat/compare_files.hpp"
 #include "convert/concat/joined_axis.hpp"
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/file_references.hpp"
-#include "convert/text/cf_calendar.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/file_references.hpp"
+#include "text/cf_calendar.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <cstring>

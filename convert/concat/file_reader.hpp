@@ -11,9 +11,9 @@
 #include "convert/concat/inherited_units.hpp"
 #include "convert/concat/variable.hpp"
 #include "convert/convention/convention_rules.hpp"
-#include "convert/hdf5/source_file.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/source_file.hpp"
+#include "text/json_text.hpp"
+#include "text/selection.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/inherited_units.hpp"
 
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/source_dataset.hpp"
-#include "convert/text/cf_calendar.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "text/cf_calendar.hpp"
+#include "text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -10,8 +10,8 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
 #define ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
 
-#include "convert/hdf5/source_file.hpp"
-#include "convert/text/json_text.hpp"
+#include "hdf5/source_file.hpp"
+#include "text/json_text.hpp"
 
 #include <map>
 #include <string>

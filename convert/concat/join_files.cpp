@@ -8,9 +8,9 @@
 #include "convert/concat/reader_processes.hpp"
 #include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
-#include "convert/hdf5/type_json.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/sha256.hpp"
+#include "hdf5/type_json.hpp"
+#include "text/names.hpp"
+#include "text/sha256.hpp"
 
 #include <algorithm>
 #include <filesystem>

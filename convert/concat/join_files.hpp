@@ -13,9 +13,9 @@
 #define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 
 #include "convert/append/grown_store.hpp"
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/hdf5/source_file.hpp"
-#include "convert/text/json_text.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_file.hpp"
+#include "text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
 

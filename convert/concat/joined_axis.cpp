@@ -2,8 +2,8 @@
 #include "convert/concat/joined_axis.hpp"
 
 #include "convert/concat/variable.hpp"
-#include "convert/hdf5/dimensions.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/dimensions.hpp"
+#include "text/selection.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -5,8 +5,8 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
 
-#include "convert/hdf5/source_dataset.hpp"
-#include "convert/hdf5/source_file.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -3,8 +3,8 @@
 // The terms of a variable, from the attributes of a dataset or of an array in a store.
 //
 #include "convert/concat/cf_terms.hpp"
-#include "convert/hdf5/attributes.hpp"
-#include "convert/text/cf_calendar.hpp"
+#include "hdf5/attributes.hpp"
+#include "text/cf_calendar.hpp"
 
 #include <nlohmann/json.hpp>
 

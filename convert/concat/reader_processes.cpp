@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/reader_processes.hpp"
 
-#include "convert/io/files.hpp"
+#include "io/files.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/variable.hpp"
 
-#include "convert/hdf5/chunk_form.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_form.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <map>

@@ -7,7 +7,7 @@
 #define ZARRBITS_CONVERT_CONCAT_VARIABLE_HPP
 
 #include "convert/concat/cf_terms.hpp"
-#include "convert/hdf5/joined_parts.hpp"
+#include "hdf5/joined_parts.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -2,8 +2,8 @@
 #include "convert/convention/anndata.hpp"
 
 #include "convert/convention/references.hpp"
-#include "convert/hdf5/attributes.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "text/names.hpp"
 
 namespace zarrbits::conversion {
 

@@ -11,10 +11,10 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_CONVENTION_RULES_HPP
 #define ZARRBITS_CONVERT_CONVENTION_CONVENTION_RULES_HPP
 
-#include "convert/hdf5/attribute_form.hpp"
-#include "convert/hdf5/source_file.hpp"
-#include "convert/hdf5/type_tree.hpp"
-#include "convert/text/json_text.hpp"
+#include "hdf5/attribute_form.hpp"
+#include "hdf5/source_file.hpp"
+#include "hdf5/type_tree.hpp"
+#include "text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/flatten.hpp"
 
-#include "convert/hdf5/file_references.hpp"
-#include "convert/hdf5/flat_struct.hpp"
-#include "convert/hdf5/source_dataset.hpp"
+#include "hdf5/file_references.hpp"
+#include "hdf5/flat_struct.hpp"
+#include "hdf5/source_dataset.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
 #define ZARRBITS_CONVERT_CONVENTION_MARKS_HPP
 
-#include "convert/hdf5/source_file.hpp"
+#include "hdf5/source_file.hpp"
 
 namespace zarrbits::conversion {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/convention/netcdf.hpp"
 
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/dimensions.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/dimensions.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_REFERENCES_HPP
 #define ZARRBITS_CONVERT_CONVENTION_REFERENCES_HPP
 
-#include "convert/hdf5/source_file.hpp"
+#include "hdf5/source_file.hpp"
 
 #include <string>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
 
-#include "convert/hdf5/file_references.hpp"
-#include "convert/hdf5/flat_struct.hpp"
-#include "convert/hdf5/own_filters.hpp"
-#include "convert/hdf5/type_json.hpp"
 #include "convert/plan/stored_codecs.hpp"
-#include "convert/store/shard.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/file_references.hpp"
+#include "hdf5/flat_struct.hpp"
+#include "hdf5/own_filters.hpp"
+#include "hdf5/type_json.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "text/selection.hpp"
+#include "zarr/write/shard.hpp"
 
 #include <zarrbits/packbits.hpp>
 

@@ -6,10 +6,10 @@
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/hdf5/source_dataset.hpp"
 #include "convert/plan/compression.hpp"
-#include "convert/store/node.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "zarr/write/node.hpp"
 
 #include <zarrbits/codec.hpp>
 #include <zarrbits/convert.hpp>

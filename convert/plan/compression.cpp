@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/compression.hpp"
 
-#include "convert/codecs/blosc.hpp"
-#include "convert/hdf5/filter_table.hpp"
+#include "compression/blosc.hpp"
+#include "hdf5/filter_table.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -9,7 +9,7 @@
 #ifndef ZARRBITS_CONVERT_PLAN_COMPRESSION_HPP
 #define ZARRBITS_CONVERT_PLAN_COMPRESSION_HPP
 
-#include "convert/hdf5/filters.hpp"
+#include "hdf5/filters.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/dataset_plan.hpp"
 
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/chunk_index.hpp"
-#include "convert/hdf5/dimensions.hpp"
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/hdf5/type_json.hpp"
 #include "convert/plan/grid_request.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/chunk_index.hpp"
+#include "hdf5/dimensions.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/type_json.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -6,8 +6,8 @@
 #ifndef ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
 
-#include "convert/hdf5/source_dataset.hpp"
 #include "convert/plan/array_plan.hpp"
+#include "hdf5/source_dataset.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/grid_request.hpp"
 
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/hdf5/virtual_parts.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/virtual_parts.hpp"
+#include "text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -7,7 +7,7 @@
 #ifndef ZARRBITS_CONVERT_PLAN_GRID_REQUEST_HPP
 #define ZARRBITS_CONVERT_PLAN_GRID_REQUEST_HPP
 
-#include "convert/hdf5/source_dataset.hpp"
+#include "hdf5/source_dataset.hpp"
 
 #include <zarrbits/convert.hpp>
 

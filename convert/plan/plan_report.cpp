@@ -5,12 +5,12 @@
 #include "convert/plan/plan_report.hpp"
 
 #include "convert/concat/join_files.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/other_files.hpp"
 #include "convert/plan/array_plan.hpp"
 #include "convert/plan/compression.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/other_files.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP
 
 #include "convert/plan/compression.hpp"
-#include "convert/text/json_text.hpp"
+#include "text/json_text.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -4,15 +4,15 @@
 #include "convert/append/grown_store.hpp"
 #include "convert/append/move_into.hpp"
 #include "convert/concat/file_order.hpp"
-#include "convert/hdf5/other_files.hpp"
-#include "convert/io/files.hpp"
-#include "convert/io/s3_access.hpp"
-#include "convert/io/s3_objects.hpp"
 #include "convert/run/grown_metadata.hpp"
 #include "convert/run/job.hpp"
-#include "convert/store/reference_writer.hpp"
-#include "convert/store/sink.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/other_files.hpp"
+#include "io/files.hpp"
+#include "io/s3_access.hpp"
+#include "io/s3_objects.hpp"
+#include "text/names.hpp"
+#include "zarr/write/reference_writer.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <algorithm>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/batch_worker.hpp"
 
-#include "convert/io/files.hpp"
 #include "convert/run/chunk_destination.hpp"
 #include "convert/run/work_queue.hpp"
-#include "convert/text/names.hpp"
+#include "io/files.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <cstring>

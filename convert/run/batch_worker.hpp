@@ -10,7 +10,7 @@
 
 #include "convert/run/chunk_batch.hpp"
 #include "convert/run/chunk_maker.hpp"
-#include "convert/store/sink.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -7,7 +7,7 @@
 
 #include "convert/plan/array_plan.hpp"
 #include "convert/run/unit_state.hpp"
-#include "convert/store/concurrent_shard.hpp"
+#include "zarr/write/concurrent_shard.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_destination.hpp"
 
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/io/files.hpp"
-#include "convert/store/node.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "io/files.hpp"
+#include "zarr/write/node.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -11,8 +11,8 @@
 #define ZARRBITS_CONVERT_RUN_CHUNK_DESTINATION_HPP
 
 #include "convert/plan/array_plan.hpp"
-#include "convert/store/concurrent_shard.hpp"
-#include "convert/store/sink.hpp"
+#include "zarr/write/concurrent_shard.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <cstddef>
 #include <cstdint>

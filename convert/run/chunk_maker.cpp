@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_maker.hpp"
 
-#include "convert/codecs/blosc.hpp"
-#include "convert/codecs/crc32c.hpp"
-#include "convert/codecs/deflate.hpp"
-#include "convert/codecs/fletcher32.hpp"
-#include "convert/codecs/lz4.hpp"
-#include "convert/codecs/zstd.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/file_references.hpp"
-#include "convert/hdf5/flat_struct.hpp"
-#include "convert/hdf5/joined_parts.hpp"
+#include "compression/blosc.hpp"
+#include "compression/crc32c.hpp"
+#include "compression/deflate.hpp"
+#include "compression/fletcher32.hpp"
+#include "compression/lz4.hpp"
+#include "compression/zstd.hpp"
 #include "convert/run/compress.hpp"
-#include "convert/store/node.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/file_references.hpp"
+#include "hdf5/flat_struct.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node.hpp"
 
 #include <zarrbits/bytes.hpp>
 #include <zarrbits/chunk.hpp>

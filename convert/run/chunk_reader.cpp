@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_reader.hpp"
 
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/joined_parts.hpp"
 #include "convert/run/chunk_maker.hpp"
-#include "convert/store/node.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -7,7 +7,7 @@
 
 #include "convert/run/chunk_batch.hpp"
 #include "convert/run/work_queue.hpp"
-#include "convert/store/sink.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <functional>
 #include <vector>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/compress.hpp"
 
-#include "convert/codecs/blosc.hpp"
-#include "convert/codecs/bzip2.hpp"
-#include "convert/codecs/deflate.hpp"
-#include "convert/codecs/fletcher32.hpp"
-#include "convert/codecs/lz4.hpp"
-#include "convert/codecs/shuffle.hpp"
-#include "convert/codecs/zstd.hpp"
+#include "compression/blosc.hpp"
+#include "compression/bzip2.hpp"
+#include "compression/deflate.hpp"
+#include "compression/fletcher32.hpp"
+#include "compression/lz4.hpp"
+#include "compression/shuffle.hpp"
+#include "compression/zstd.hpp"
 
 #include <utility>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/dataset_metadata.hpp"
 
-#include "convert/hdf5/type_json.hpp"
-#include "convert/store/node.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/type_json.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node.hpp"
 
 #include <utility>
 

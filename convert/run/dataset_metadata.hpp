@@ -5,10 +5,10 @@
 #ifndef ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
 
-#include "convert/hdf5/dimensions.hpp"
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/unit_result.hpp"
-#include "convert/store/node_writer.hpp"
+#include "hdf5/dimensions.hpp"
+#include "zarr/write/node_writer.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -4,8 +4,8 @@
 //
 #include "convert/run/job.hpp"
 
-#include "convert/store/node.hpp"
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/grown_metadata.hpp"
 
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/dimensions.hpp"
 #include "convert/run/dataset_metadata.hpp"
-#include "convert/store/node.hpp"
-#include "convert/store/node_writer.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/dimensions.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node.hpp"
+#include "zarr/write/node_writer.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,18 +2,18 @@
 #include "convert/run/job.hpp"
 
 #include "convert/concat/file_order.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/other_files.hpp"
-#include "convert/io/s3_access.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/option_uses.hpp"
-#include "convert/store/consolidate.hpp"
-#include "convert/store/reference_writer.hpp"
-#include "convert/store/sink.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/other_files.hpp"
+#include "io/s3_access.hpp"
+#include "text/names.hpp"
+#include "text/selection.hpp"
+#include "zarr/write/consolidate.hpp"
+#include "zarr/write/reference_writer.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <algorithm>
 #include <vector>

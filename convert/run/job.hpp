@@ -13,7 +13,7 @@
 #include "convert/run/planned_units.hpp"
 #include "convert/run/unit_result.hpp"
 #include "convert/run/unit_runner.hpp"
-#include "convert/store/sink.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>
 

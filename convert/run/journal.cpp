@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/journal.hpp"
 
-#include "convert/io/files.hpp"
 #include "convert/run/plan_options.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/sha256.hpp"
+#include "io/files.hpp"
+#include "text/json_text.hpp"
+#include "text/sha256.hpp"
 
 #include <zarrbits/version.hpp>
 

@@ -6,9 +6,9 @@
 #ifndef ZARRBITS_CONVERT_RUN_JOURNAL_HPP
 #define ZARRBITS_CONVERT_RUN_JOURNAL_HPP
 
-#include "convert/hdf5/source_file.hpp"
 #include "convert/run/unit_result.hpp"
-#include "convert/store/sink.hpp"
+#include "hdf5/source_file.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>
 

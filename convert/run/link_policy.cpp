@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/link_policy.hpp"
 
-#include "convert/text/names.hpp"
+#include "text/names.hpp"
 
 #include <functional>
 #include <string>

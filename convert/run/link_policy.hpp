@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP
 
 #include "convert/convention/convention_rules.hpp"
-#include "convert/hdf5/source_file.hpp"
+#include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/metadata.hpp"
 
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/dimensions.hpp"
-#include "convert/hdf5/file_references.hpp"
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/hdf5/type_json.hpp"
-#include "convert/io/files.hpp"
 #include "convert/run/dataset_metadata.hpp"
-#include "convert/store/node_writer.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/dimensions.hpp"
+#include "hdf5/file_references.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/type_json.hpp"
+#include "io/files.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node_writer.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/option_uses.hpp"
 
-#include "convert/hdf5/joined_parts.hpp"
-#include "convert/hdf5/source_dataset.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/selection.hpp"
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "text/names.hpp"
+#include "text/selection.hpp"
 
 #include <functional>
 #include <set>

@@ -6,7 +6,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_OPTION_USES_HPP
 #define ZARRBITS_CONVERT_RUN_OPTION_USES_HPP
 
-#include "convert/hdf5/source_file.hpp"
+#include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>
 

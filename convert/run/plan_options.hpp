@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_PLAN_OPTIONS_HPP
 #define ZARRBITS_CONVERT_RUN_PLAN_OPTIONS_HPP
 
-#include "convert/text/json_text.hpp"
+#include "text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -6,15 +6,15 @@
 //
 #include "convert/run/sequences.hpp"
 
-#include "convert/codecs/crc32c.hpp"
-#include "convert/hdf5/attributes.hpp"
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/file_references.hpp"
-#include "convert/hdf5/type_json.hpp"
+#include "compression/crc32c.hpp"
 #include "convert/run/chunk_maker.hpp"
-#include "convert/store/node.hpp"
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/file_references.hpp"
+#include "hdf5/type_json.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/node.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -5,9 +5,9 @@
 #ifndef ZARRBITS_CONVERT_RUN_SEQUENCES_HPP
 #define ZARRBITS_CONVERT_RUN_SEQUENCES_HPP
 
-#include "convert/hdf5/source_dataset.hpp"
 #include "convert/run/unit_result.hpp"
-#include "convert/store/sink.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <memory>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/unit_result.hpp"
 
-#include "convert/text/json_text.hpp"
-#include "convert/text/names.hpp"
+#include "text/json_text.hpp"
+#include "text/names.hpp"
 
 #include <algorithm>
 #include <stdexcept>

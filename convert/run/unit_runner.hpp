@@ -12,7 +12,7 @@
 #include "convert/run/chunk_reader.hpp"
 #include "convert/run/unit_result.hpp"
 #include "convert/run/work_queue.hpp"
-#include "convert/store/sink.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <cstddef>
 #include <functional>

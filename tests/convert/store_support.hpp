@@ -4,8 +4,8 @@
 
 #include "tests/convert/support.hpp"
 
-#include "convert/io/files.hpp"
-#include "convert/store/sink.hpp"
+#include "io/files.hpp"
+#include "zarr/write/sink.hpp"
 
 // Stores in folders, as the tests of sinks open them.
 namespace store_support {

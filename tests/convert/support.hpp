@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_TESTS_CONVERT_SUPPORT_HPP
 #define ZARRBITS_TESTS_CONVERT_SUPPORT_HPP
 
-#include "convert/hdf5/h5.hpp"
+#include "hdf5/h5.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -4,9 +4,9 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "convert/codecs/bitshuffle.hpp"
-#include "convert/codecs/deflate.hpp"
-#include "convert/codecs/shuffle.hpp"
+#include "compression/bitshuffle.hpp"
+#include "compression/deflate.hpp"
+#include "compression/shuffle.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -4,7 +4,7 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "convert/codecs/blosc.hpp"
+#include "compression/blosc.hpp"
 
 #include <boost/test/unit_test.hpp>
 

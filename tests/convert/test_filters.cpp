@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "tests/convert/support.hpp"
 
-#include "convert/codecs/bitshuffle.hpp"
-#include "convert/codecs/blosc.hpp"
-#include "convert/codecs/deflate.hpp"
-#include "convert/codecs/lz4.hpp"
-#include "convert/codecs/lzf.hpp"
-#include "convert/codecs/zstd.hpp"
+#include "compression/bitshuffle.hpp"
+#include "compression/blosc.hpp"
+#include "compression/deflate.hpp"
+#include "compression/lz4.hpp"
+#include "compression/lzf.hpp"
+#include "compression/zstd.hpp"
 
 #include <boost/test/unit_test.hpp>
 

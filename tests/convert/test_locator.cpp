@@ -2,11 +2,11 @@
 //
 // What chunk_locator finds, beside what H5Dread_chunk reads: every index, with filters, masks and a user block.
 //
-#include "convert/hdf5/chunk_grid.hpp"
-#include "convert/hdf5/chunk_index.hpp"
-#include "convert/hdf5/chunk_locator.hpp"
-#include "convert/text/names.hpp"
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/chunk_index.hpp"
+#include "hdf5/chunk_locator.hpp"
 #include "tests/convert/support.hpp"
+#include "text/names.hpp"
 
 #include <boost/test/unit_test.hpp>
 

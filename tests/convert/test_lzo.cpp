@@ -5,7 +5,7 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "convert/codecs/lzo.hpp"
+#include "compression/lzo.hpp"
 
 #include <boost/test/unit_test.hpp>
 

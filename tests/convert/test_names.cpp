@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/text/cf_calendar.hpp"
-#include "convert/text/names.hpp"
-#include "convert/text/sha256.hpp"
+#include "text/cf_calendar.hpp"
+#include "text/names.hpp"
+#include "text/sha256.hpp"
 
 #include <boost/test/unit_test.hpp>
 

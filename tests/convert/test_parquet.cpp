@@ -6,10 +6,10 @@
 #define BOOST_TEST_MODULE convert_parquet
 #include <boost/test/unit_test.hpp>
 
-#include "convert/io/parquet_file.hpp"
-#include "convert/io/thrift_compact.hpp"
-#include "convert/store/parquet_writer.hpp"
+#include "io/parquet_file.hpp"
+#include "io/thrift_compact.hpp"
 #include "tests/support/test_data.hpp"
+#include "zarr/write/parquet_writer.hpp"
 
 #include <cstddef>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/text/selection.hpp"
+#include "text/selection.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/io/files.hpp"
-#include "convert/store/concurrent_shard.hpp"
-#include "convert/store/shard.hpp"
-#include "convert/store/sink.hpp"
+#include "io/files.hpp"
 #include "tests/convert/support.hpp"
+#include "zarr/write/concurrent_shard.hpp"
+#include "zarr/write/shard.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -9,9 +9,9 @@
 
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
-#include "convert/text/selection.hpp"
+#include "text/selection.hpp"
 #ifdef ZARRBITS_WITH_S3
-#include "convert/io/s3_settings.hpp"
+#include "io/s3_settings.hpp"
 #endif
 
 #include <zarrbits/convert.hpp>

@@ -7,9 +7,9 @@
 // key [1..2] length of the object, then both; the last object may be cut off.
 #include "fuzz.hpp"
 
-#include "convert/io/parquet_file.hpp"
-#include "verify/zarr/store_reader.hpp"
-#include "verify/zarr/zarr_reader.hpp"
+#include "io/parquet_file.hpp"
+#include "zarr/read/store_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bits of a stream, for nbit and scaleoffset.
+//
+#ifndef ZARRBITS_COMPRESSION_BIT_READER_HPP
+#define ZARRBITS_COMPRESSION_BIT_READER_HPP
+
+#include "compression/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// Reads consecutive numbers of any width, highest bit first.
+class bit_reader {
+ public:
+  bit_reader(std::span<const std::byte> in, const char* who) : in_(in), who_(who) {}
+
+  unsigned byte(unsigned bits = 8) {  // up to 8
+    if (bits > 8 * static_cast<std::uint64_t>(in_.size()) - at_) throw damaged_chunk(std::string(who_) + ": it ends too early");
+    const auto i = static_cast<std::size_t>(at_ / 8);
+    const auto shift = static_cast<unsigned>(at_ % 8);
+    unsigned two = std::to_integer<unsigned>(in_[i]) << 8;
+    if (shift + bits > 8) two |= std::to_integer<unsigned>(in_[i + 1]);
+    at_ += bits;
+    return (two >> (16 - shift - bits)) & ((1U << bits) - 1);
+  }
+  std::uint64_t number(unsigned bits) {  // up to 64
+    std::uint64_t v = 0;
+    for (; bits > 8; bits -= 8) v = v << 8 | byte();
+    return bits ? v << bits | byte(bits) : v;
+  }
+
+ private:
+  std::span<const std::byte> in_;
+  const char* who_;
+  std::uint64_t at_ = 0;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

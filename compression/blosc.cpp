@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "compression/blosc.hpp"
+
+#include "compression/pieces.hpp"
+
+#include <algorithm>
+#include <blosc.h>
+#include <stdexcept>
+
+namespace zarrbits::conversion {
+
+const std::size_t most_of_blosc = BLOSC_MAX_BUFFERSIZE;
+
+std::size_t blosc_size(std::span<const std::byte> in) {
+  std::size_t announced = 0;
+  if (in.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(in.data(), in.size(), &announced) != 0)
+    throw damaged_chunk("blosc: no buffer of Blosc 1");
+  return announced;
+}
+
+buffer undo_blosc(std::span<const std::byte> in, std::size_t size) {
+  if (blosc_size(in) != size) throw damaged_chunk("blosc: it announces another length than the chunk");
+  buffer out(size);
+  if (blosc_decompress_ctx(in.data(), out.data(), out.size(), 1) != as_int(size, "blosc"))
+    throw damaged_chunk("blosc: it cannot be decoded");
+  return out;
+}
+
+void check_blosc(std::span<const std::byte> in, std::size_t size) {
+  std::size_t announced = 0;
+  if (in.size() < BLOSC_MIN_HEADER_LENGTH || std::to_integer<unsigned>(in[0]) != BLOSC_VERSION_FORMAT ||
+      blosc_cbuffer_validate(in.data(), in.size(), &announced) != 0) {
+    throw damaged_chunk("blosc: no buffer of Blosc 1");
+  }
+  if (announced != size) throw damaged_chunk("blosc: it announces another length than the chunk");
+  const auto flags = std::to_integer<unsigned>(in[2]);
+  if ((flags & BLOSC_MEMCPYED) == 0 && flags >> 5 == BLOSC_SNAPPY_FORMAT)
+    throw damaged_chunk("blosc: compressed with snappy, which Zarr readers do not have");
+}
+
+namespace {
+
+// A block for Zstandard, of 128 KiB and with its own tables, for each byte of the type: noisy bytes are stored without cost, and
+// each of the others is compressed by its own statistics. Blosc's default blocks are smaller, and mix them.
+std::size_t zstd_block_of(std::size_t typesize) {
+  constexpr std::size_t one = 128U << 10;
+  return std::clamp(typesize, std::size_t{4}, std::size_t{16}) * one;
+}
+
+}  // namespace
+
+std::size_t blosc_typesize(std::size_t size) { return size < 1 || size > BLOSC_MAX_TYPESIZE ? 1 : size; }
+
+buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int level, int shuffle, const std::string& name) {
+  if (bytes.size() > BLOSC_MAX_BUFFERSIZE) throw damaged_chunk("a chunk of 2 GiB, which blosc does not take");
+  buffer out(bytes.size() + BLOSC_MAX_OVERHEAD);
+  typesize = blosc_typesize(typesize);
+  // Blosc splits LZ4's input into one piece for each byte of the type, even without a shuffle
+  if (shuffle == BLOSC_NOSHUFFLE) typesize = 1;
+  // the same bytes on every machine: with a block size of 0, Blosc derives it from level, type size and length
+  const int size = blosc_compress_ctx(level, shuffle, typesize, bytes.size(), bytes.data(), out.data(), out.size(), name.c_str(),
+                                      name == BLOSC_ZSTD_COMPNAME ? zstd_block_of(typesize) : 0, 1);
+  if (size <= 0) return blosc_stored(bytes, typesize);  // this libblosc was built without that compressor
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
+buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize) {
+  buffer out(bytes.size() + BLOSC_MAX_OVERHEAD);
+  const int n = bytes.size() > BLOSC_MAX_BUFFERSIZE
+                    ? -1
+                    : blosc_compress_ctx(0, BLOSC_NOSHUFFLE, typesize > BLOSC_MAX_TYPESIZE ? 1 : typesize, bytes.size(),
+                                         bytes.data(), out.data(), out.size(), BLOSC_BLOSCLZ_COMPNAME, 0, 1);
+  if (n <= 0) throw std::runtime_error("blosc cannot hold a chunk");
+  out.resize(static_cast<std::size_t>(n));
+  return out;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Blosc 1: one buffer, as filter 32001 stores it and as Zarr's blosc has it.
+//
+#ifndef ZARRBITS_COMPRESSION_BLOSC_HPP
+#define ZARRBITS_COMPRESSION_BLOSC_HPP
+
+#include "compression/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+buffer undo_blosc(std::span<const std::byte> in, std::size_t size);
+// The size that the buffer announces. Throws damaged_chunk if it is not a Blosc buffer.
+std::size_t blosc_size(std::span<const std::byte> in);
+// Throws if a Blosc 1 buffer does not announce exactly `size` bytes, or Zarr readers cannot decode it.
+void check_blosc(std::span<const std::byte> in, std::size_t size);
+
+// Blosc takes less than 2 GiB at once.
+extern const std::size_t most_of_blosc;
+// The type size for Blosc: it treats numbers of more than 255 bytes as bytes.
+std::size_t blosc_typesize(std::size_t size);
+// `shuffle`: 0 none, 1 bytes, 2 bits. `name`: of the compressor inside.
+buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int level, int shuffle, const std::string& name);
+// A buffer that stores the bytes uncompressed.
+buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
+
+}  // namespace zarrbits::conversion
+
+#endif

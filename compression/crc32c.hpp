@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// CRC-32C, as in Zarr's codec crc32c.
+//
+#ifndef ZARRBITS_COMPRESSION_CRC32C_HPP
+#define ZARRBITS_COMPRESSION_CRC32C_HPP
+
+#include "compression/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace zarrbits::conversion {
+
+std::uint32_t crc32c(std::span<const std::byte> bytes);
+
+// Encodes a chunk with the codec.
+void append_crc32c(buffer& chunk);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "compression/deflate.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <libdeflate.h>
+#include <memory>
+#include <new>
+#include <stdexcept>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+struct freed {
+  void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
+  void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
+};
+
+// Each thread keeps both: an allocation takes longer than to inflate a small chunk.
+libdeflate_decompressor* decompressor() {
+  thread_local const std::unique_ptr<libdeflate_decompressor, freed> kept(libdeflate_alloc_decompressor());
+  if (!kept) throw std::bad_alloc();
+  return kept.get();
+}
+
+libdeflate_compressor* compressor_of(int level) {
+  thread_local std::unique_ptr<libdeflate_compressor, freed> kept;
+  thread_local int level_of_kept = -1;
+  if (!kept || level_of_kept != level) {
+    kept.reset();  // keep only one: a compressor of a high level has megabytes
+    kept.reset(libdeflate_alloc_compressor(level));
+    level_of_kept = level;
+  }
+  if (!kept) throw std::bad_alloc();
+  return kept.get();
+}
+
+// Inflates a stream, up to `most` bytes. `used`: length of the stream itself; the bytes after it are ignored.
+buffer inflate_up_to(std::span<const std::byte> zlib, std::size_t most, std::size_t& used) {
+  buffer out(most);
+  std::size_t made = 0;
+  switch (libdeflate_zlib_decompress_ex(decompressor(), zlib.data(), zlib.size(), out.data(), most, &used, &made)) {
+    case LIBDEFLATE_SUCCESS: break;
+    case LIBDEFLATE_INSUFFICIENT_SPACE: throw damaged_chunk("deflate: it makes more than the chunk");
+    default: throw damaged_chunk("deflate: it ends too early, or is not a stream with the right checksum");
+  }
+  out.resize(made);
+  return out;
+}
+
+buffer inflate_exactly(std::span<const std::byte> zlib, std::size_t size, std::size_t& used) {
+  buffer out = inflate_up_to(zlib, size, used);
+  if (out.size() != size) throw damaged_chunk("deflate: another length than the chunk");
+  return out;
+}
+
+// `make`: libdeflate_zlib_compress or libdeflate_gzip_compress; `bound`: its upper limit.
+template <class Bound, class Make>
+buffer compressed(std::span<const std::byte> bytes, int level, Bound bound, Make make) {
+  libdeflate_compressor* c = compressor_of(level);
+  buffer out(bound(c, bytes.size()));
+  const std::size_t size = make(c, bytes.data(), bytes.size(), out.data(), out.size());
+  if (size == 0) throw std::runtime_error("libdeflate cannot compress a chunk");
+  out.resize(size);
+  return out;
+}
+
+}  // namespace
+
+buffer undo_deflate(std::span<const std::byte> zlib, std::size_t size) {
+  std::size_t used = 0;
+  return inflate_exactly(zlib, size, used);
+}
+
+buffer undo_deflate_up_to(std::span<const std::byte> zlib, std::size_t most) {
+  std::size_t used = 0;
+  return inflate_up_to(zlib, most, used);
+}
+
+buffer zlib_stream(std::span<const std::byte> bytes, int level) {
+  if (bytes.size() >= 0x7FFFFFFFU) throw damaged_chunk("a chunk of 2 GiB, which zlib's readers do not take");
+  return compressed(bytes, level, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
+}
+
+buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain) {
+  std::size_t used = 0;
+  plain = inflate_exactly(zlib, size, used);  // checks the Adler-32 too
+  const std::uint32_t crc = libdeflate_crc32(0, plain.data(), plain.size());
+  // libdeflate refuses a stream with a dictionary, so the payload begins after two bytes. It is laxer than zlib about repeated
+  // code lengths that exceed their table, if Adler-32 is right.
+  constexpr unsigned char header[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF};
+  buffer out(sizeof header + (used - 6) + 8);
+  std::memcpy(out.data(), header, sizeof header);
+  std::memcpy(out.data() + sizeof header, zlib.data() + 2, used - 6);
+  std::byte* tail = out.data() + out.size() - 8;
+  for (unsigned i = 0; i < 4; ++i) {
+    tail[i] = static_cast<std::byte>(crc >> (8 * i));
+    tail[4 + i] = static_cast<std::byte>(size >> (8 * i));
+  }
+  return out;
+}
+
+buffer gzip_member(std::span<const std::byte> bytes, int level) {
+  return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
+}
+
+}  // namespace zarrbits::conversion

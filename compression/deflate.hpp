@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Deflate: zlib streams, as HDF5 stores them, and gzip members, as Zarr's gzip has them.
+//
+#ifndef ZARRBITS_COMPRESSION_DEFLATE_HPP
+#define ZARRBITS_COMPRESSION_DEFLATE_HPP
+
+#include "compression/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace zarrbits::conversion {
+
+// Decodes a zlib stream of exactly, or at most, `size` bytes. Checks its Adler-32. Throws damaged_chunk.
+buffer undo_deflate(std::span<const std::byte> zlib, std::size_t size);
+buffer undo_deflate_up_to(std::span<const std::byte> zlib, std::size_t most);
+buffer zlib_stream(std::span<const std::byte> bytes, int level);
+
+// A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`
+// receives the decoded bytes.
+buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain);
+buffer gzip_member(std::span<const std::byte> bytes, int level);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "compression/lzf.hpp"
+
+#include "compression/pieces.hpp"
+
+extern "C" {
+#include <liblzf/lzf.h>
+}
+
+namespace zarrbits::conversion {
+
+buffer undo_lzf(std::span<const std::byte> in, std::size_t size) {
+  as_int(in.size(), "lzf");
+  as_int(size, "lzf");
+  buffer out(size);
+  // 0: failure, or no data
+  const unsigned n =
+      in.empty() ? 0 : lzf_decompress(in.data(), static_cast<unsigned>(in.size()), out.data(), static_cast<unsigned>(size));
+  if (n == 0 && !in.empty()) throw damaged_chunk("lzf: it cannot be decoded to the chunk's length");
+  out.resize(n);
+  return out;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Zstandard: one frame, as filter 32015 stores it and as Zarr's zstd has it.
+//
+#ifndef ZARRBITS_COMPRESSION_ZSTD_HPP
+#define ZARRBITS_COMPRESSION_ZSTD_HPP
+
+#include "compression/chunk_bytes.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace zarrbits::conversion {
+
+// Decodes a frame of exactly `out.size()` bytes. Throws damaged_chunk.
+void zstd_block(std::span<const std::byte> in, std::span<std::byte> out);
+buffer undo_zstd(std::span<const std::byte> in, std::size_t size);
+// The size that the frame announces; one of the largest numbers if it announces none, or is not a frame.
+std::size_t zstd_size(std::span<const std::byte> in);
+
+// Checks that this is one whole frame, and announces `size` bytes; false if it announces none. Does not decode the content.
+// Throws damaged_chunk.
+bool check_zstd(std::span<const std::byte> in, std::size_t size);
+
+buffer zstd_frame(std::span<const std::byte> bytes, int level);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/chunk_grid.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+std::uint64_t product(std::span<const hsize_t> numbers) {
+  std::uint64_t p = 1;
+  for (const hsize_t n : numbers) {
+    if (n == 0) return 0;
+  }
+  for (const hsize_t n : numbers) {
+    if (p > most / n) return most;
+    p *= n;
+  }
+  return p;
+}
+
+std::uint64_t chunk_grid::chunks() const {
+  std::vector<hsize_t> n(rank());
+  for (std::size_t d = 0; d < rank(); ++d) n[d] = along(d);
+  return product(n);
+}
+
+std::uint64_t chunk_grid::chunk_elements() const { return product(chunk); }
+
+std::vector<hsize_t> chunk_grid::start(std::span<const hsize_t> at) const {
+  std::vector<hsize_t> s(rank());
+  for (std::size_t d = 0; d < rank(); ++d) s[d] = at[d] * chunk[d];
+  return s;
+}
+
+std::vector<hsize_t> chunk_grid::inside(std::span<const hsize_t> at) const {
+  std::vector<hsize_t> n(rank());
+  for (std::size_t d = 0; d < rank(); ++d) n[d] = std::min(chunk[d], shape[d] - at[d] * chunk[d]);
+  return n;
+}
+
+bool chunk_grid::partial(std::span<const hsize_t> at) const {
+  for (std::size_t d = 0; d < rank(); ++d) {
+    if (shape[d] - at[d] * chunk[d] < chunk[d]) return true;
+  }
+  return false;
+}
+
+bool chunk_grid::next(std::vector<hsize_t>& at) const {
+  for (std::size_t d = rank(); d-- > 0;) {
+    if (++at[d] < along(d)) return true;
+    at[d] = 0;
+  }
+  return false;
+}
+
+std::vector<hsize_t> chunk_grid::at(std::uint64_t number) const {
+  std::vector<hsize_t> where(rank());
+  for (std::size_t d = rank(); d-- > 0;) {
+    where[d] = number % along(d);
+    number /= along(d);
+  }
+  return where;
+}
+
+std::vector<hsize_t> chunk_grid::chunk_of(std::span<const hsize_t> element) const {
+  std::vector<hsize_t> where(rank());
+  for (std::size_t d = 0; d < rank(); ++d) where[d] = element[d] / chunk[d];
+  return where;
+}
+
+std::uint64_t chunk_grid::number_in_chunk(std::span<const hsize_t> element) const {
+  std::uint64_t number = 0;
+  for (std::size_t d = 0; d < rank(); ++d) number = number * chunk[d] + element[d] % chunk[d];
+  return number;
+}
+
+chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_shard) {
+  chunk_grid shards;
+  for (std::size_t d = 0; d < grid.rank(); ++d) shards.shape.push_back(grid.along(d));
+  shards.chunk = std::move(chunks_per_shard);
+  shards.chunk.resize(grid.rank(), 1);
+  return shards;
+}
+
+std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count) {
+  if (shards.chunk_elements() == 1) return count;
+  if (count == shards.chunks()) return product(shards.shape);
+  std::uint64_t n = 0;
+  std::vector<hsize_t> shard = shards.at(first);
+  for (std::uint64_t i = 0; i < count; ++i, shards.next(shard)) n += product(shards.inside(shard));
+  return n;
+}
+
+namespace {
+
+// Walks the shards from `first` to `last` (exclusive) of a grid, in C order, as boxes: a box without wanted shards is skipped at
+// once.
+class box_walk {
+ public:
+  box_walk(const chunk_grid& shards, std::uint64_t first, std::uint64_t last, const box_test& wanted,
+           const std::function<bool(const std::vector<hsize_t>&)>& visit)
+      : shards_(shards),
+        first_(first),
+        last_(last),
+        wanted_(wanted),
+        visit_(visit),
+        at_(shards.rank(), 0),
+        below_(shards.rank(), 1) {
+    for (std::size_t d = shards.rank(); d-- > 1;) below_[d - 1] = below_[d] * shards.along(d);
+  }
+  // Walks along dimension d, from `low` to `high` (exclusive); `before` shards come before. False: stop.
+  bool go(std::size_t d, hsize_t low, hsize_t high, std::uint64_t before) {
+    const std::uint64_t after = before + (high - low) * below_[d];
+    if (low == high || before >= last_ || after <= first_ || !is_wanted(d, low, high)) return true;
+    if (high - low > 1) {
+      const hsize_t middle = low + (high - low) / 2;
+      return go(d, low, middle, before) && go(d, middle, high, before + (middle - low) * below_[d]);
+    }
+    at_[d] = low;
+    if (d + 1 == at_.size()) return visit_(at_);
+    return go(d + 1, 0, shards_.along(d + 1), before);
+  }
+
+ private:
+  // In chunks.
+  bool is_wanted(std::size_t d, hsize_t low, hsize_t high) const {
+    std::vector<hsize_t> first(at_.size(), 0), count = shards_.shape;
+    for (std::size_t i = 0; i <= d; ++i) {
+      const hsize_t from = i == d ? low : at_[i], to = i == d ? high : at_[i] + 1;
+      first[i] = from * shards_.chunk[i];
+      count[i] = std::min(to * shards_.chunk[i], shards_.shape[i]) - first[i];
+    }
+    return wanted_(first, count);
+  }
+
+  const chunk_grid& shards_;
+  std::uint64_t first_, last_;
+  const box_test& wanted_;
+  const std::function<bool(const std::vector<hsize_t>&)>& visit_;
+  std::vector<hsize_t> at_;
+  std::vector<std::uint64_t> below_;
+};
+
+// Visits the chunks of one shard, in C order. False: stop.
+bool for_each_of_shard(const chunk_grid& shards, const std::vector<hsize_t>& shard,
+                       const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  const std::size_t rank = shards.rank();
+  std::vector<hsize_t> begin(rank), end(rank), at(rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    at[d] = begin[d] = shard[d] * shards.chunk[d];
+    end[d] = begin[d] + std::min(shards.chunk[d], shards.shape[d] - begin[d]);
+  }
+  for (bool more = true; more;) {
+    if (!visit(at)) return false;
+    more = false;
+    for (std::size_t d = rank; d-- > 0 && !more;) {
+      more = ++at[d] < end[d];
+      if (!more) at[d] = begin[d];
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
+                    const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  if (count == 0) return;
+  std::vector<hsize_t> shard = shards.at(first);
+  for (std::uint64_t i = 0; i < count && for_each_of_shard(shards, shard, visit); ++i) shards.next(shard);
+}
+
+void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
+                           const std::function<bool(const std::vector<hsize_t>&)>& visit) {
+  if (count == 0) return;
+  const std::vector<hsize_t> one(shards.rank(), 1);
+  const std::function<bool(const std::vector<hsize_t>&)> of_shard = [&](const std::vector<hsize_t>& shard) {
+    return for_each_of_shard(shards, shard, [&](const std::vector<hsize_t>& at) { return !wanted(at, one) || visit(at); });
+  };
+  if (shards.rank() == 0) of_shard({});
+  else box_walk(shards, first, first + count, wanted, of_shard).go(0, 0, shards.along(0), 0);
+}
+
+std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target) {
+  std::vector<hsize_t> chunk(shape.size(), 1);
+  std::uint64_t room = std::max<std::uint64_t>(1, target / std::max<std::uint64_t>(1, element));
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    const hsize_t extent = std::max<hsize_t>(1, shape[d]);
+    if (extent <= room) {
+      chunk[d] = extent;
+      room /= extent;
+    } else {
+      const hsize_t pieces = extent / room + (extent % room != 0);
+      chunk[d] = extent / pieces + (extent % pieces != 0);  // pieces of about equal length
+      break;
+    }
+  }
+  return chunk;
+}
+
+}  // namespace zarrbits::conversion

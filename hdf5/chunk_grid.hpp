@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Grids of chunks, and of shards: which chunk holds an element, and the order in which chunks come. No file is read.
+//
+#ifndef ZARRBITS_HDF5_CHUNK_GRID_HPP
+#define ZARRBITS_HDF5_CHUNK_GRID_HPP
+
+#include "hdf5/h5.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// A regular grid of chunks over an array. Extents may be 0, chunk lengths may not.
+struct chunk_grid {
+  std::vector<hsize_t> shape;
+  std::vector<hsize_t> chunk;
+
+  std::size_t rank() const { return shape.size(); }
+  hsize_t along(std::size_t d) const { return shape[d] / chunk[d] + (shape[d] % chunk[d] != 0); }
+  // Number of chunks, and of elements in one; saturates at the largest number.
+  std::uint64_t chunks() const;
+  std::uint64_t chunk_elements() const;
+  // First element of a chunk, and the size of its part inside the array.
+  std::vector<hsize_t> start(std::span<const hsize_t> at) const;
+  std::vector<hsize_t> inside(std::span<const hsize_t> at) const;
+  bool partial(std::span<const hsize_t> at) const;
+  // The next chunk in C order; false after the last. And the chunk with a number.
+  bool next(std::vector<hsize_t>& at) const;
+  std::vector<hsize_t> at(std::uint64_t number) const;
+  // The chunk that holds an element, and the element's index in it, in C order.
+  std::vector<hsize_t> chunk_of(std::span<const hsize_t> element) const;
+  std::uint64_t number_in_chunk(std::span<const hsize_t> element) const;
+};
+
+// For keys of a store, which do not use HDF5's integer types.
+inline std::vector<std::uint64_t> key_numbers(std::span<const hsize_t> at) { return {at.begin(), at.end()}; }
+
+// Product; saturates at the largest number.
+std::uint64_t product(std::span<const hsize_t> numbers);
+
+// The shards of a grid of chunks form a grid over the chunks: `shape` is the number of chunks along each dimension, `chunk` the
+// number of chunks of a shard. Without shards, each chunk is a shard.
+chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_shard = {});
+// chunks_in(): the number of chunks in `count` shards, starting with shard number `first` in C order. The other calls `visit` for
+// each, shard by shard, in C order within each shard, until it returns false.
+std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
+void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
+                    const std::function<bool(const std::vector<hsize_t>& at)>& visit);
+// The same for wanted chunks only: `wanted` returns whether a box of chunks has any, so the others need not be walked one by one.
+using box_test = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
+void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
+                           const std::function<bool(const std::vector<hsize_t>&)>& visit);
+
+// A chunk shape of about `target` bytes whose chunks are contiguous in the array's C order.
+std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target = 8U << 20);
+
+}  // namespace zarrbits::conversion
+
+#endif

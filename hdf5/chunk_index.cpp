@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// H5Dget_chunk_info costs time that grows with the number of chunks *each call* (hours for 262,144 chunks), and libhdf5 1.10.8
+// has no H5Dchunk_iter. H5Dget_chunk_storage_size looks one chunk up in the index: walking the whole grid with it is linear. It
+// also works where the functions that list chunks fail: they report wrong coordinates for extensible-array indexes whose
+// unlimited dimension is not the first. Only grids that are nearly empty and far too large to walk are listed.
+//
+#include "hdf5/chunk_index.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t saturated = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t walk_limit = 1 << 22;  // chunks; walking this many takes seconds
+constexpr std::uint64_t walk_per_stored = 64;  // or this many for each stored chunk
+constexpr std::uint64_t list_limit = 20000;    // listing takes quadratic time
+
+}  // namespace
+
+bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
+  const std::uint64_t all = grid.chunks();
+  if (all <= walk_limit) return true;
+  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  hsize_t stored = 0;
+  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) return all < saturated;
+  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  return all / walk_per_stored <= stored;
+}
+
+hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
+  hsize_t size = 0;
+  if (H5Dget_chunk_storage_size(dataset, first.data(), &size) >= 0) return size;
+  // libhdf5 fails in the same way if the index is damaged; only its message differs
+  const std::string why = h5::last_error();
+  if (why.find("chunk storage is not allocated") == std::string::npos) throw h5::failure("cannot look up a chunk: " + why);
+  return 0;
+}
+
+namespace {
+
+void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
+                        const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  hsize_t stored = 0;
+  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  if (stored > list_limit) {
+    throw h5::failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
+                      ": too sparse to be walked, too many to be listed");
+  }
+  struct listed {
+    std::vector<hsize_t> shard, at;
+    hsize_t size;
+  };
+  std::vector<listed> all;
+  for (hsize_t i = 0; i < stored; ++i) {
+    std::vector<hsize_t> first(grid.rank()), at(grid.rank());
+    unsigned mask = 0;
+    haddr_t address = 0;
+    hsize_t size = 0;
+    h5::check(H5Dget_chunk_info(dataset, space, i, first.data(), &mask, &address, &size), "list the chunks");
+    bool within = true;
+    for (std::size_t d = 0; d < grid.rank(); ++d) {
+      within = within && first[d] < grid.shape[d];
+      at[d] = first[d] / grid.chunk[d];
+    }
+    if (!within) continue;  // left over from when the dataset was shrunk
+    if (stored_size(dataset, grid.start(at)) != size) {
+      throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to be walked");
+    }
+    std::vector<hsize_t> shard = shards.chunk_of(at);
+    all.push_back({std::move(shard), std::move(at), size});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const listed& a, const listed& b) { return std::tie(a.shard, a.at) < std::tie(b.shard, b.at); });
+  for (const listed& c : all) {
+    if (!visit(c.at, c.size)) return;
+  }
+}
+
+}  // namespace
+
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
+                           std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+  if (count == 0) return;
+  // callers ask for parts only if the grid can be walked: checking each time would count all chunks each time
+  if (count == shards.chunks() && !can_be_walked(grid, dataset)) {
+    list_stored_chunks(dataset, grid, shards, visit);
+  } else {
+    for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& at) {
+      const hsize_t size = stored_size(dataset, grid.start(at));
+      return size == 0 || visit(at, size);
+    });
+  }
+  H5Eclear2(H5E_DEFAULT);
+}
+
+void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
+                           const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
+  const chunk_grid shards = shards_of(grid);
+  for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const std::vector<hsize_t>& at, hsize_t size) {
+    visit(at, size);
+    return true;
+  });
+}
+
+}  // namespace zarrbits::conversion

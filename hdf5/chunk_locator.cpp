@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/chunk_locator.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <new>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#if H5_VERSION_GE(1, 13, 2)
+#include <H5FDdevelop.h>
+#endif
+
+namespace zarrbits::conversion {
+
+namespace {
+
+std::mutex trouble_mutex;
+read_trouble trouble;
+
+void note_trouble(const std::string& file, const std::string& why) {
+  const std::lock_guard held(trouble_mutex);
+  ++trouble.count;
+  trouble.last = "\"" + file + "\" cannot be read: " + why;
+}
+
+constexpr const char* convert_again = "; check the disk or the connection, and convert again";
+
+// As in HDF5: the environment may say that a file system without locks is an error. If it says not to lock at all, libhdf5 asks
+// for no lock.
+bool locks_are_needed() {
+  const char* said = std::getenv("HDF5_USE_FILE_LOCKING");
+  return said && (std::strcmp(said, "TRUE") == 0 || std::strcmp(said, "1") == 0);
+}
+
+// The kernel stamps a file with the time of its clock's last tick: two writes within one tick have the same time. The opened
+// state must be older than that, so that every later write shows.
+file_state settled_state_of(int descriptor) noexcept {
+#ifdef CLOCK_REALTIME_COARSE
+  for (int i = 0; i < 100; ++i) {
+    const file_state now = state_of(descriptor);
+    timespec tick{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &tick);
+    if (!now.regular || now.seconds != tick.tv_sec || now.nanoseconds < tick.tv_nsec) return now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+#endif
+  return state_of(descriptor);
+}
+
+}  // namespace
+
+read_trouble known_trouble() {
+  const std::lock_guard held(trouble_mutex);
+  return trouble;
+}
+
+// The functions of a libhdf5 driver. Each forwards to the driver below.
+struct chunk_locator::driver {
+  // The settings of this driver in a property list. libhdf5 passes them on to files that it opens for this one.
+  struct settings {
+    std::shared_ptr<file_gate> gate;
+    std::shared_ptr<const h5::handle> below;  // how the source is opened; null: as a local file
+    std::shared_ptr<source_lock> lock;
+  };
+  struct file {
+    H5FD_t base;  // libhdf5's; it comes first
+    settings how;
+    struct handle_type {
+      int descriptor;  // of the driver below, -1 for S3; must come first: libhdf5 takes a handle for a pointer to a descriptor
+                       // when it opens a symbolic link
+      file* whole;
+    } handle;
+    H5FD_t* below;
+    bool source, locating, found, unsure;
+    haddr_t address;
+    std::size_t size;
+    file_state opened;
+    std::string name;
+  };
+  // Keeps libhdf5's errors. Its public functions, which this driver calls, clear earlier errors: when an open fails, such a
+  // function closes the file, and the reason of the failure would be lost.
+  struct kept_errors {
+    hid_t stack = H5Eget_current_stack();
+    ~kept_errors() {
+      if (stack >= 0) H5Eset_current_stack(stack);
+    }
+  };
+  static file& of(H5FD_t* f) { return *reinterpret_cast<file*>(f); }
+  static H5FD_t* below(const H5FD_t* f) { return reinterpret_cast<const file*>(f)->below; }
+
+  static H5FD_t* open(const char* name, unsigned flags, hid_t list, haddr_t most) {
+    if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return nullptr;  // only for reading
+    const auto* how = static_cast<const settings*>(H5Pget_driver_info(list));
+    if (!how || !how->gate) return nullptr;
+    const bool source = how->gate->is_source(name);
+    if (!source && !how->gate->let_in(name)) return nullptr;
+    const bool remote = source && how->below;
+    const hid_t access = remote ? H5Pcopy(*how->below) : H5Pcreate(H5P_FILE_ACCESS);
+    const bool ready = access >= 0 && (remote || H5Pset_fapl_sec2(access) >= 0);
+    errno = 0;
+    H5FD_t* under = ready ? H5FDopen(name, flags, access, most) : nullptr;
+    const int error = errno == 0 ? EIO : errno;
+    if (access >= 0) {
+      const kept_errors before;
+      H5Pclose(access);
+    }
+    if (!under) {
+      if (!source && error != ENOENT)  // libhdf5 treats it as missing, and its values read as the fill value
+        note_trouble(name, std::system_category().message(error) + convert_again);
+      return nullptr;
+    }
+    void* descriptor = nullptr;
+    if (!remote && (H5FDget_vfd_handle(under, H5P_DEFAULT, &descriptor) < 0 || !descriptor)) {
+      H5FDclose(under);
+      return nullptr;
+    }
+    auto* f = new (std::nothrow) file{};
+    if (f) {
+      f->below = under;
+      f->how = *how;
+      f->handle = {remote ? -1 : *static_cast<int*>(descriptor), f};
+      f->opened = settled_state_of(f->handle.descriptor);
+      f->name = name;
+      f->source = source;
+    } else {
+      H5FDclose(under);
+    }
+    return reinterpret_cast<H5FD_t*>(f);
+  }
+  static void* get_settings(H5FD_t* f) { return copy_settings(&of(f).how); }
+  static void* copy_settings(const void* from) { return new (std::nothrow) settings(*static_cast<const settings*>(from)); }
+  static herr_t free_settings(void* s) {
+    delete static_cast<settings*>(s);
+    return 0;
+  }
+  static herr_t close(H5FD_t* f) {
+    const kept_errors before;
+    if (state_of(of(f).handle.descriptor) != of(f).opened)
+      note_trouble(of(f).name, std::string("it changed meanwhile") + convert_again);
+    const herr_t status = H5FDclose(below(f));
+    delete &of(f);
+    return status;
+  }
+  static int compare(const H5FD_t* a, const H5FD_t* b) { return H5FDcmp(below(a), below(b)); }
+  static herr_t query(const H5FD_t* f, unsigned long* flags) {
+    *flags = 0;  // before a file is open
+    if (!f) return 0;
+    const herr_t status = H5FDquery(below(f), flags) < 0 ? -1 : 0;
+    // libhdf5 marks both buffers as filled before it reads; after a failed read they would return bytes that nobody read
+    *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
+    return status;
+  }
+  static haddr_t get_eoa(const H5FD_t* f, H5FD_mem_t type) { return H5FDget_eoa(below(f), type); }
+  static herr_t set_eoa(H5FD_t* f, H5FD_mem_t type, haddr_t address) { return H5FDset_eoa(below(f), type, address); }
+  static haddr_t get_eof(const H5FD_t* f, H5FD_mem_t type) { return H5FDget_eof(below(f), type); }
+  static herr_t get_handle(H5FD_t* f, hid_t, void** handle) {
+    *handle = &of(f).handle;
+    return 0;
+  }
+  static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t transfer, haddr_t address, std::size_t size, void* to) {
+    file& us = of(f);
+    if (!us.locating || type != H5FD_MEM_DRAW) {
+      if (us.handle.descriptor < 0) return H5FDread(us.below, type, transfer, address, size, to);
+      return read_bytes(us, address, {static_cast<std::byte*>(to), size});
+    }
+    us.unsure = us.found;
+    us.found = true;
+    us.address = address;
+    us.size = size;
+    return 0;
+  }
+  // libhdf5's own driver returns zeros beyond the end of the file.
+  static herr_t read_bytes(const file& us, haddr_t address, std::span<std::byte> to) {
+    std::string why = "the file ends before it";
+    const bool inside = !us.opened.regular || (address <= us.opened.size && to.size() <= us.opened.size - address);
+    try {
+      if (inside) {
+        read_range(us.handle.descriptor, address, to);
+        return 0;
+      }
+    } catch (const unreadable_range& e) {
+      why = e.what();
+      note_trouble(us.name, why + convert_again);
+    }
+    H5Epush2(H5E_DEFAULT, __FILE__, "read", __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR, "%s", why.c_str());
+    return -1;
+  }
+  static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
+  // Files in S3 have no lock. The property list's own lock setting does not pass on to files that libhdf5 opens for this one:
+  // libhdf5 would then refuse to open this file a second time, as the source of its own virtual dataset.
+  static herr_t lock(H5FD_t* f, hbool_t) {
+    file& us = of(f);
+    if (us.handle.descriptor < 0 || !us.how.lock || !us.how.lock->wanted) return 0;
+    const lock_state state = take_lock(us.handle.descriptor, true);
+    if (us.source) us.how.lock->state = state;
+    if (state == lock_state::taken || (state == lock_state::unknown && !locks_are_needed())) return 0;
+    if (!us.source && state == lock_state::busy)  // otherwise libhdf5 treats it as missing
+      note_trouble(us.name, "another process has it open for writing; convert again when that one has closed it");
+    H5Epush2(H5E_DEFAULT, __FILE__, "lock", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE, "%s",
+             state == lock_state::busy ? "another process has it open for writing" : "its file system has no locks");
+    return -1;
+  }
+  static herr_t unlock(H5FD_t*) { return 0; }
+
+  // Id of this driver; negative if libhdf5 rejects it. Registered once for the process.
+  static hid_t id() {
+    static const hid_t known = [] {
+      H5FD_class_t c{};
+#if H5_VERSION_GE(1, 13, 2)
+      c.version = H5FD_CLASS_VERSION;
+      c.value = static_cast<H5FD_class_value_t>(511);  // the last value of those that libhdf5 assigns to nobody
+#endif
+      c.name = "zarrbits_chunk_locator";
+      c.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
+      c.fc_degree = H5F_CLOSE_WEAK;
+      c.fapl_size = sizeof(settings);
+      c.fapl_get = get_settings;
+      c.fapl_copy = copy_settings;
+      c.fapl_free = free_settings;
+      c.open = open;
+      c.close = close;
+      c.cmp = compare;
+      c.query = query;
+      c.get_eoa = get_eoa;
+      c.set_eoa = set_eoa;
+      c.get_eof = get_eof;
+      c.get_handle = get_handle;
+      c.read = read;
+      c.write = write;
+      c.lock = lock;
+      c.unlock = unlock;
+      const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;  // as sec2 has it
+      for (std::size_t i = 0; i < H5FD_MEM_NTYPES; ++i) c.fl_map[i] = map[i];
+      return H5FDregister(&c);
+    }();
+    return known;
+  }
+};
+
+void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
+                               std::shared_ptr<source_lock> lock) {
+  const driver::settings how{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr,
+                             std::move(lock)};
+  const hid_t id = driver::id();
+  if (id < 0 || H5Pset_driver(access, id, &how) < 0) h5::fail("take the driver that its files are opened with");
+}
+
+chunk_locator::chunk_locator(hid_t file) noexcept {
+  const h5::handle access(H5Fget_access_plist(file));
+  if (access && driver::id() >= 0 && H5Pget_driver(access) == driver::id() && H5Fget_vfd_handle(file, H5P_DEFAULT, &file_) >= 0) {
+    file_ = static_cast<driver::file::handle_type*>(file_)->whole;
+    return;
+  }
+  file_ = nullptr;
+  H5Eclear2(H5E_DEFAULT);
+}
+
+int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
+
+file_state chunk_locator::opened() const noexcept { return file_ ? static_cast<driver::file*>(file_)->opened : file_state{}; }
+
+std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element,
+                                                        unsigned& mask) const noexcept {
+  if (!file_) return {};
+  auto& f = *static_cast<driver::file*>(file_);
+  f.locating = true;
+  f.found = f.unsure = false;
+  char nothing_is_read = 0;
+  const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, first_element, &mask, &nothing_is_read);
+  f.locating = false;
+  if (status < 0) {
+    H5Eclear2(H5E_DEFAULT);
+    return {};
+  }
+  if (!f.found || f.unsure) return {};
+  return range{f.address, f.size};
+}
+
+}  // namespace zarrbits::conversion

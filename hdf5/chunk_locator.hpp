@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where in the file the bytes of a chunk are, so that they can be read (or copied by the kernel) without libhdf5 and its lock.
+//
+// libhdf5's functions that return a chunk's address take time proportional to the number of chunks in each call, and are wrong
+// for some indexes (chunk_index.cpp). H5Dread_chunk has neither problem. So the file is opened with our driver, which forwards
+// everything to libhdf5's own (sec2). To find an address, H5Dread_chunk looks the chunk up, and our driver notes the range that
+// it asks for instead of reading it.
+//
+// The driver does its own reads: sec2 returns zeros beyond the end of a file, and libhdf5 treats a failed read as damage of the
+// file and continues. Failed reads inside of the file are noted, because nothing that was made since can be trusted.
+//
+#ifndef ZARRBITS_HDF5_CHUNK_LOCATOR_HPP
+#define ZARRBITS_HDF5_CHUNK_LOCATOR_HPP
+
+#include "hdf5/h5.hpp"
+#include "hdf5/other_files.hpp"
+#include "io/files.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// For all local files that libhdf5 read in this process: how often a read failed, or another process had the file open for
+// writing, or it had changed when it was closed; and the last sentence.
+struct read_trouble {
+  std::uint64_t count = 0;
+  std::string last = {};
+};
+read_trouble known_trouble();
+
+// The lock of the source, and of other files opened for it: readers share it, a writer has it alone.
+struct source_lock {
+  bool wanted = true;
+  lock_state state = lock_state::unknown;  // of the source
+};
+
+class chunk_locator {
+ public:
+  // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it
+  // if the gate permits. Without `lock` no file is locked. Throws h5::failure if libhdf5 rejects the driver: nothing would be
+  // checked then.
+  static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {},
+                         std::shared_ptr<source_lock> lock = {});
+
+  chunk_locator() = default;
+  // For a file that was opened this way; for any other file it finds nothing.
+  explicit chunk_locator(hid_t file) noexcept;
+  // The descriptor that libhdf5 reads from; negative if the file was not opened this way.
+  int descriptor() const noexcept;
+  // State of the file when it was opened, before anything was read.
+  file_state opened() const noexcept;
+
+  // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown: call H5Dread_chunk then. For chunks
+  // without filters in a damaged file, libhdf5 reports one size and reads another: this is the one that it reads. The caller
+  // holds h5::lock, or is alone.
+  struct range {
+    std::uint64_t offset, size;
+  };
+  std::optional<range> find(hid_t dataset, const hsize_t* first_element, unsigned& mask) const noexcept;
+
+ private:
+  struct driver;
+  void* file_ = nullptr;  // the driver's
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/filters.hpp"
+
+#include "hdf5/filter_table.hpp"
+#include "hdf5/foreign_filters.hpp"
+#include "hdf5/own_filters.hpp"
+#include "text/names.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+bool undoable(const filter& f, const type_tree& stored) {
+  const known_filter* known = find_filter(f.id);
+  return known && (known->undo || known->undo_typed) && (!known->knows || known->knows(f, stored));
+}
+
+}  // namespace
+
+bool pipeline::compresses() const { return std::any_of(filters.begin(), filters.end(), is_compression); }
+
+bool pipeline::checks_only() const {
+  return std::all_of(filters.begin(), filters.end(), [](const filter& f) { return f.id == H5Z_FILTER_FLETCHER32; });
+}
+
+bool pipeline::undoable(const type_tree& stored) const {
+  const h5::lock one_thread;
+  return std::all_of(filters.begin(), filters.end(),
+                     [&](const filter& f) { return conversion::undoable(f, stored) || foreign_filter(f.id); });
+}
+
+std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
+  const h5::lock one_thread;
+  std::string names;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const filter& f = filters[i];
+    if (i < 32 && ((mask >> i) & 1)) continue;
+    if (conversion::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
+    names += (names.empty() ? "" : ", ") + filter_name(f);
+  }
+  return names;
+}
+
+std::string pipeline::text() const {
+  std::string names;
+  for (const filter& f : filters) names += (names.empty() ? "" : ", ") + filter_name(f);
+  return names;
+}
+
+int pipeline::shuffles() const {
+  for (const filter& f : filters) {
+    if (f.id == bitshuffle_filter) return 2;
+    if (f.id == blosc_filter) return f.values.size() > 5 ? static_cast<int>(std::min(f.values[5], 2U)) : 1;
+    if (f.id == H5Z_FILTER_SHUFFLE && f.values.size() == 1 && f.values[0] > 1) return 1;
+  }
+  return 0;
+}
+
+int pipeline::gzip_level() const {
+  for (const filter& f : filters) {
+    if (f.id == H5Z_FILTER_DEFLATE && !f.values.empty() && f.values[0] >= 1 && f.values[0] <= 9)
+      return static_cast<int>(f.values[0]);
+  }
+  return 6;  // zlib's default
+}
+
+namespace {
+
+constexpr std::size_t most_filter_values = 65535;  // that a file can hold
+
+}  // namespace
+
+pipeline read_pipeline(hid_t dcpl) {
+  pipeline p;
+  const int n = H5Pget_nfilters(dcpl);
+  h5::check(n, "count the filters");
+  for (int i = 0; i < n; ++i) {
+    filter f;
+    unsigned flags = 0, config = 0;
+    std::size_t count = 64;
+    char name[256] = "";
+    // a file may claim any number of values; libhdf5 fills the room that it gets, and returns the number
+    for (std::size_t room = 0; room < count && room < most_filter_values;) {
+      room = std::min(count, most_filter_values);
+      f.values.resize(room);
+      count = room;
+      f.id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count, f.values.data(), sizeof name - 1, name, &config);
+      if (f.id < 0) h5::fail("tell a filter");
+    }
+    f.values.resize(std::min(count, most_filter_values));
+    f.name = name;
+    p.filters.push_back(std::move(f));
+  }
+  H5Eclear2(H5E_DEFAULT);
+  if (H5Pget_layout(dcpl) == H5D_CHUNKED) {
+    unsigned options = 0;
+    if (H5Pget_chunk_opts(dcpl, &options) >= 0) p.partial_unfiltered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+  }
+  return p;
+}
+
+namespace {
+
+// Checksums that stand before our filters, which follow the values through them.
+values_size size_of_values(size_before here, std::size_t size) {
+  return {size, here.exact && here.bytes > size ? here.bytes - size : 0};
+}
+
+// Size of a chunk at the input of filter `i`, if it had `size` bytes at first. Checksums and our packbits change the length by a
+// known amount. After a compression only the compressor knows: then the size is an upper limit.
+size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
+  size_before here{size, true};
+  for (std::size_t j = 0; j < i; ++j) {
+    if (j < 32 && (mask >> j & 1)) continue;
+    if (p.filters[j].id == H5Z_FILTER_FLETCHER32) here.bytes += 4;
+    if (is_compression(p.filters[j])) {
+      here.exact = false;
+      here.bytes += here.bytes / 8 + 4096;  // no useful compressor expands incompressible data more than this
+    }
+    if (p.filters[j].id == packbits_filter) {
+      const std::size_t after = size_of_values(here, size).after;
+      here.bytes = packed_size(p.filters[j], here.bytes - after, type) + after;
+    }
+  }
+  return here;
+}
+
+buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t size, const type_tree& type) {
+  const known_filter* known = find_filter(f.id);
+  if (known && known->knows && !known->knows(f, type)) known = nullptr;
+  if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size_of_values(here, size), type);
+  if (!known || !known->undo) return undo_foreign(f, chunk, here.bytes);
+  // the announced size in a header, or else the upper limit
+  if (!here.exact && known->announced) here.bytes = std::min(here.bytes, known->announced(f, chunk));
+  return known->undo(f, std::move(chunk), here);
+}
+
+// Undoes the filters from number `end` - 1 down to `first`.
+buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, buffer chunk, std::size_t size,
+                 const type_tree& type) {
+  for (std::size_t i = end; i-- > first;) {
+    if (i < 32 && (mask >> i & 1)) continue;
+    const size_before here = size_at(p, i, mask, size, type);
+    chunk = undo_one(p.filters[i], std::move(chunk), here, size, type);
+    if (here.exact ? chunk.size() != here.bytes && is_compression(p.filters[i]) : chunk.size() > here.bytes) {
+      throw damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + counted(chunk.size(), "byte") + " instead of " +
+                          std::to_string(here.bytes));
+    }
+  }
+  return chunk;
+}
+
+}  // namespace
+
+buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer chunk, std::size_t size,
+                           const type_tree& type) {
+  const std::size_t first = packs + 1, end = p.filters.size();
+  const bool compressed = std::any_of(p.filters.begin() + static_cast<std::ptrdiff_t>(first), p.filters.end(),
+                                      [](const filter& f) { return is_compression(f); });
+  if (!compressed) return undo_some(p, first, end, mask, std::move(chunk), size, type);
+  // decoders want to know the length beforehand: there are two
+  try {
+    return undo_some(p, first, end, mask, chunk, size, type);
+  } catch (const damaged_chunk& e) {
+    const damaged_chunk packed = e;
+    try {
+      return undo_some(p, first, end, mask | (packs < 32 ? 1U << packs : 0), std::move(chunk), size, type);
+    } catch (const damaged_chunk&) {
+      throw packed;
+    }
+  }
+}
+
+buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
+  const auto found = std::find_if(p.filters.begin(), p.filters.end(), [](const filter& f) { return f.id == packbits_filter; });
+  std::size_t end = p.filters.size();
+  if (found != p.filters.end()) {
+    const auto packs = static_cast<std::size_t>(found - p.filters.begin());
+    if (packs >= 32 || !(mask >> packs & 1)) {
+      chunk = undo_after_packbits(p, packs, mask, std::move(chunk), size, type);
+      end = packs + 1;
+    }
+  }
+  chunk = undo_some(p, 0, end, mask, std::move(chunk), size, type);
+  if (chunk.size() != size) {
+    throw damaged_chunk("it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
+  }
+  return chunk;
+}
+
+}  // namespace zarrbits::conversion

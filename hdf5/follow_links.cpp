@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Copies targets of links to the links' places: Zarr has no links.
+//
+#include "hdf5/source_file.hpp"
+
+#include "text/names.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::size_t unknown_file = static_cast<std::size_t>(-1);
+
+}  // namespace
+
+object_place source_file::place_of(hid_t object) const {
+  H5O_info_t info;
+  std::memset(&info, 0, sizeof info);
+  if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) return {unknown_file, HADDR_UNDEF};
+  if (info.fileno == number_) return {0, info.addr};
+  // libhdf5 gives a file a new number each time it is opened
+  const h5::handle file(H5Iget_file_id(object));
+  struct stat where {};
+  if (!file || ::fstat(chunk_locator(file).descriptor(), &where) != 0) return {unknown_file, HADDR_UNDEF};
+  const auto known = std::find(linked_files_.begin(), linked_files_.end(), std::pair(where.st_dev, where.st_ino));
+  if (known == linked_files_.end()) return {unknown_file, HADDR_UNDEF};
+  return {static_cast<std::size_t>(known - linked_files_.begin()) + 1, info.addr};
+}
+
+object_place source_file::find_place(hid_t object) {
+  object_place place = place_of(object);
+  if (place.file != unknown_file) return place;
+  const h5::handle file(H5Iget_file_id(object), "tell the file of an object");
+  struct stat where {};
+  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it lies in a file that is not a local one");
+  linked_files_.emplace_back(where.st_dev, where.st_ino);
+  place = place_of(object);
+  if (place.file == unknown_file) throw h5::failure("libhdf5 does not tell where it lies");
+  return place;
+}
+
+bool source_file::is_in(std::size_t group, const object_place& place) const {
+  for (; group != no_object; group = objects_[group].parent) {
+    if (objects_[group].place == place) return true;
+  }
+  return false;
+}
+
+std::string source_file::route_to(std::size_t parent, const std::string& link) const {
+  std::string route = "/" + link;
+  for (; objects_[parent].parent != no_object; parent = objects_[parent].parent) route = "/" + objects_[parent].link_name + route;
+  return top_ == "/" ? route : top_ + route;
+}
+
+void source_file::follow_links(bool inside, bool tells_case_apart) {
+  for (std::size_t i = 0; i < objects_.size(); ++i) {  // it grows in the loop
+    if (objects_[i].kind != source_object::kind_type::group) continue;
+    std::vector<std::size_t> fresh;
+    if (objects_[i].copy) list_group(i, tells_case_apart, fresh);
+    follow_links_of(i, inside, tells_case_apart);
+  }
+  H5Eclear2(H5E_DEFAULT);
+  require_unchanged();
+}
+
+void source_file::follow_links_of(std::size_t index, bool inside, bool tells_case_apart) {
+  if (objects_[index].links.empty()) return;
+  h5::handle group;
+  try {
+    group = open(objects_[index]);
+  } catch (const h5::failure&) {  // already reported that it cannot be opened
+    return;
+  }
+  // links within another file lead to objects that have no other place in the store
+  const bool all = inside || objects_[index].place.file > 0;
+  names taken;
+  for (const std::size_t child : objects_[index].children) {
+    const std::string name = leaf_of(objects_[child].store_path);
+    taken.insert(tells_case_apart ? name : folded(name));
+  }
+  std::vector<extra_link> links = std::move(objects_[index].links);
+  for (extra_link& link : links) {
+    if (link.kind != "external" && link.kind != "soft" && (link.kind != "hard" || !all)) continue;
+    gate_->forget_refusal();
+    try {
+      follow(index, group, link, all, tells_case_apart, taken);
+    } catch (const h5::failure& e) {
+      link.not_copied = gate_->refusal().empty() ? e.what() : gate_->refusal();
+      if (!gate_->refusal().empty()) gate_->note_refusal();
+    }
+    H5Eclear2(H5E_DEFAULT);
+  }
+  objects_[index].links = std::move(links);
+}
+
+void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken) {
+  h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
+  if (!object) {
+    if (link.kind == "soft" && !all && gate_->refusal().empty()) return;  // within the file, as far as is known
+    // not every libhdf5 names the file in its message
+    h5::fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
+  }
+  const object_place place = find_place(object);
+  if (H5Iget_type(object) == H5I_DATATYPE || (!all && place.file == 0 && link.kind != "external")) return;
+  link.leads_back = is_in(index, place);
+  if (link.leads_back) throw h5::failure("it leads back to a group that it is in");
+  bool left_out = false;
+  add_object(index, link.name, object, place, true, tells_case_apart, taken, left_out);
+  link.copied = true;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/foreign_filters.hpp"
+
+#include <H5PLextern.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <new>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// libhdf5's built-in filters are exported under internal names; its public interface does not return a filter's function.
+const H5Z_class2_t* built_in(H5Z_filter_t id) {
+  return id == H5Z_FILTER_SZIP ? static_cast<const H5Z_class2_t*>(::dlsym(RTLD_DEFAULT, "H5Z_SZIP")) : nullptr;
+}
+
+// Looks among the plugins that libhdf5 has loaded; loads none.
+const H5Z_class2_t* plugin(H5Z_filter_t id) {
+  unsigned folders = 0;
+  if (H5PLsize(&folders) < 0) return nullptr;
+  for (unsigned i = 0; i < folders; ++i) {
+    char folder[4096];
+    const ssize_t n = H5PLget(i, folder, sizeof folder);
+    if (n <= 0 || n >= static_cast<ssize_t>(sizeof folder)) continue;
+    std::error_code e;
+    for (std::filesystem::directory_iterator at(folder, e), end; !e && at != end; at.increment(e)) {
+      void* library = ::dlopen(at->path().c_str(), RTLD_LAZY | RTLD_NOLOAD);
+      if (!library) continue;
+      const auto kind = reinterpret_cast<H5PL_type_t (*)()>(::dlsym(library, "H5PLget_plugin_type"));
+      const auto info = reinterpret_cast<const void* (*)()>(::dlsym(library, "H5PLget_plugin_info"));
+      const H5Z_class2_t* found = kind && info && kind() == H5PL_TYPE_FILTER ? static_cast<const H5Z_class2_t*>(info()) : nullptr;
+      ::dlclose(library);  // libhdf5 keeps it open
+      if (found && found->version == H5Z_CLASS_T_VERS && found->id == id) return found;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool libhdf5_decodes(H5Z_filter_t id) {
+  unsigned config = 0;
+  const bool decodes =
+      H5Zfilter_avail(id) > 0 && (H5Zget_filter_info(id, &config) < 0 || (config & H5Z_FILTER_CONFIG_DECODE_ENABLED));
+  H5Eclear2(H5E_DEFAULT);
+  return decodes;
+}
+
+const H5Z_class2_t* foreign_filter(H5Z_filter_t id) {
+  static std::map<H5Z_filter_t, const H5Z_class2_t*> known;
+  if (const auto found = known.find(id); found != known.end()) return found->second;
+  const H5Z_class2_t* found = nullptr;
+  if (libhdf5_decodes(id)) found = id < H5Z_FILTER_RESERVED ? built_in(id) : plugin(id);
+  H5Eclear2(H5E_DEFAULT);
+  if (found) known[id] = found;
+  return found;
+}
+
+buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most) {
+  const h5::lock one_thread;
+  const H5Z_class2_t* c = foreign_filter(f.id);
+  if (!c || !c->filter) throw damaged_chunk("filter " + std::to_string(f.id) + " is not known");
+  if (in.empty()) throw damaged_chunk("filter " + std::to_string(f.id) + ": it is empty");
+  if (f.id == H5Z_FILTER_SZIP) {  // libhdf5 allocates the announced size
+    std::size_t announced = 0;
+    for (std::size_t i = std::min<std::size_t>(4, in.size()); i-- > 0;)
+      announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
+    if (announced > most) throw damaged_chunk("szip: it announces more than the chunk");
+  }
+  // Zeros after the end, for decoders that read slightly too far.
+  constexpr std::size_t margin = 4096;
+  struct release {
+    void* memory;
+    ~release() { H5free_memory(memory); }
+  } held{H5allocate_memory(in.size() + margin, true)};
+  if (!held.memory) throw std::bad_alloc();
+  std::copy(in.begin(), in.end(), static_cast<std::byte*>(held.memory));
+  std::size_t room = in.size();
+  const std::size_t made = c->filter(H5Z_FLAG_REVERSE, f.values.size(), f.values.data(), in.size(), &room, &held.memory);
+  if (made == 0 || made > room || !held.memory) {
+    const std::string why = h5::last_error();
+    throw damaged_chunk("filter " + std::to_string(f.id) + (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " +
+                        why);
+  }
+  if (made > most) throw damaged_chunk("filter " + std::to_string(f.id) + ": it makes more than the chunk");
+  const auto* out = static_cast<const std::byte*>(held.memory);
+  return buffer(out, out + made);
+}
+
+}  // namespace zarrbits::conversion

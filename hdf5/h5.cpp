@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/h5.hpp"
+
+#include <string>
+
+namespace zarrbits::h5 {
+
+namespace {
+
+struct reasons {
+  std::string innermost;
+  std::string plain;
+};
+
+// libhdf5 walks from the outermost call to the innermost; the last description is the cause. Filter plugins prefix theirs.
+herr_t collect(unsigned, const H5E_error2_t* e, void* data) {
+  auto& r = *static_cast<reasons*>(data);
+  if (e->desc && *e->desc) {
+    const std::string text = e->desc;
+    if (r.plain.empty()) r.plain = text;
+    r.innermost = text;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::recursive_mutex& lock::mutex() {
+  static std::recursive_mutex the_one;
+  return the_one;
+}
+
+std::string last_error() {
+  reasons r;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &r);
+  H5Eclear2(H5E_DEFAULT);
+  std::string text = r.plain.empty() ? "no reason given" : r.plain;
+  if (text.size() > 300) text.resize(300);
+  if (H5_VERS_MAJOR < 2 && text.find("bad version number for datatype message") != std::string::npos)
+    text +=
+        ": written by a newer HDF5 (datatype version 4 or 5); build zarrbits with -DZARRBITS_HDF5=bundled, or write the file "
+        "with libver \"v110\"";
+  else if (H5_VERS_MAJOR < 2 && text.find("bad version number for") != std::string::npos)
+    text += ": written by a newer HDF5; build zarrbits with -DZARRBITS_HDF5=bundled, or write the file with libver \"v110\"";
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return text;
+}
+
+void fail(const char* wanted) { throw failure(std::string("HDF5 cannot ") + wanted + ": " + last_error()); }
+
+std::vector<hsize_t> extent(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0) fail("tell the rank of a dataspace");
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  if (rank > 0) check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "tell the extent of a dataspace");
+  return dims;
+}
+
+std::vector<hsize_t> maximum_extent(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0) fail("tell the rank of a dataspace");
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  if (rank > 0) check(H5Sget_simple_extent_dims(space, nullptr, dims.data()), "tell the extent of a dataspace");
+  return dims;
+}
+
+std::string member_name(hid_t type, unsigned index) {
+  char* raw = H5Tget_member_name(type, index);
+  if (!raw) fail("tell the name of a member");
+  std::string name = raw;
+  H5free_memory(raw);
+  return name;
+}
+
+}  // namespace zarrbits::h5

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// libhdf5's identifiers as values that close themselves, and its errors as sentences.
+//
+//   h5::handle file(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), "open the file");   // throws h5::failure
+//
+#ifndef ZARRBITS_HDF5_H5_HPP
+#define ZARRBITS_HDF5_H5_HPP
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::h5 {
+
+// libhdf5 refused something. what() says what was attempted, and libhdf5's reason.
+struct failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The reason from libhdf5's error stack, innermost first, on one line; clears the stack.
+std::string last_error();
+
+[[noreturn]] void fail(const char* wanted);
+
+// Only one thread at a time may call libhdf5. A thread holds this lock while it calls libhdf5 and reads the error, if other
+// threads may call it too; never while bytes are packed, inflated or written. Handles take it when they close.
+class lock {
+ public:
+  lock() {
+    mutex().lock();
+    ++depth;
+  }
+  ~lock() {
+    --depth;
+    mutex().unlock();
+  }
+  lock(const lock&) = delete;
+  lock& operator=(const lock&) = delete;
+
+  // Releases the lock for a while, if this thread holds it.
+  class pause {
+   public:
+    pause() : depth_(std::exchange(depth, 0)) {
+      for (unsigned i = 0; i < depth_; ++i) mutex().unlock();
+    }
+    ~pause() {
+      for (unsigned i = 0; i < depth_; ++i) mutex().lock();
+      depth = depth_;
+    }
+    pause(const pause&) = delete;
+    pause& operator=(const pause&) = delete;
+
+   private:
+    unsigned depth_;
+  };
+
+ private:
+  static std::recursive_mutex& mutex();
+  static inline thread_local unsigned depth = 0;  // how many times this thread holds it
+};
+
+class handle {
+ public:
+  handle() = default;
+  explicit handle(hid_t id) noexcept : id_(id) {}
+  // Throws if the call that made the id failed.
+  handle(hid_t id, const char* wanted) : id_(id) {
+    if (id < 0) fail(wanted);
+  }
+  handle(handle&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
+  handle& operator=(handle&& other) noexcept {
+    if (this != &other) {
+      close();
+      id_ = std::exchange(other.id_, H5I_INVALID_HID);
+    }
+    return *this;
+  }
+  handle(const handle&) = delete;
+  handle& operator=(const handle&) = delete;
+  ~handle() { close(); }
+
+  hid_t get() const noexcept { return id_; }
+  operator hid_t() const noexcept { return id_; }
+  explicit operator bool() const noexcept { return id_ >= 0; }
+
+ private:
+  void close() noexcept {
+    if (id_ >= 0) {
+      const lock one_thread;
+      H5Idec_ref(id_);
+    }
+    id_ = H5I_INVALID_HID;
+  }
+  hid_t id_ = H5I_INVALID_HID;
+};
+
+// Throws if a call that returns no id failed.
+inline void check(herr_t status, const char* wanted) {
+  if (status < 0) fail(wanted);
+}
+
+// While it exists, libhdf5 prints nothing itself.
+class silence {
+ public:
+  silence() {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~silence() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  silence(const silence&) = delete;
+  silence& operator=(const silence&) = delete;
+
+ private:
+  H5E_auto2_t function_ = nullptr;
+  void* data_ = nullptr;
+};
+
+// Extent of a dataspace; empty for scalars.
+std::vector<hsize_t> extent(hid_t space);
+std::vector<hsize_t> maximum_extent(hid_t space);
+
+// The name of a member, or of an enumeration's value, freed as libhdf5 requires.
+std::string member_name(hid_t type, unsigned index);
+
+}  // namespace zarrbits::h5
+
+#endif

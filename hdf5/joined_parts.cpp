@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/joined_parts.hpp"
+
+#include "io/files.hpp"
+#include "io/s3_access.hpp"
+#include "io/s3_objects.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::size_t most_raw = 64;  // open at the same time: a process may have 1,024
+
+// Returns the value of `recent` for the key, or the one that `make` makes.
+template <class List, class Key, class Make>
+auto find_or(List& recent, const Key& key, std::size_t most, const Make& make) {
+  const auto found = std::find_if(recent.begin(), recent.end(), [&](const auto& each) { return each.first == key; });
+  if (found != recent.end()) recent.splice(recent.begin(), recent, found);
+  else recent.emplace_front(key, make());
+  auto value = recent.front().second;
+  if (recent.size() > most) recent.pop_back();
+  return value;
+}
+
+[[noreturn]] void changed(const std::string& name) {
+  throw convert_error("\"" + name + "\" changed while it was converted; convert again when nobody writes to it");
+}
+
+}  // namespace
+
+raw_file::~raw_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::shared_ptr<source_file> joined_files::open(const std::string& name) const {
+  auto file = std::make_shared<source_file>(name, options_);
+  file->limit_expansion(largest_expansion_);
+  return file;
+}
+
+std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
+  return find_or(open_, file, most_open_, [&] {
+    auto one = open(files_[file].name);
+    if (one->state() != files_[file].state) changed(files_[file].name);
+    return one;
+  });
+}
+
+std::shared_ptr<const source_dataset> joined_files::dataset(const joined_part& part) const {
+  struct with_file {  // the target of a dataset
+    std::shared_ptr<source_file> file;
+    source_object object;
+    std::unique_ptr<const source_dataset> data;
+  };
+  return find_or(datasets_, std::pair{part.file, part.address}, 2 * most_open_, [&]() -> std::shared_ptr<const source_dataset> {
+    auto all = std::make_shared<with_file>();
+    all->file = opened(part.file);
+    all->object.kind = source_object::kind_type::dataset;
+    all->object.place.address = part.address;
+    all->data = std::make_unique<const source_dataset>(*all->file, all->object);
+    return {all, all->data.get()};
+  });
+}
+
+std::shared_ptr<const raw_file> joined_files::raw(std::size_t file) const {
+  const std::lock_guard held(raw_turn_);
+  return find_or(raw_, file, most_raw, [&] {
+    const entry& e = files_[file];
+    const int descriptor = ::open(e.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) fail_file("cannot read the source", e.name, errno, "is it still there?");
+    auto one = std::make_shared<const raw_file>(descriptor);
+    if (state_of(descriptor) != e.state) changed(e.name);
+    return one;
+  });
+}
+
+void joined_files::require_unchanged() const {
+  s3_objects in_s3(options_.endpoint);
+  for (const entry& e : files_) {
+    if (!e.state.regular) continue;
+    if (is_s3(e.name)) {
+      if (in_s3.state_of(e.name) != e.state) changed(e.name);
+      continue;
+    }
+    const raw_file now(::open(e.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (now.descriptor() < 0 || state_of(now.descriptor()) != e.state) changed(e.name);
+  }
+}
+
+void joined_files::add(entry file) {
+  any_in_s3_ = any_in_s3_ || is_s3(file.name);
+  files_.push_back(std::move(file));
+}
+
+std::size_t joined_parts::first_over(hsize_t position) const {
+  const auto at =
+      std::partition_point(list.begin(), list.end(), [&](const joined_part& p) { return p.first + p.count <= position; });
+  return static_cast<std::size_t>(at - list.begin());
+}
+
+bool joined_parts::has_gaps() const {
+  hsize_t end = stored_count();
+  for (const joined_part& p : list) {
+    if (p.first != end) return true;
+    end += p.count;
+  }
+  return end != length;
+}
+
+}  // namespace zarrbits::conversion

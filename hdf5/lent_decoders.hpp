@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Our decoders, registered as filters of libhdf5.
+//
+#ifndef ZARRBITS_HDF5_LENT_DECODERS_HPP
+#define ZARRBITS_HDF5_LENT_DECODERS_HPP
+
+#include <hdf5.h>
+
+namespace zarrbits::conversion {
+
+// Registers our decoders in libhdf5 for the filters of a dataset or a group, if libhdf5 has none of its own. Only libhdf5 can
+// read some values: strings and sequences, which lie outside of their chunks. Not all decoders are registered at once, because
+// libhdf5 searches all plugins for each.
+void register_decoders(hid_t creation_properties);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/open_source.hpp"
+
+#include "hdf5/s3_source.hpp"
+#include "io/files.hpp"
+#include "io/s3_access.hpp"
+#include "io/s3_objects.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <fcntl.h>
+#include <span>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// Name of the driver (family, split or multi) that wrote the file: each puts its name near the superblock of the first file. ""
+// for all other files.
+std::string driver_of(const std::string& name) noexcept {
+  try {
+    const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const file_state there = state_of(fd.get());
+    if (!fd || !there.regular) return "";
+    std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(there.size, 4096)), '\0');
+    read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
+    if (head.find("NCSAfami") != head.npos) return "family";
+    if (head.find("NCSAmult") != head.npos) return "split or multi";
+  } catch (...) {  // libhdf5 then reports what is wrong
+  }
+  return "";
+}
+
+// libhdf5's own sentence suggests h5clear even for a file that somebody is writing to.
+std::string why_not_open(const std::string& name, bool remote, lock_state lock) {
+  const std::string reason = h5::last_error(), driver = remote ? "" : driver_of(name);
+  if (!remote && lock == lock_state::busy)
+    return "another process has it open for writing; convert it when that one has closed it";
+  if (!driver.empty()) {
+    return "it is one of several files, in which HDF5's driver " + driver + " keeps one; \"h5repack " +
+           (driver == "family" ? "NAME%d.h5 WHOLE.h5\"" : "NAME WHOLE.h5\", of NAME-m.h5 and NAME-r.h5,") +
+           " makes one file of them";
+  }
+  if (remote || writer_mark_of(name) == writer_mark::none)
+    return "as an HDF5 file: " + reason + "; check that it is one and whole";
+  if (lock != lock_state::taken) return "it is marked as open for writing; convert it when its writer has closed it";
+  return "it is marked as open for writing, and no process has it locked; if its writer was killed, \"h5clear -s\" takes the "
+         "mark away";
+}
+
+}  // namespace
+
+writer_mark writer_mark_of(const std::string& file) noexcept {
+  try {
+    const file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const file_state there = state_of(fd.get());
+    if (!fd || !there.regular) return writer_mark::none;
+    // behind a user block of 512, 1024, 2048 ... bytes: signature, version, sizes of offsets and lengths, the mark
+    constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    std::array<std::byte, 12> head;
+    for (std::uint64_t at = 0; at <= there.size - std::min(there.size, head.size()); at = at ? 2 * at : 512) {
+      if (there.size < head.size()) break;
+      read_range(fd.get(), at, head);
+      if (std::memcmp(head.data(), signature.data(), signature.size()) != 0) continue;
+      constexpr unsigned writing = 1, swmr = 4;
+      const auto mark = std::to_integer<unsigned>(head[11]);
+      if (std::to_integer<unsigned>(head[8]) < 3 || !(mark & writing)) return writer_mark::none;
+      return mark & swmr ? writer_mark::swmr_writer : writer_mark::writer;
+    }
+  } catch (...) {  // libhdf5 then reports what is wrong
+  }
+  return writer_mark::none;
+}
+
+opened_source::opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external,
+                             bool lock)
+    : path_(std::move(path)), endpoint_(std::move(endpoint)) {
+  const bool remote = is_s3(path_);
+  if (const std::string why = remote ? "" : why_no_file(path_); !why.empty()) throw convert_error(why);
+  s3_source in_s3;
+  h5::handle below;
+  if (remote) {
+    below = h5::handle(H5Pcopy(access), "copy a property list");
+    in_s3 = find_in_s3(path_, endpoint_, below);
+  }
+  const std::string name = remote ? in_s3.url : path_;
+  gate_ = std::make_shared<file_gate>(name, remote, external);
+  const auto locks = std::make_shared<source_lock>(source_lock{lock, lock_state::unknown});
+  try {
+    chunk_locator::set_driver(access, gate_, std::move(below), locks);
+  } catch (const h5::failure& e) {
+    throw convert_error("cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5");
+  }
+  file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
+  if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(name) == writer_mark::swmr_writer) {
+    // Metadata with a wrong checksum may be half written. libhdf5 reads it again after a pause of 1 ns, 2 ns, 4 ns ..., by
+    // default 100 times, which is forever for a damaged file. After 24 times it has waited 17 ms.
+    H5Pset_metadata_read_attempts(access, 24);
+    file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
+    swmr_ = static_cast<bool>(file_);
+  }
+  gate_->source_is_open();
+  if (!file_) {
+    const std::string why = why_not_open(name, remote, locks->state);
+    throw convert_error("cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why);
+  }
+  chunks_ = chunk_locator(file_);
+  opened_ = remote ? std::move(in_s3.state) : chunks_.opened();
+}
+
+void opened_source::require_unchanged() const {
+  const read_trouble now = known_trouble();
+  if (now.count != trouble_before_) throw convert_error("the source " + now.last);
+  if (chunks_.descriptor() >= 0 && state_of(chunks_.descriptor()) != opened_)
+    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+}
+
+void opened_source::require_same_in_s3() const {
+  if (is_s3(path_) && s3_objects(endpoint_).state_of(path_) != opened_)
+    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+}
+
+}  // namespace zarrbits::conversion

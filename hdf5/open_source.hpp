@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: takes a shared lock (flock), and respects a
+// writer's mark in the superblock. If somebody still writes (without locks, or as SWMR), the file's size and time show it.
+//
+#ifndef ZARRBITS_HDF5_OPEN_SOURCE_HPP
+#define ZARRBITS_HDF5_OPEN_SOURCE_HPP
+
+#include "hdf5/chunk_locator.hpp"
+#include "hdf5/h5.hpp"
+#include "hdf5/other_files.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class opened_source {
+ public:
+  // Opens a file, or "s3://bucket/key" at `endpoint`. `access`: the access properties, with any cache. `external`: other files
+  // that may be read for it. Without `lock`, reads files that others have open for writing. Throws convert_error.
+  opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external, bool lock);
+
+  hid_t file() const { return file_; }
+  const std::shared_ptr<file_gate>& gate() const { return gate_; }
+  // Its writer is, or was, one that allows readers meanwhile (SWMR).
+  bool swmr() const { return swmr_; }
+  // State when it was opened.
+  const file_state& state() const { return opened_; }
+  const chunk_locator& chunks() const { return chunks_; }
+  // Throws convert_error if something expected could not be read, or if somebody wrote to the file since it was opened: the
+  // result cannot be trusted then, even if it looks right. Does not ask S3.
+  void require_unchanged() const;
+  // asks S3, once. Nothing of a local file. Throws convert_error.
+  void require_same_in_s3() const;
+
+ private:
+  std::string path_, endpoint_;
+  std::shared_ptr<file_gate> gate_;
+  std::uint64_t trouble_before_ = known_trouble().count;
+  h5::handle file_;
+  bool swmr_ = false;
+  chunk_locator chunks_;
+  file_state opened_;
+};
+
+// A writer's mark in the superblock of an open file (HDF5 1.10's format): it removes the mark when it closes the file.
+enum class writer_mark { none, writer, swmr_writer };
+writer_mark writer_mark_of(const std::string& file) noexcept;
+
+}  // namespace zarrbits::conversion
+
+#endif

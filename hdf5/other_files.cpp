@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/other_files.hpp"
+
+#include "hdf5/chunk_form.hpp"
+#include "hdf5/open_source.hpp"
+#include "text/names.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <sys/stat.h>
+#include <system_error>
+#include <tuple>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr unsigned deepest_virtual = 16;           // levels of virtual datasets of virtual datasets
+constexpr std::uint64_t most_sources = 1'000'000;  // for one dataset and those below it
+
+std::optional<std::string> real_path(const std::string& name) {
+  char resolved[PATH_MAX];
+  if (!::realpath(name.c_str(), resolved)) return {};
+  return resolved;
+}
+
+std::string folder_above(const std::string& name) {
+  std::error_code e;
+  const std::filesystem::path absolute = std::filesystem::absolute(name, e);
+  return e ? std::string() : absolute.parent_path().string();
+}
+
+// What errno says of a name under which there is no file. Any other trouble says nothing of whether there is one.
+bool is_absence(int error) { return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG; }
+
+bool lies_in(const std::string& folder, const std::string& file) {
+  return folder == "/" || (file.size() > folder.size() && file.starts_with(folder) && file[folder.size()] == '/');
+}
+
+}  // namespace
+
+file_gate::file_gate(std::string name, bool remote, const std::vector<std::string>& allowed) : name_(std::move(name)) {
+  for (const std::string& folder : allowed) {
+    if (folder == "all") {
+      all_ = true;
+      continue;
+    }
+    struct stat info {};
+    const auto real = real_path(folder);
+    if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+      throw convert_error("`external` is \"" + shown(folder) +
+                          "\", which is not a folder; give a folder whose files may be read, or all");
+    }
+    allowed_.push_back(*real);
+  }
+  if (remote) return;
+  struct stat info {};
+  if (::stat(name_.c_str(), &info) == 0) source_ = {info.st_dev, info.st_ino};
+  // the folder of the name, and the folder where the file is: they differ for a symbolic link
+  if (const auto folder = real_path(folder_above(name_))) allowed_.push_back(*folder);
+  if (const auto file = real_path(name_)) allowed_.push_back(folder_above(*file));
+  note_folder(source_, name_);
+}
+
+void file_gate::note_folder(const identity& file, const std::string& name) {
+  std::vector<std::string>& known = folders_[file];
+  std::vector<std::string> folders{folder_above(name)};
+  if (const auto real = real_path(name)) folders.push_back(folder_above(*real));
+  for (std::string& folder : folders) {
+    if (std::find(known.begin(), known.end(), folder) == known.end()) known.push_back(std::move(folder));
+  }
+}
+
+std::vector<std::string> file_gate::folders_of(const std::string& name) const {
+  struct stat info {};
+  if (::stat(name.c_str(), &info) != 0) return {folder_above(name)};
+  const auto known = folders_.find({info.st_dev, info.st_ino});
+  return known == folders_.end() ? std::vector<std::string>{folder_above(name)} : known->second;
+}
+
+file_gate::answer file_gate::ask(const std::string& name) {
+  const auto real = real_path(name);
+  struct stat info {};
+  if (!real || ::stat(real->c_str(), &info) != 0) {
+    const int error = errno;
+    if (is_absence(error)) return answer::missing;
+    refused_file_ = name;
+    refusal_ = "\"" + shown(name) + "\" cannot be looked at: " + std::system_category().message(error);
+    return answer::refused;
+  }
+  if (S_ISDIR(info.st_mode)) return answer::missing;
+  asked_ = *real;
+  if (identity{info.st_dev, info.st_ino} == source_) return answer::allowed;
+  std::string why;
+  if (!S_ISREG(info.st_mode)) {
+    why = "is not a regular file";
+  } else if (!all_ &&
+             std::none_of(allowed_.begin(), allowed_.end(), [&](const std::string& folder) { return lies_in(folder, *real); })) {
+    why = "lies outside of the source's folder (`external` FOLDER allows another one, `external` all any file)";
+  }
+  if (why.empty()) return answer::allowed;
+  refused_file_ = *real;
+  refusal_ = "\"" + shown(*real) + "\" " + why;
+  return answer::refused;
+}
+
+bool file_gate::let_in(const char* name) noexcept {
+  try {
+    if (ask(name) != answer::allowed) return false;
+    struct stat info {};
+    if (::stat(name, &info) != 0) return false;
+    note_folder({info.st_dev, info.st_ino}, name);
+    if (identity{info.st_dev, info.st_ino} != source_) note_read();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+namespace {
+
+std::string name_of_file(hid_t object) {
+  const ssize_t length = H5Fget_name(object, nullptr, 0);
+  if (length <= 0) return {};
+  std::string name(static_cast<std::size_t>(length) + 1, '\0');
+  if (H5Fget_name(object, name.data(), name.size()) < 0) return {};
+  name.resize(static_cast<std::size_t>(length));
+  return name;
+}
+
+template <class F>
+std::string text_of_source(F get, hid_t dcpl, std::size_t index) {
+  const ssize_t length = get(dcpl, index, nullptr, 0);
+  if (length <= 0) return {};
+  std::string name(static_cast<std::size_t>(length) + 1, '\0');
+  if (get(dcpl, index, name.data(), name.size()) < 0) return {};
+  name.resize(static_cast<std::size_t>(length));
+  return name;
+}
+
+// A name that is made while reading: %b is the number of a block, %% is one %.
+struct numbered_name {
+  explicit numbered_name(const std::string& text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '%' && i + 1 < text.size() && (text[i + 1] == 'b' || text[i + 1] == '%')) {
+        if (text[++i] == 'b') {
+          parts.emplace_back();
+          continue;
+        }
+      }
+      parts.back() += text[i];
+    }
+  }
+  bool numbered() const { return parts.size() > 1; }
+  std::string operator()(std::uint64_t block) const {
+    std::string name = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) name += std::to_string(block) + parts[i];
+    return name;
+  }
+  std::vector<std::string> parts{1};
+};
+
+// libhdf5's value of ${ORIGIN}, which it replaces only at the beginning of a prefix.
+std::string with_origin(const std::string& prefix, const std::string& folder) {
+  return prefix.starts_with("${ORIGIN}") ? folder + prefix.substr(9) : prefix;
+}
+
+std::string below_folder(const std::string& folder, const std::string& name) {
+  return folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name;
+}
+
+class looker {
+ public:
+  looker(file_gate& gate, beside& out) : gate_(gate), out_(out) {}
+
+  void look(hid_t dataset, unsigned depth) {
+    const h5::handle dcpl(H5Dget_create_plist(dataset), "tell the properties");
+    const int raw = H5Pget_external_count(dcpl);
+    for (int i = 0; i < raw && out_.obstacle.empty(); ++i) look_at_raw(dataset, dcpl, static_cast<unsigned>(i), depth);
+    if (depth > 0 && raw == 0 && H5Pget_layout(dcpl) == H5D_CHUNKED) note_chunks(dataset, dcpl);
+    if (H5Pget_layout(dcpl) != H5D_VIRTUAL) return;
+    struct stat where {};
+    ::stat(name_of_file(dataset).c_str(), &where);
+    const place here{where.st_dev, where.st_ino, address_of(dataset)};
+    if (std::find(path_.begin(), path_.end(), here) != path_.end()) return endless("it is a virtual dataset of itself");
+    if (!seen_.insert(here).second) return;
+    if (depth > deepest_virtual)
+      return endless("it is a virtual dataset of virtual datasets, more than " + std::to_string(deepest_virtual) +
+                     " levels deep");
+    path_.push_back(here);
+    std::size_t n = 0;
+    h5::check(H5Pget_virtual_count(dcpl, &n), "count the sources of a virtual dataset");
+    if (depth == 0) out_.sources.assign(n, {});
+    for (std::size_t i = 0; i < n && out_.obstacle.empty(); ++i) {
+      gate_.forget_refusal();
+      const numbered_name file(text_of_source(H5Pget_virtual_filename, dcpl, i)),
+          name(text_of_source(H5Pget_virtual_dsetname, dcpl, i));
+      const bool found = look_at_source(dataset, file, name, depth);
+      if (!found && !gate_.refusal().empty()) {
+        gate_.note_refusal();
+        ++out_.refused;
+        if (out_.why_refused.empty()) out_.why_refused = gate_.refusal();
+      } else if (!found && !file.numbered() &&
+                 !name.numbered()) {  // numbered sources: any number of them; the extent follows from it
+        ++out_.missing;
+      }
+      if (depth > 0) continue;
+      if (found && !file.numbered() && !name.numbered()) out_.sources[i] = source_;
+      out_.sources[i].found = found;
+    }
+    path_.pop_back();
+  }
+
+ private:
+  using place = std::tuple<dev_t, ino_t, haddr_t>;
+
+  static haddr_t address_of(hid_t object) {
+    H5O_info_t info;
+    std::memset(&info, 0, sizeof info);
+    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
+    return info.addr;
+  }
+
+  void note_chunks(hid_t dataset, hid_t dcpl) {
+    hsize_t chunk[H5S_MAX_RANK] = {};
+    const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
+    if (rank <= 0 || std::find(chunk, chunk + rank, 0) != chunk + rank) return;
+    const std::vector<hsize_t> shape(chunk, chunk + rank);
+    h5::handle type(H5Dget_type(dataset), "tell the datatype");
+    std::string form = chunk_form(dcpl, type);
+    if (!out_.chunked) {
+      h5::handle properties(H5Pcopy(dcpl), "copy a property list");
+      out_.chunked = std::make_shared<const beside::chunked_source>(
+          beside::chunked_source{shape, std::move(type), std::move(properties), std::move(form)});
+    } else if (shape != out_.chunked->chunk || form != out_.chunked->form || H5Tequal(type, out_.chunked->type) <= 0) {
+      return;
+    }
+    source_.chunked = true;
+    source_.address = address_of(dataset);
+    source_.extent = h5::extent(h5::handle(H5Dget_space(dataset), "tell the dataspace"));
+  }
+
+  void endless(std::string why) {
+    out_.endless = true;
+    out_.obstacle = std::move(why);
+  }
+
+  // Looks in the order of libhdf5: below the prefix of the environment, else in the current folder of the process.
+  void look_at_raw(hid_t dataset, hid_t dcpl, unsigned index, unsigned depth) {
+    std::string name(2 * PATH_MAX, '\0');  // nobody can open a longer one
+    off_t offset = 0;
+    hsize_t size = 0;
+    h5::check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "tell an external file");
+    name.resize(std::strlen(name.c_str()));
+    const char* environment = std::getenv("HDF5_EXTFILE_PREFIX");
+    const std::string prefix = !environment || std::strcmp(environment, ".") == 0 ? "" : environment;
+    std::set<std::string> names;
+    for (const std::string& folder : gate_.folders_of(name_of_file(dataset))) {
+      names.insert(name.starts_with('/') ? name : below_folder(with_origin(prefix, folder), name));
+    }
+    for (const std::string& full : names) {
+      const auto answer = gate_.ask(full);
+      if (answer == file_gate::answer::refused) {
+        gate_.note_refusal();
+        out_.obstacle =
+            (depth == 0 ? "its external file " : "an external file of one of its sources is not to be read: ") + gate_.refusal();
+        return;
+      }
+      if (answer == file_gate::answer::missing) continue;
+      gate_.note_read();
+      struct stat info {};
+      if (::stat(full.c_str(), &info) == 0) out_.raw_bytes += static_cast<std::uint64_t>(info.st_size);
+    }
+  }
+
+  bool look_at_source(hid_t dataset, const numbered_name& file, const numbered_name& name, unsigned depth) {
+    if (!file.numbered() && !name.numbered()) return look_into(dataset, file(0), name(0), depth);
+    std::uint64_t block = 0;  // libhdf5 stops at the first missing block
+    while (out_.obstacle.empty() && look_into(dataset, file(block), name(block), depth)) ++block;
+    return block > 0;
+  }
+
+  // All names that libhdf5 may try, in its order. It uses the first file that it can open; the others are checked too for safety.
+  std::vector<std::string> candidates(hid_t dataset, const std::string& file) const {
+    const std::vector<std::string> folders = gate_.folders_of(name_of_file(dataset));
+    std::vector<std::string> all;
+    std::string rest = file;
+    if (file.starts_with('/')) {
+      all.push_back(file);
+      rest = file.substr(file.rfind('/') + 1);
+    }
+    if (const char* given = std::getenv("HDF5_VDS_PREFIX"); given && *given) {
+      const std::string prefixes = given;
+      for (std::size_t at = 0; at <= prefixes.size();) {
+        const std::size_t end = std::min(prefixes.find(':', at), prefixes.size());
+        if (end > at) all.push_back(below_folder(prefixes.substr(at, end - at), rest));
+        at = end + 1;
+      }
+      for (const std::string& folder : folders) all.push_back(below_folder(with_origin(prefixes, folder), rest));
+    }
+    for (const std::string& folder : folders) all.push_back(below_folder(folder, rest));
+    all.push_back(rest);
+    return all;
+  }
+
+  bool look_into(hid_t dataset, const std::string& file, const std::string& name, unsigned depth) {
+    if (++sources_ > most_sources) {
+      out_.obstacle = "it has more than " + std::to_string(most_sources) + " sources";
+      return false;
+    }
+    const h5::handle own(H5Iget_file_id(dataset), "tell the file of a dataset");
+    if (file == ".") return look_at_dataset(own, name_of_file(own), name, depth);
+    const h5::handle access(H5Fget_access_plist(own), "tell how the file is opened");
+    std::set<std::string> tried;
+    std::optional<bool> found;
+    virtual_source first;
+    for (const std::string& candidate : candidates(dataset, file)) {
+      if (gate_.ask(candidate) != file_gate::answer::allowed || !tried.insert(gate_.asked()).second) continue;
+      const std::string real = gate_.asked();
+      const h5::handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
+      if (!opened) {  // libhdf5 would treat it as missing
+        const std::string why = h5::last_error();
+        out_.obstacle =
+            "its source \"" + shown(candidate) + "\" " +
+            (writer_mark_of(candidate) != writer_mark::none ? "is marked as open for writing" : "cannot be opened: " + why);
+        break;
+      }
+      H5Eclear2(H5E_DEFAULT);
+      const bool there = look_at_dataset(opened, real, name, depth);
+      if (!found) {
+        found = there;
+        first = source_;
+      }
+      if (!out_.obstacle.empty()) break;
+    }
+    source_ = std::move(first);
+    return found.value_or(false);
+  }
+
+  // Sets source_ to the result.
+  bool look_at_dataset(hid_t file, const std::string& file_name, const std::string& name, unsigned depth) {
+    source_ = {};
+    const h5::handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
+    H5Eclear2(H5E_DEFAULT);
+    if (!dataset) return false;
+    look(dataset, depth + 1);
+    if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) source_ = {};
+    source_.file = file_name;
+    return true;
+  }
+
+  file_gate& gate_;
+  beside& out_;
+  std::vector<place> path_;
+  std::set<place> seen_;
+  virtual_source source_;  // the last one that was checked
+  std::uint64_t sources_ = 0;
+};
+
+}  // namespace
+
+beside look_beside(hid_t dataset, file_gate& gate) {
+  beside found;
+  looker(gate, found).look(dataset, 0);
+  return found;
+}
+
+void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused) {
+  for (const std::string& file : gate.read()) read.push_back(shown(file));
+  for (const auto& [file, reason] : gate.refused()) refused.push_back({shown(file), reason});
+}
+
+void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
+                     const std::vector<convert_result::refused_file>& refused) {
+  if (!read.empty()) report["other_files"] = read;
+  if (refused.empty()) return;
+  auto& list = report["refused_files"] = nlohmann::ordered_json::array();
+  for (const auto& r : refused) list.push_back({{"file", r.file}, {"reason", r.reason}});
+}
+
+}  // namespace zarrbits::conversion

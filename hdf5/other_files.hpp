@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
+// of external links. A hostile file may name any file: /etc/passwd, or a pipe on which the reader waits forever. Two checks apply
+// the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before it opens one. libhdf5 opens raw
+// files without any driver, so look_beside() finds them, through virtual datasets of virtual datasets, before any value is read.
+//
+#ifndef ZARRBITS_HDF5_OTHER_FILES_HPP
+#define ZARRBITS_HDF5_OTHER_FILES_HPP
+
+#include "hdf5/h5.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Permits regular files in the source's folder and below, with symbolic links resolved, and what `allowed` adds: folders, or
+// "all".
+class file_gate {
+ public:
+  // `name`: as libhdf5 gets it. Throws convert_error if an allowed folder is not a folder.
+  file_gate(std::string name, bool remote, const std::vector<std::string>& allowed);
+
+  enum class answer { allowed, missing, refused };
+  answer ask(const std::string& name);
+  // The same, for a file that libhdf5 is about to open. The source itself is permitted until it is open.
+  bool let_in(const char* name) noexcept;
+  bool is_source(const char* name) const { return opening_ && name_ == name; }
+  void source_is_open() { opening_ = false; }
+
+  // The real path of the last file that is there.
+  const std::string& asked() const { return asked_; }
+  // Why ask() last refused, as a sentence without its end; empty if it did not refuse since forget_refusal().
+  const std::string& refusal() const { return refusal_; }
+  void forget_refusal() { refusal_.clear(); }
+  // Reports the last refusal.
+  void note_refusal() { refused_[refused_file_] = refusal_; }
+  // Notes a raw file that will be read.
+  void note_read() { read_.insert(asked_); }
+
+  // The folders of the names by which this file was opened, in that order.
+  std::vector<std::string> folders_of(const std::string& name) const;
+
+  const std::set<std::string>& read() const { return read_; }
+  const std::map<std::string, std::string>& refused() const { return refused_; }  // and the reason
+
+ private:
+  using identity = std::pair<dev_t, ino_t>;
+  void note_folder(const identity& file, const std::string& name);
+
+  std::string name_;
+  bool opening_ = true, all_ = false;
+  std::vector<std::string> allowed_;
+  identity source_{};
+  std::string asked_, refusal_, refused_file_;
+  std::set<std::string> read_;
+  std::map<std::string, std::string> refused_;
+  std::map<identity, std::vector<std::string>> folders_;
+};
+
+// A source of a virtual dataset.
+struct virtual_source {
+  bool found = false;     // it exists, and may be read
+  bool chunked = false;   // chunked, with the shape, the form and the datatype of beside::chunked; then these are set too:
+  std::string file = {};  // its real path
+  haddr_t address = HADDR_UNDEF;
+  std::vector<hsize_t> extent = {};
+};
+
+// What the values of a dataset need besides its own file.
+struct beside {
+  std::vector<virtual_source> sources;     // virtual dataset only
+  std::uint64_t missing = 0, refused = 0;  // sources that are missing or refused
+  std::string why_refused;                 // for the first refused one
+  std::string obstacle;                    // why no value can be read; else empty
+  bool endless = false;                    // not even the extent is known: a virtual dataset of itself
+  std::uint64_t raw_bytes = 0;             // bytes in external files
+  // The first chunked source of a virtual dataset; null if there is none.
+  struct chunked_source {
+    std::vector<hsize_t> chunk;
+    h5::handle type, properties;
+    std::string form;  // chunk_form()
+  };
+  std::shared_ptr<const chunked_source> chunked = {};
+};
+beside look_beside(hid_t dataset, file_gate& gate);
+
+// For reports.
+void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
+void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
+                     const std::vector<convert_result::refused_file>& refused);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Decodes this project's filters packbits and bytes for values of a datatype.
+//
+#ifndef ZARRBITS_HDF5_OWN_FILTERS_HPP
+#define ZARRBITS_HDF5_OWN_FILTERS_HPP
+
+#include "hdf5/filter_table.hpp"
+#include "hdf5/filters.hpp"
+
+namespace zarrbits::conversion {
+
+// False if the filter's parameters are those that a user gave: then nothing resolved them when the dataset was created, and the
+// filter leaves its chunks as they are.
+bool was_resolved(const filter& f);
+
+// The packbits codec for chunks of our filter, for a Zarr array of this type; empty if there is none.
+struct packbits_layout {
+  unsigned first_bit = 0, bits = 0, padding = 0;
+  bool msb_first = false;
+};
+std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& number);
+// Size of a packed chunk of `size` bytes of values. Throws damaged_chunk.
+std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stored);
+
+// True if the filter left this chunk unpacked. Takes off what fills the chunk up. Throws damaged_chunk.
+bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_tree& stored);
+
+bool knows_packbits(const filter& f, const type_tree& stored);
+bool knows_bytes(const type_tree& stored);
+// What the filter's parameters say of its chunks, where the dataset is unknown; empty if nothing resolved them, or this version
+// does not know them.
+struct own_chunks {
+  type_tree number;
+  values_size size;
+};
+std::optional<own_chunks> own_chunks_of(const filter& f);
+
+// Both throw damaged_chunk.
+buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored);
+buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree& stored);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Limits the memory that libhdf5 allocates while it reads strings and sequences of variable length. A file of a megabyte can make
+// it allocate gigabytes, because any number of values may share the same piece of the file.
+//
+//   variable_memory strings(64 << 20);
+//   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says
+//   whether it was that
+//
+#ifndef ZARRBITS_HDF5_VARIABLE_MEMORY_HPP
+#define ZARRBITS_HDF5_VARIABLE_MEMORY_HPP
+
+#include "hdf5/h5.hpp"
+#include "hdf5/type_tree.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// Owns what is allocated through it.
+class variable_memory {
+ public:
+  explicit variable_memory(std::uint64_t most);
+  ~variable_memory();
+  variable_memory(const variable_memory&) = delete;
+  variable_memory& operator=(const variable_memory&) = delete;
+
+  hid_t transfer() const { return transfer_; }  // a property list for H5Dread and H5Tconvert
+  // A piece for our own use; null if that would be too much.
+  void* take(std::size_t size) { return allocate(size, this); }
+  bool exceeded() const { return exceeded_; }
+  std::uint64_t used() const { return used_; }
+  // A separate string, zero-terminated. Throws h5::failure if there is no room.
+  char* copy(std::string_view text);
+  void clear();
+
+ private:
+  struct block;
+  static void* allocate(std::size_t size, void* self);
+  static void give_back(void* memory, void* self);
+
+  std::uint64_t most_, used_ = 0;
+  bool exceeded_ = false;
+  block* blocks_ = nullptr;
+  h5::handle transfer_;
+};
+
+// True if values contain strings or sequences of variable length.
+bool holds_variable(const type_tree& t);
+
+// The bytes that H5Aread would allocate for an attribute: H5Aread itself takes no limit. Throws h5::failure if they are more than
+// `most`.
+std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most);
+
+}  // namespace zarrbits::conversion
+
+#endif

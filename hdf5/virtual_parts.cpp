@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/virtual_parts.hpp"
+
+#include "hdf5/chunk_form.hpp"
+#include "hdf5/other_files.hpp"
+#include "hdf5/type_tree.hpp"
+#include "io/files.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr hsize_t largest = std::numeric_limits<hsize_t>::max();
+
+}  // namespace
+
+hsize_t comb::elements() const { return product(std::vector<hsize_t>{count, block}); }
+
+hsize_t comb::end() const {
+  const hsize_t before = count <= 1 ? 0 : product(std::vector<hsize_t>{count - 1, stride});
+  if (before > largest - start) return largest;
+  return block > largest - start - before ? largest : start + before + block;
+}
+
+bool comb::meets(hsize_t first, hsize_t n) const {
+  if (first + n <= start) return false;
+  if (stride == 0 || count <= 1) return first < start + block;
+  const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last block that begins before, or the first of all
+  return (k < count && first < start + k * stride + block) || (k + 1 < count && start + (k + 1) * stride < first + n);
+}
+
+std::optional<hsize_t> comb::number_of(hsize_t first, hsize_t n) const {
+  if (first < start || block == 0) return {};
+  const hsize_t tooth = stride == 0 || count <= 1 ? 0 : (first - start) / stride, inside = first - start - tooth * stride;
+  if (tooth >= count || inside >= block || n > block - inside) return {};
+  return tooth * block + inside;
+}
+
+std::optional<hsize_t> comb::position_of(hsize_t number, hsize_t n) const {
+  if (block == 0 || block > largest - start) return {};
+  const hsize_t tooth = number / block, inside = number % block;
+  if (tooth >= count || n > block - inside) return {};
+  if (tooth > 0 && stride > (largest - start - inside) / tooth) return {};
+  return start + tooth * stride + inside;
+}
+
+namespace {
+
+struct combs {
+  std::vector<comb> list;
+  bool regular = false;     // otherwise a box around the selection
+  std::size_t endless = 0;  // number of dimensions without an end of their own
+};
+
+// For a selection of a dataset of this extent.
+std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims) {
+  const std::size_t rank = dims.size();
+  if (!(selection >= 0) || rank == 0) return {};
+  combs all;
+  all.list.resize(rank);
+  // a file that says "all" does not give the extent
+  if (H5Sget_select_type(selection) == H5S_SEL_ALL) {
+    for (std::size_t d = 0; d < rank; ++d) all.list[d] = {0, 1, 1, dims[d]};
+    all.regular = true;
+    return all;
+  }
+  if (H5Sget_simple_extent_ndims(selection) != static_cast<int>(rank)) return {};
+  if (H5Sis_regular_hyperslab(selection) > 0) {
+    std::vector<hsize_t> start(rank), stride(rank), count(rank), block(rank);
+    if (H5Sget_regular_hyperslab(selection, start.data(), stride.data(), count.data(), block.data()) < 0) return {};
+    all.regular = true;
+    for (std::size_t d = 0; d < rank; ++d) {
+      // without an end: up to the dataset's
+      const bool endless = count[d] == H5S_UNLIMITED || block[d] == H5S_UNLIMITED;
+      comb& c = all.list[d];
+      c = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d], block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
+      c.endless = endless;
+      if (!endless && c.stride == c.block) c = {c.start, 1, 1, c.elements()};  // merge blocks that touch
+    }
+    return all;
+  }
+  std::vector<hsize_t> low(rank), high(rank);
+  if (H5Sget_select_bounds(selection, low.data(), high.data()) < 0) return {};
+  for (std::size_t d = 0; d < rank; ++d) all.list[d] = {low[d], 1, 1, high[d] - low[d] + 1};
+  return all;
+}
+
+// Values are mapped in C order of both selections. They match dimension by dimension if the last dimensions have the same lengths
+// and the others one element.
+bool pairs(const combs& here, const combs& there) {
+  if (!here.regular || !there.regular) return false;
+  const std::size_t shared = std::min(here.list.size(), there.list.size());
+  const auto one = [&](const std::vector<comb>& list) {
+    return std::all_of(list.begin(), list.end() - static_cast<std::ptrdiff_t>(shared),
+                       [](const comb& c) { return c.elements() == 1; });
+  };
+  if (!one(here.list) || !one(there.list)) return false;
+  for (std::size_t i = 1; i <= shared; ++i) {
+    const comb &h = here.list[here.list.size() - i], &t = there.list[there.list.size() - i];
+    if (h.endless != t.endless || (!h.endless && h.elements() != t.elements())) return false;
+  }
+  return true;
+}
+
+// The shape of the sources' chunks in the array's dimensions; empty if it does not fit.
+std::vector<hsize_t> chunk_in(const std::vector<hsize_t>& source, std::size_t rank) {
+  std::vector<hsize_t> chunk(rank, 1);
+  for (std::size_t i = 1; i <= source.size(); ++i) {
+    if (i <= rank) chunk[rank - i] = source[source.size() - i];
+    else if (source[source.size() - i] != 1) return {};
+  }
+  return chunk;
+}
+
+// False if the sources' chunks can never be chunks of the array.
+bool may_be_copied(const source_dataset& data) {
+  const auto& chunked = data.beside->chunked;
+  if (!chunked || data.joined() || data.source_filters.partial_unfiltered || holds_references(data.type)) return false;
+  if (data.bytes->descriptor() < 0 || H5Tequal(data.stored_type, chunked->type) <= 0) return false;
+  const std::string fill = fill_bytes(data.dcpl, data.stored_type);
+  return !fill.empty() && fill == fill_bytes(chunked->properties, data.stored_type);
+}
+
+// If sources are side by side, each row of chunks has some of all sources. No values are read through these files.
+constexpr std::size_t most_open = 64;
+
+// Indices of files by their names.
+class file_list {
+ public:
+  explicit file_list(const source_file& file)
+      : files_(std::make_shared<joined_files>(file.options(), file.largest_expansion(), most_open)) {}
+  // Empty if its bytes cannot be read.
+  std::optional<std::size_t> number_of(const std::string& name) {
+    const auto [at, is_new] = known_.emplace(name, std::nullopt);
+    if (!is_new) return at->second;
+    const raw_file opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (opened.descriptor() < 0) return {};
+    const file_state state = state_of(opened.descriptor());
+    if (!state.regular) return {};
+    at->second = files_->list().size();
+    files_->add({name, state});
+    return at->second;
+  }
+  std::shared_ptr<const joined_files> take() { return std::move(files_); }
+
+ private:
+  std::shared_ptr<joined_files> files_;
+  std::map<std::string, std::optional<std::size_t>> known_;
+};
+
+}  // namespace
+
+virtual_parts::virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const joined_files> files)
+    : list_(std::move(list)), chunk_(std::move(chunk)), files_(std::move(files)) {
+  if (list_.empty()) return;
+  std::size_t most = 0;
+  for (std::size_t d = 0; d < list_[0].here.size(); ++d) {
+    std::set<hsize_t> starts;
+    for (const part& p : list_) starts.insert(p.here[d].start);
+    if (starts.size() > most) axis_ = d;
+    most = std::max(most, starts.size());
+  }
+  std::stable_sort(list_.begin(), list_.end(),
+                   [&](const part& a, const part& b) { return a.here[axis_].start < b.here[axis_].start; });
+  hsize_t end = 0;
+  for (const part& p : list_) {
+    ends_.push_back(end = std::max(end, p.here[axis_].end()));
+  }
+}
+
+template <class F>
+void virtual_parts::for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const {
+  const auto begin = std::upper_bound(ends_.begin(), ends_.end(), first[axis_]) - ends_.begin();
+  for (std::size_t i = static_cast<std::size_t>(begin); i < list_.size(); ++i) {
+    const part& p = list_[i];
+    if (p.here[axis_].start >= first[axis_] + count[axis_]) return;
+    bool met = true;
+    for (std::size_t d = 0; d < first.size() && met; ++d) met = p.here[d].meets(first[d], count[d]);
+    if (met && !f(p)) return;
+  }
+}
+
+bool virtual_parts::meets(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
+  bool any = false;
+  if (!list_.empty()) for_each_over(first, count, [&](const part& p) { return !(any = p.found); });
+  return any;
+}
+
+std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> virtual_parts::find(const std::vector<hsize_t>& first,
+                                                                                       const std::vector<hsize_t>& count) const {
+  const part* only = nullptr;
+  std::size_t met = 0;
+  for_each_over(first, count, [&](const part& p) {
+    only = &p;
+    return ++met < 2;
+  });
+  if (met != 1 || only->there.empty()) return {};
+  const std::size_t rank = first.size(), source_rank = only->there.size();
+  std::vector<hsize_t> at(source_rank);
+  for (std::size_t i = 1; i <= std::max(rank, source_rank); ++i) {
+    const std::size_t d = rank - i, s = source_rank - i;
+    if (i > source_rank) {
+      if (!only->here[d].number_of(first[d], count[d])) return {};
+      continue;
+    }
+    const hsize_t n = i <= rank ? count[d] : 1;
+    const std::optional<hsize_t> number = i <= rank ? only->here[d].number_of(first[d], n) : hsize_t{0};
+    const std::optional<hsize_t> position = number ? only->there[s].position_of(*number, n) : std::nullopt;
+    const hsize_t chunk = i <= rank ? chunk_[d] : 1;
+    if (!position || *position % chunk != 0 || *position >= only->extent[s] || n > only->extent[s] - *position) return {};
+    at[s] = *position;
+  }
+  return std::pair{&only->source, std::move(at)};
+}
+
+std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data) {
+  if (data.layout != H5D_VIRTUAL || data.dims.empty()) return {};
+  std::vector<virtual_parts::part> list;
+  std::vector<hsize_t> chunk;
+  if (may_be_copied(data)) chunk = chunk_in(data.beside->chunked->chunk, data.dims.size());
+  file_list files(data.file);
+  bool any = false;
+  for (std::size_t i = 0; i < data.beside->sources.size(); ++i) {
+    const virtual_source& source = data.beside->sources[i];
+    const auto here = combs_of(h5::handle(H5Pget_virtual_vspace(data.dcpl, i)), data.dims);
+    H5Eclear2(H5E_DEFAULT);
+    if (!here) return {};
+    virtual_parts::part p{.here = here->list, .found = source.found};
+    if (source.chunked && !chunk.empty()) {
+      const auto there = combs_of(h5::handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
+      H5Eclear2(H5E_DEFAULT);
+      const std::optional<std::size_t> file = there && pairs(*here, *there) ? files.number_of(source.file) : std::nullopt;
+      if (file) {
+        p.there = there->list;
+        p.extent = source.extent;
+        p.source = {.file = *file, .address = source.address};
+        any = true;
+      }
+    }
+    list.push_back(std::move(p));
+  }
+  if (!any) chunk.clear();
+  return std::make_shared<const virtual_parts>(std::move(list), std::move(chunk), files.take());
+}
+
+}  // namespace zarrbits::conversion

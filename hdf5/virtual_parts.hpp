@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where the sources have the values of a block of a virtual dataset: nowhere, in one stored chunk of one source, or anywhere.
+//
+//   const std::shared_ptr<const virtual_parts> mapped = parts_of_virtual(data);
+//   if (mapped && mapped->meets(first, count)) data.read_block(...);
+//
+#ifndef ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
+#define ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
+
+#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_dataset.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// Regular elements along one dimension: `count` blocks of `block` elements, `stride` apart.
+struct comb {
+  hsize_t start = 0, stride = 1, count = 1, block = 0;
+  bool endless = false;  // it grows with the dataset
+  bool meets(hsize_t first, hsize_t n) const;
+  // Saturates at the largest number.
+  hsize_t elements() const;
+  hsize_t end() const;
+  // The number of elements of the comb before `first`, if `first` is one of them and the next `n` are without a gap.
+  std::optional<hsize_t> number_of(hsize_t first, hsize_t n) const;
+  // The inverse: the position of the element with this number, if the next `n` are without a gap.
+  std::optional<hsize_t> position_of(hsize_t number, hsize_t n) const;
+};
+
+class virtual_parts {
+ public:
+  struct part {
+    std::vector<comb> here;        // the elements of the virtual dataset that it fills
+    std::vector<comb> there = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
+    std::vector<hsize_t> extent = {};
+    joined_part source = {};
+    bool found = true;  // otherwise its elements read as fill value
+  };
+  // `chunk`: empty, or the chunk shape of the sources that have `there`, in dimensions of the virtual dataset.
+  virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const joined_files> files);
+
+  // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
+  bool meets(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
+  // The shape of chunks that may be chunks of the array; empty: there are none.
+  const std::vector<hsize_t>& chunk() const { return chunk_; }
+  // For a block of that shape, smaller only at the array's edge: the source that has it as one chunk, and its first element
+  // there.
+  std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> find(const std::vector<hsize_t>& first,
+                                                                          const std::vector<hsize_t>& count) const;
+  const joined_files& files() const { return *files_; }
+
+ private:
+  // Calls `f` with each part that meets a block, until `f` returns false.
+  template <class F>
+  void for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const;
+
+  std::vector<part> list_;     // by their start along axis_
+  std::size_t axis_ = 0;       // the axis along which most of them begin at different places
+  std::vector<hsize_t> ends_;  // largest end along axis_ of a part and all before it
+  std::vector<hsize_t> chunk_;
+  std::shared_ptr<const joined_files> files_;
+};
+
+// Null if the dataset is not virtual, or its mapping is unknown. Everything in `data` but `mapped` must be set. Throws
+// convert_error, h5::failure.
+std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data);
+
+}  // namespace zarrbits::conversion
+
+#endif

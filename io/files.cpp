@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/files.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <sys/file.h>
+#include <sys/stat.h>
+#ifdef __linux__
+#include <sys/sysmacros.h>
+#endif
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+std::string reason(int error) { return std::system_category().message(error); }
+
+}  // namespace
+
+void fail_file(const std::string& what, const std::string& path, int error, const std::string& remedy) {
+  throw convert_error(what + " \"" + path + "\": " + reason(error) + "; " + remedy);
+}
+
+std::string why_no_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return "cannot open \"" + path + "\": " + reason(errno) + "; give the name of an HDF5 file";
+  if (S_ISREG(info.st_mode)) return "";
+  return "\"" + path + "\" is " +
+         (S_ISDIR(info.st_mode)                              ? "a directory"
+          : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
+                                                             : "a device") +
+         ", not a regular file; give the name of an HDF5 file" +
+         (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved");
+}
+
+std::string unique_token() {
+  std::random_device device;
+  std::uniform_int_distribution<unsigned> digit(0, 15);
+  std::string token;
+  for (int i = 0; i < 16; ++i) token += "0123456789abcdef"[digit(device)];
+  return token;
+}
+
+file_descriptor& file_descriptor::operator=(file_descriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int file_descriptor::release() noexcept { return std::exchange(fd_, -1); }
+
+int file_descriptor::close() noexcept {
+  if (fd_ < 0) return 0;
+  return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
+}
+
+file_state state_in(const struct stat& info) noexcept {
+#ifdef __APPLE__
+  const auto& time = info.st_mtimespec;
+#else
+  const auto& time = info.st_mtim;
+#endif
+  return {S_ISREG(info.st_mode), static_cast<std::uint64_t>(info.st_size), time.tv_sec, time.tv_nsec, {}};
+}
+
+file_state state_of(int descriptor) noexcept {
+  struct stat info {};
+  return ::fstat(descriptor, &info) == 0 ? state_in(info) : file_state();
+}
+
+int write_all(int fd, std::span<const std::byte> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : ENOSPC;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown) {
+  constexpr const char* remedy = "check the permissions there";
+  const file_descriptor fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
+  if (!S_ISREG(info.st_mode)) throw convert_error("\"" + shown + "\" is not a file; remove it");
+  if (static_cast<std::uint64_t>(info.st_size) > largest_read_back)
+    throw convert_error("\"" + shown + "\" is larger than any that zarrbits writes; remove it");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
+  try {
+    read_range(fd.get(), 0, bytes);
+  } catch (const unreadable_range& e) {
+    throw convert_error("cannot read \"" + shown + "\": " + e.what());
+  }
+  return bytes;
+}
+
+lock_state take_lock(int fd, bool shared) noexcept {
+  while (::flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    return errno == EWOULDBLOCK || errno == EACCES ? lock_state::busy : lock_state::unknown;
+  }
+  return lock_state::taken;
+}
+
+file_descriptor open_without_links(const std::string& root, std::string_view key) {
+  file_descriptor at(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (at && !key.empty()) {
+    const std::size_t end = std::min(key.find('/'), key.size());
+    const std::string name(key.substr(0, end));
+    const bool last = end == key.size();
+    key.remove_prefix(last ? end : end + 1);
+    struct stat info {};
+    if (::fstatat(at.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    if (S_ISLNK(info.st_mode)) return errno = ELOOP, file_descriptor();
+    at = file_descriptor(::openat(at.get(), name.c_str(), O_RDONLY | (last ? O_NONBLOCK : O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC));
+  }
+  return at;
+}
+
+namespace {
+
+std::string text_of_small_file(const std::string& name) {
+  std::ifstream file(name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The process that took the lock of this file; 0: unknown.
+long holder_of(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return 0;
+  char place[64];
+  std::snprintf(place, sizeof place, "%02x:%02x:%llu ", major(info.st_dev), minor(info.st_dev),
+                static_cast<unsigned long long>(info.st_ino));
+  std::istringstream lines(text_of_small_file("/proc/locks"));  // "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF"
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find(place);
+    if (at == std::string::npos || at < 2 || line.find("FLOCK") == std::string::npos || line.find("->") != std::string::npos)
+      continue;
+    const auto begin = line.rfind(' ', at - 2);
+    return begin == std::string::npos ? 0 : std::strtol(line.c_str() + begin, nullptr, 10);
+  }
+  return 0;
+}
+
+// True if the process that has the lock was started by one of the same program that is no longer there. It then ends by itself
+// (command/child_process.hpp), but not at once.
+bool holder_ends(int fd) {
+  const long holder = holder_of(fd);
+  if (holder <= 0) return false;
+  const std::string folder = "/proc/" + std::to_string(holder);
+  const std::string stat = text_of_small_file(folder + "/stat");  // "4711 (name) S 4710 ..."
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos || stat.size() < name_end + 5) return true;  // it is gone, and a child of it has the lock
+  const char state = stat[name_end + 2];
+  if (state == 'Z' || state == 'X') return true;
+  std::error_code e;
+  const auto program = [&](const std::string& process) { return std::filesystem::read_symlink(process + "/exe", e); };
+  const long parent = std::strtol(stat.c_str() + name_end + 4, nullptr, 10);
+  return program(folder) != program("/proc/" + std::to_string(parent));
+}
+
+}  // namespace
+
+lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
+  constexpr auto longest = std::chrono::seconds(5);
+  lock_state state = take_lock(fd, shared);
+  const auto begin = std::chrono::steady_clock::now();
+  while (state == lock_state::busy && std::chrono::steady_clock::now() - begin < longest && holder_ends(fd)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    state = take_lock(fd, shared);
+  }
+  if (state == lock_state::busy) return state;
+  struct stat ours {
+  }, there{};
+  const bool same = ::fstat(fd, &ours) == 0 && ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  return same ? state : lock_state::gone;
+}
+
+void require_range(int fd, std::uint64_t offset, std::uint64_t size) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw unreadable_range(reason(errno));
+  const auto end = static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
+  if (S_ISREG(info.st_mode) && (offset > end || size > end - offset)) throw unreadable_range("the file ends before it");
+}
+
+void read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t n = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw unreadable_range(reason(errno));
+    if (n == 0) throw unreadable_range("the file ends before it");
+    offset += static_cast<std::uint64_t>(n);
+    to = to.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
+  constexpr std::uint64_t small = 16 << 10;  // the way through memory is shorter
+#ifdef __linux__
+  while (size > small) {
+    auto at = static_cast<off_t>(offset);
+    const ssize_t n =
+        ::copy_file_range(from, &at, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) return errno;
+    if (n <= 0) break;  // two file systems, one that does not know the call, or the end of the file: pread() tells which
+    offset += static_cast<std::uint64_t>(n);
+    size -= static_cast<std::uint64_t>(n);
+  }
+#endif
+  if (size == 0) return 0;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
+  while (size > 0) {
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size())));
+    read_range(from, offset, part);
+    if (const int error = write_all(to, part)) return error;
+    offset += part.size();
+    size -= part.size();
+  }
+  return 0;
+}
+
+}  // namespace zarrbits::conversion

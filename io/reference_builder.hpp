@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Gathers references while they are read, within bounds.
+//
+#ifndef ZARRBITS_IO_REFERENCE_BUILDER_HPP
+#define ZARRBITS_IO_REFERENCE_BUILDER_HPP
+
+#include "io/reference_table.hpp"
+#include "text/names.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+// A key that a store can have: names between slashes.
+inline bool is_key(std::string_view key) {
+  for (std::size_t at = 0; at <= key.size();) {
+    const std::size_t end = std::min(key.find('/', at), key.size());
+    const std::string_view name = key.substr(at, end - at);
+    if (name.empty() || name == "." || name == "..") return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+// Each file is in the table once.
+class table_builder {
+ public:
+  explicit table_builder(std::uint64_t memory) : memory_(memory) {}
+
+  // A few bytes can say that there are a million references, or repeat one text a million times.
+  void count(std::uint64_t bytes) {
+    if (bytes > memory_ - used_)
+      throw reference_error("the references take more than " + human_bytes(memory_) +
+                            " of memory; give more `memory`, or do not trust them");
+    used_ += bytes;
+  }
+  std::size_t file(const std::string& url) {
+    const auto [at, is_new] = known_.emplace(url, table_.files.size());
+    if (is_new) table_.files.push_back({url});
+    return at->second;
+  }
+  // `modified`: nanoseconds since 1970.
+  void add_source(const std::string& url, std::uint64_t size, std::int64_t modified, std::string etag) {
+    count(sizeof(referred_file) + 2 * url.size() + etag.size());
+    constexpr std::int64_t second = 1'000'000'000;
+    std::int64_t seconds = modified / second, part = modified % second;
+    if (part < 0) part += second, --seconds;
+    table_.files[file(url)].state = file_state{true, size, seconds, part, std::move(etag)};
+  }
+  void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
+    check(key, 0);
+    table_.keys.insert_or_assign(std::move(key), reference{file(url), offset, size});
+  }
+  void add_content(std::string key, std::string_view content) {
+    check(key, content.size());
+    const std::uint64_t size = content.size();
+    table_.keys.insert_or_assign(std::move(key), reference{{}, 0, size, std::string(content)});
+  }
+  reference_table take() { return std::move(table_); }
+
+ private:
+  void check(const std::string& key, std::size_t content) {
+    if (!is_key(key)) throw reference_error("\"" + shown(key) + "\" is not a key of a store; make the references again");
+    count(sizeof(reference) + 80 + key.size() + content);  // with a node of the map
+  }
+
+  reference_table table_;
+  std::map<std::string, std::size_t> known_;
+  std::uint64_t memory_ = 0, used_ = 0;
+};
+
+// Of a JSON file. Throws reference_error.
+reference_table read_json_references(const std::string& path, std::uint64_t memory);  // reference_json.cpp
+
+}  // namespace zarrbits::conversion
+
+#endif

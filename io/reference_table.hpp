@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// References in kerchunk's format, as they are stored: a JSON file (version 1), or a folder of Parquet files. A key is an object
+// itself, or a range of a file.
+//
+//   const reference_table table = read_references("refs.json");
+//   const reference& chunk = table.keys.at("a/c/0/0");
+//
+#ifndef ZARRBITS_IO_REFERENCE_TABLE_HPP
+#define ZARRBITS_IO_REFERENCE_TABLE_HPP
+
+#include "io/files.hpp"
+#include "text/json_text.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// These are not references, or damaged ones. what() is a sentence.
+struct reference_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct reference {
+  std::optional<std::size_t> file = {};  // the index in reference_table::files; not set: `content` is the object
+  std::uint64_t offset = 0, size = 0;    // bytes; `size` is that of `content`, too
+  std::string content = {};
+};
+
+struct referred_file {
+  std::string url;                       // as it is written: "file:///a/b.h5"
+  std::optional<file_state> state = {};  // when the references were made
+};
+
+// Nothing in it is checked but its form: offsets, sizes and files may be anything.
+struct reference_table {
+  std::map<std::string, reference> keys;  // as a store in a folder has them: "a/zarr.json", "a/c/0/0"
+  std::vector<referred_file> files;
+};
+
+// Of a file or a folder. Throws reference_error, also if they would take more than `memory`.
+reference_table read_references(const std::string& path, std::uint64_t memory);
+
+// Whether a file or a folder has references that zarrbits made, as far as its beginning tells.
+bool are_own_references(const std::string& path) noexcept;
+
+// The name of the file beside references that has what is in none of the sources and too large for the references themselves;
+// each append adds one, with the next number.
+std::string data_beside(const std::string& references, std::size_t number = 0);
+// Whether it is one, of whatever number.
+bool is_data_beside(const std::string& references, const std::string& file);
+
+// URLs of local files and of S3.
+constexpr std::string_view file_url = "file://", s3_url = "s3://";
+
+// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1" in a folder of Parquet files, whose readers know no
+// other.
+enum class key_form { slashes, dots };
+// Sets it in a node's metadata, also in the copies of all nodes that a root may have.
+void set_key_form(json& node, key_form form);
+
+// What both forms begin with.
+constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";
+// In a folder: the metadata, and the references of an array, some thousand in each file.
+constexpr const char* references_metadata = ".zmetadata";
+std::string references_part(const std::string& array, std::uint64_t number);
+
+}  // namespace zarrbits::conversion
+
+#endif

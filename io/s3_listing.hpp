@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is in an S3 bucket.
+//
+#ifndef ZARRBITS_IO_S3_LISTING_HPP
+#define ZARRBITS_IO_S3_LISTING_HPP
+
+#include "io/s3_client.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct s3_entry {
+  std::string key;  // whole key, with the prefix
+  std::uint64_t size = 0;
+  std::string modified;  // "2026-01-31T12:34:56.000Z", by the server's clock
+};
+
+constexpr std::size_t all_of_them = ~std::size_t{0};
+
+// Calls `each` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and "..".
+// The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are one
+// entry that ends in "/". Stops if `each` returns false. Throws convert_error if a list never ends.
+void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
+                     const std::function<bool(s3_entry&&)>& each);
+
+// The same, in memory. At least `most` entries, if there are that many.
+std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/s3_access.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <sys/stat.h>
+
+namespace zarrbits {
+
+source_name split_source(const std::string& text) {
+  const auto split_at = [&](std::size_t colon) -> source_name {
+    std::string object = text.substr(colon + 1);
+    while (object.size() > 1 && object.ends_with('/')) object.pop_back();
+    return {text.substr(0, colon), object == "/" ? "" : object};
+  };
+  if (conversion::is_s3(text)) {  // no request asks which keys exist
+    const std::size_t colon = text.find(":/", 5);
+    return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
+  }
+  struct stat info {};
+  const auto exists = [&](const std::string& name) { return ::stat(name.c_str(), &info) == 0; };
+  if (!exists(text)) {
+    for (std::size_t colon = text.find(":/"); colon != std::string::npos; colon = text.find(":/", colon + 1)) {
+      if (exists(text.substr(0, colon)) && !S_ISDIR(info.st_mode)) return split_at(colon);
+    }
+  }
+  return {text, {}};
+}
+
+}  // namespace zarrbits

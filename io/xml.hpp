@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Parses the small XML of a server's answers. The input is hostile: no document types, no entities except the five predefined and
+// numeric ones, and limits for depth and number of elements.
+//
+#ifndef ZARRBITS_IO_XML_HPP
+#define ZARRBITS_IO_XML_HPP
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct xml_element {
+  std::string name;  // without the namespace prefix
+  std::string text;  // without the text of inner elements
+  std::vector<xml_element> elements = {};
+
+  // The text of its first element of that name; "" if there is none.
+  std::string text_of(std::string_view wanted) const;
+};
+
+constexpr std::size_t deepest_xml = 16, most_xml_elements = 100'000;
+
+// The outermost element. Empty if the text is not XML, is nested deeper, or has more elements.
+std::optional<xml_element> parse_xml(std::string_view xml);
+
+}  // namespace zarrbits::conversion
+
+#endif

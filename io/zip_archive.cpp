@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/zip_archive.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <iterator>
+#include <libdeflate.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // in a field of 32 bits: the value is in the zip64 field
+constexpr std::uint64_t limit16 = 0xFFFF;
+constexpr std::uint64_t most_list = 1u << 30;
+constexpr std::size_t end_size = 22, locator_size = 20, end64_size = 56, entry_size = 46, header_size = 30;
+constexpr std::uint32_t end_mark = 0x06054b50, locator_mark = 0x07064b50, end64_mark = 0x06064b50, entry_mark = 0x02014b50,
+                        header_mark = 0x04034b50;
+
+// Reads consecutive little-endian numbers; the caller has checked the length.
+class fields {
+ public:
+  explicit fields(const std::byte* at) : at_(at) {}
+  std::uint64_t u16() { return take(2); }
+  std::uint64_t u32() { return take(4); }
+  std::uint64_t u64() { return take(8); }
+  fields& skip(std::size_t n) {
+    at_ += n;
+    return *this;
+  }
+
+ private:
+  std::uint64_t take(unsigned n) {
+    std::uint64_t v = 0;
+    for (unsigned i = 0; i < n; ++i) v |= std::to_integer<std::uint64_t>(*at_++) << (8 * i);
+    return v;
+  }
+  const std::byte* at_;
+};
+
+}  // namespace
+
+bool is_zip_file(const std::string& path) {
+  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char start[4] = {};
+  return fd && ::pread(fd.get(), start, 4, 0) == 4 &&
+         (std::memcmp(start, "PK\3\4", 4) == 0 || std::memcmp(start, "PK\5\6", 4) == 0);
+}
+
+zip_archive::zip_archive(const std::string& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (!fd_ && (errno == ENOENT || errno == ENOTDIR)) throw zip_error("cannot open \"" + path_ + "\": No such file or directory");
+  if (!fd_) throw zip_error("cannot read " + path_ + ": " + std::generic_category().message(errno));
+  struct stat s = {};
+  if (::fstat(fd_.get(), &s) != 0 || !S_ISREG(s.st_mode)) throw zip_error(path_ + " is not a regular file");
+  size_ = static_cast<std::uint64_t>(s.st_size);
+  read_list();
+}
+
+std::optional<zip_archive::place> zip_archive::find(const std::string& key) const {
+  const auto found = members_.find(key);
+  if (found == members_.end()) return {};
+  const member& m = found->second;
+  if (!m.plain)
+    throw zip_not_supported("the member " + key + " of " + path_ +
+                            ", which is compressed or encrypted; Zarr's .zip stores hold their objects as they are (zip -0)");
+  const std::vector<std::byte> header = bytes(m.header, header_size);
+  fields f(header.data());
+  if (f.u32() != header_mark) broken("has no member " + key + " where its list says");
+  f.skip(22);
+  const std::uint64_t name = f.u16(), extra = f.u16();
+  const std::uint64_t offset = m.header + header_size + name + extra;
+  if (offset > list_ || m.size > list_ - offset) broken("ends in the middle of its member " + key);
+  return place{key, offset, m.size, m.crc};
+}
+
+void zip_archive::read(const place& of, std::uint64_t offset, std::span<std::byte> out) const {
+  read_file(of.offset + offset, out);
+  // the checksum covers the whole member
+  if (out.size() == of.size && libdeflate_crc32(0, out.data(), out.size()) != of.crc) {
+    throw zip_error("the checksum of the member " + of.name + " of " + path_ + " is wrong");
+  }
+}
+
+void zip_archive::broken(const std::string& what) const {
+  throw zip_error("the .zip file " + path_ + " " + what + "; it is damaged or was cut off");
+}
+
+void zip_archive::read_file(std::uint64_t offset, std::span<std::byte> out) const {
+  try {
+    read_range(fd_.get(), offset, out);
+  } catch (const unreadable_range& e) {
+    throw zip_error("cannot read " + path_ + ": " + e.what());
+  }
+}
+
+std::vector<std::byte> zip_archive::bytes(std::uint64_t offset, std::uint64_t size) const {
+  if (offset > size_ || size > size_ - offset) broken("ends before what it says it holds");
+  if (size > most_list) throw zip_not_supported("a .zip file whose list of members is larger than 1 GiB");
+  std::vector<std::byte> out(static_cast<std::size_t>(size));
+  read_file(offset, out);
+  return out;
+}
+
+// The place of the record that ends the file: at its very end, or before a comment.
+std::uint64_t zip_archive::find_end() const {
+  const std::uint64_t searched = std::min<std::uint64_t>(size_, end_size + limit16);
+  const std::vector<std::byte> tail = bytes(size_ - searched, searched);
+  for (std::size_t at = tail.size() < end_size ? 0 : tail.size() - end_size + 1; at-- > 0;) {
+    fields f(tail.data() + at);
+    if (f.u32() == end_mark && f.skip(16).u16() == tail.size() - at - end_size) return size_ - searched + at;
+  }
+  broken("has no list of its members");
+}
+
+void zip_archive::read_list() {
+  const std::uint64_t end = find_end();
+  const std::vector<std::byte> record = bytes(end, end_size);
+  fields f(record.data() + 4);
+  std::uint64_t disk = f.u16() | f.u16();
+  f.u16();
+  std::uint64_t count = f.u16(), size = f.u32();
+  list_ = f.u32();
+  std::uint64_t list_end = end;
+  if (end >= locator_size) {
+    const std::vector<std::byte> locator = bytes(end - locator_size, locator_size);
+    fields l(locator.data());
+    if (l.u32() == locator_mark) {
+      disk |= l.u32();
+      list_end = l.u64();
+      const std::vector<std::byte> record64 = bytes(list_end, end64_size);
+      fields f64(record64.data());
+      if (f64.u32() != end64_mark) broken("has no list of its members where it says");
+      disk |= f64.skip(12).u32();
+      disk |= f64.u32();
+      f64.u64();
+      count = f64.u64();
+      size = f64.u64();
+      list_ = f64.u64();
+    }
+  }
+  if (disk != 0) throw zip_not_supported("a .zip file in several parts");
+  if (list_ > list_end || size > list_end - list_) broken("has its list of members behind its end");
+  if (count > size / entry_size) broken("has more members than its list has room for");
+  const std::vector<std::byte> list = bytes(list_, size);
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < count; ++i) at += read_entry(list, at);
+}
+
+// Returns the length of the entry.
+std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::size_t at) {
+  const auto room = [&](std::size_t size) {
+    if (size > list.size() - at) broken("has a list of members that ends too early");
+  };
+  room(entry_size);
+  fields f(list.data() + at);
+  if (f.u32() != entry_mark) broken("has a list of members that cannot be read");
+  const std::uint64_t flags = f.skip(4).u16(), method = f.u16();
+  member m;
+  m.crc = static_cast<std::uint32_t>(f.skip(4).u32());
+  std::uint64_t stored = f.u32();
+  m.size = f.u32();
+  const std::uint64_t name_size = f.u16(), extra_size = f.u16(), comment_size = f.u16();
+  m.header = f.skip(8).u32();
+  const std::size_t whole = entry_size + static_cast<std::size_t>(name_size + extra_size + comment_size);
+  room(whole);
+  const std::string name(reinterpret_cast<const char*>(list.data()) + at + entry_size, static_cast<std::size_t>(name_size));
+  read_zip64({list.data() + at + entry_size + name_size, static_cast<std::size_t>(extra_size)}, name, m, stored);
+  m.plain = method == 0 && (flags & 1) == 0;
+  if (m.plain && stored != m.size) broken("has two sizes for its member " + name);
+  if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside of the file");
+  // for a repeated name, the last one is the newest. Folders may have entries of their own; no key has an empty part.
+  if (!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == std::string::npos)
+    members_.insert_or_assign(name, m);
+  return whole;
+}
+
+// Values that were too large for 32-bit fields, in the order of these fields.
+void zip_archive::read_zip64(std::span<const std::byte> extra, const std::string& name, member& m, std::uint64_t& stored) const {
+  while (extra.size() >= 4) {
+    fields f(extra.data());
+    const std::uint64_t id = f.u16();
+    std::uint64_t size = f.u16();
+    extra = extra.subspan(4);
+    if (size > extra.size()) return;
+    if (id == 1) {
+      for (std::uint64_t* value : {&m.size, &stored, &m.header}) {
+        if (*value != limit32) continue;
+        if (size < 8) broken("does not say where its member " + name + " is");
+        *value = f.u64();
+        size -= 8;
+      }
+      return;
+    }
+    extra = extra.subspan(static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// JSON from text and to text: the parser and writer of the JSON library are templates, and every file that calls them would spend
+// a second or two to compile them.
+//
+#ifndef ZARRBITS_TEXT_JSON_TEXT_HPP
+#define ZARRBITS_TEXT_JSON_TEXT_HPP
+
+#include "text/words.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+using json = nlohmann::ordered_json;
+
+// Invalid JSON throws nlohmann::json::exception or, with `may_be_anything`, becomes a value that is_discarded().
+json parse_json(std::string_view text, bool may_be_anything = false);
+
+// For a store or a journal, which anybody may have written. The result is_discarded() if it is not JSON, nests deeper than 128
+// levels (later code recurses), or repeats a key. Time stays linear for any number of members. Takes the words NaN, Infinity and
+// -Infinity as numbers: zarr-python writes them.
+json parse_foreign_json(std::string_view text);
+
+// True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
+bool is_zarr_node(std::string_view text);
+bool is_own_plan(std::string_view text);
+
+// An object with many members whose names come from the file: no key is repeated, and each insertion takes the same time (json
+// searches all members each time).
+class object_builder {
+ public:
+  object_builder();
+  object_builder(object_builder&&) noexcept;
+  object_builder& operator=(object_builder&&) noexcept;
+  ~object_builder();
+  // False, without a change, if the key exists.
+  bool add(const std::string& key, json value);
+  bool empty() const;
+  json take();
+
+ private:
+  struct content;
+  std::unique_ptr<content> content_;
+};
+
+using text::json_text;
+
+// As json_text(), but bytes that are not UTF-8 throw nlohmann::json::exception.
+std::string strict_json_text(const json& j, int indent = -1);
+
+// Texts "NaN", "Infinity" and "-Infinity", as Zarr spells fill values, in the place of such numbers.
+json without_numbers_of_python(json j);
+
+// As strict_json_text(), for a node that others wrote: numbers that are not finite stay the words that parse_foreign_json() read.
+std::string python_json_text(const json& j, int indent = -1);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Lists folders of a store whose keys are in one sorted map: a .zip file's members, references.
+//
+#ifndef ZARRBITS_ZARR_READ_SORTED_KEYS_HPP
+#define ZARRBITS_ZARR_READ_SORTED_KEYS_HPP
+
+#include "zarr/read/store_reader.hpp"
+
+#include <functional>
+#include <iterator>
+#include <string>
+
+namespace zarrbits::verification {
+
+// The same as store_reader::list(); the map's values have a `size`.
+template <class Map>
+void list_sorted(const Map& keys, const std::string& folder, const std::function<bool(const store_entry&)>& each) {
+  const std::string prefix = folder.empty() ? "" : folder + "/";
+  for (auto i = keys.lower_bound(prefix); i != keys.end() && i->first.starts_with(prefix);) {
+    const std::size_t slash = i->first.find('/', prefix.size());
+    store_entry e;
+    e.name = i->first.substr(prefix.size(), slash - prefix.size());
+    e.is_folder = slash != std::string::npos;
+    if (!e.is_folder) e.size = i->second.size;
+    if (!each(e)) return;
+    // skip the folder and its content: '0' follows '/'
+    i = e.is_folder ? keys.lower_bound(prefix + e.name + '0') : std::next(i);
+  }
+}
+
+}  // namespace zarrbits::verification
+
+#endif

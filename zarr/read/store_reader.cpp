@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/read/store_reader.hpp"
+
+#include "io/files.hpp"
+#include "io/reference_table.hpp"
+#include "io/s3_access.hpp"
+#include "io/zip_archive.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace zarrbits::verification {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A file, read in pieces.
+class regular_file {
+ public:
+  // Null if there is no such file; store_error if it is not a regular file.
+  static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links);
+  std::uint64_t size() const noexcept { return size_; }
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  conversion::file_descriptor fd_;
+  std::string path_;
+  std::uint64_t size_ = 0;
+};
+
+std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std::string& key, symbolic_links links) {
+  auto file = std::make_unique<regular_file>();
+  const std::string path = file->path_ = (root / key).string();
+  file->fd_ = links == symbolic_links::refuse
+                  ? conversion::open_without_links(root.string(), key)
+                  : conversion::file_descriptor(
+                        ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not block
+  if (!file->fd_) {
+    if (errno == ENOENT || errno == ENOTDIR) return nullptr;
+    if (errno == ELOOP && links == symbolic_links::refuse)
+      throw store_error(path + " is, or lies behind, a symbolic link, which is not followed; put the file itself there");
+    throw store_error("cannot read " + path + ": " + std::generic_category().message(errno));
+  }
+  struct stat s = {};
+  if (::fstat(file->fd_.get(), &s) != 0 || !S_ISREG(s.st_mode)) throw store_error(path + " is not a regular file");
+  file->size_ = static_cast<std::uint64_t>(s.st_size);
+  return file;
+}
+
+void regular_file::read(std::uint64_t offset, std::span<std::byte> out) const {
+  try {
+    conversion::read_range(fd_.get(), offset, out);
+  } catch (const conversion::unreadable_range& e) {
+    throw store_error("cannot read " + path_ + ": " + e.what());
+  }
+}
+
+class file_object final : public stored_object {
+ public:
+  explicit file_object(std::unique_ptr<regular_file> file) : file_(std::move(file)) {}
+  std::uint64_t size() const override { return file_->size(); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override { file_->read(offset, out); }
+
+ private:
+  std::unique_ptr<regular_file> file_;
+};
+
+class directory_reader final : public store_reader {
+ public:
+  directory_reader(fs::path root, symbolic_links links) : root_(std::move(root)), links_(links) {}
+
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    auto file = regular_file::open(root_, key, links_);
+    if (!file) return nullptr;
+    return std::make_unique<file_object>(std::move(file));
+  }
+
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+    std::error_code error, ignored;
+    for (fs::directory_iterator i(folder.empty() ? root_ : root_ / folder, error), end; !error && i != end; i.increment(error)) {
+      store_entry e;
+      e.name = i->path().filename().string();
+      e.is_link = i->is_symlink(ignored);
+      e.is_folder = i->is_directory(ignored);
+      if (!e.is_folder && !i->is_regular_file(ignored)) continue;
+      if (!e.is_folder) e.size = i->file_size(ignored);
+      if (!each(e)) return;
+    }
+    if (error) throw store_error((root_ / folder).string() + " cannot be listed: " + error.message());
+  }
+
+ private:
+  fs::path root_;
+  symbolic_links links_;
+};
+
+}  // namespace
+
+std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most) {
+  if (object.size() > most)
+    throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to be read at once");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(object.size()));
+  object.read(0, bytes);
+  return bytes;
+}
+
+std::vector<store_folder> store_folder::nodes() const {
+  std::vector<store_folder> out;
+  list([&](const store_entry& e) {
+    if (e.is_folder && (*this / e.name).open("zarr.json")) out.push_back(*this / e.name);
+    return true;
+  });
+  return out;
+}
+
+namespace {
+
+std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint,
+                                                const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
+                                                symbolic_links links) {
+  if (conversion::is_s3(name)) {
+#ifdef ZARRBITS_WITH_S3
+    return open_s3(name, endpoint, use);
+#else
+    throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON");
+#endif
+  }
+  if (!endpoint.empty() && !conversion::any_in_s3(sources))
+    throw store_error("an endpoint goes with a store or a source \"s3://...\", not with \"" + name + "\"");
+  std::error_code e;
+  const fs::file_status s = fs::status(name, e);
+  if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
+  if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
+      !fs::exists(fs::path(name) / "zarr.json", e))
+    return open_references(name, endpoint, sources, memory);
+  if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links);
+  if (conversion::is_zip_file(name)) return open_zip(name);
+  if (!name.ends_with(".json"))
+    throw store_error("\"" + name +
+                      "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
+  return open_references(name, endpoint, sources, memory);
+}
+
+}  // namespace
+
+store_folder open_folder(const std::string& name, const std::string& endpoint) {
+  std::error_code e;
+  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
+  return {conversion::is_s3(name) ? open_reader(name, endpoint, {}, 0, use_of_store::a_little, symbolic_links::follow)
+                                  : std::make_shared<directory_reader>(name, symbolic_links::follow),
+          name};
+}
+
+store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+                        std::uint64_t memory, use_of_store use, symbolic_links links) {
+  try {
+    store_folder root(open_reader(name, endpoint, sources, memory, use, links), name);
+    if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
+    return root;
+  } catch (const not_supported& e) {
+    throw store_error("\"" + name + "\" cannot be read: this reader does not know " + e.what());
+  }
+}
+
+}  // namespace zarrbits::verification

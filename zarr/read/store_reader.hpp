@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where a store is read from: keys to bytes, and nothing else. The counterpart of the converter's sink.
+//
+//   const store_folder root = open_store("out.zarr");  // or "out.zip", "s3://bucket/prefix"
+//   if (const auto object = (root / "a").open("c/0/0")) bytes = read_object(*object, most);
+//
+#ifndef ZARRBITS_ZARR_READ_STORE_READER_HPP
+#define ZARRBITS_ZARR_READ_STORE_READER_HPP
+
+#include "io/files.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace zarrbits::verification {
+
+// The store violates the Zarr specification, or a part of it cannot be read.
+struct store_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The store may be right, but this reader cannot decide.
+struct not_supported : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// All functions of these classes throw store_error or not_supported, with a sentence.
+
+class stored_object {
+ public:
+  virtual ~stored_object() = default;
+  virtual std::uint64_t size() const = 0;
+  // Bytes from `offset` on; the caller knows that they lie within size().
+  virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+// All of its bytes. not_supported if they are more than `most`.
+std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most);
+
+struct store_entry {
+  std::string name;
+  bool is_folder = false;
+  bool is_link = false;    // a symbolic link
+  std::uint64_t size = 0;  // of an object
+};
+
+class store_reader {
+ public:
+  virtual ~store_reader() = default;
+  // Null if there is no such object.
+  virtual std::unique_ptr<stored_object> open(const std::string& key) const = 0;
+  // Lists a folder's direct content ("" is the root), in any order, until `each` returns false.
+  virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
+};
+
+// What references lead to in S3. By any thread.
+class s3_files {
+ public:
+  virtual ~s3_files() = default;
+  // A range of "s3://bucket/key", where the object has this state; not given: whichever it has. Throws store_error.
+  virtual std::unique_ptr<stored_object> range(const std::string& url, const std::optional<conversion::file_state>& as_it_was,
+                                               std::uint64_t offset, std::uint64_t size) = 0;
+};
+std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint);  // s3_reader.cpp
+
+// A folder of a store: a node's, or the root.
+class store_folder {
+ public:
+  store_folder(std::shared_ptr<const store_reader> store, std::string name, std::string path = "")
+      : store_(std::move(store)), name_(std::move(name)), path_(std::move(path)) {}
+
+  store_folder operator/(const std::string& child) const {
+    store_folder out(store_, name_, key(child));
+    out.most_text = most_text;
+    return out;
+  }
+  const std::string& path() const noexcept { return path_; }                        // "a/b"; "" is the root
+  std::string name() const { return path_.empty() ? name_ : name_ + "/" + path_; }  // for sentences
+  std::string last() const { return path_.substr(path_.rfind('/') + 1); }
+
+  std::unique_ptr<stored_object> open(const std::string& child) const { return store_->open(key(child)); }
+  void list(const std::function<bool(const store_entry&)>& each) const { store_->list(path_, each); }
+  // The folders in it that are nodes.
+  std::vector<store_folder> nodes() const;
+
+  // Limit for a decoded chunk of strings in it: unlike one of numbers, it may become any size.
+  std::uint64_t most_text = std::uint64_t{1} << 30;
+
+ private:
+  std::string key(const std::string& child) const { return path_.empty() ? child : path_ + "/" + child; }
+
+  std::shared_ptr<const store_reader> store_;
+  std::string name_;  // as the user wrote it
+  std::string path_;
+};
+
+// A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
+// `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, in the folders of
+// those that are files, and to those that lie in S3. `memory` is for references. Throws store_error.
+// `use` only decides how an S3 server is asked.
+enum class use_of_store {
+  a_little,   // each object when it is needed
+  all_of_it,  // one listing for all names and sizes; what is read is kept, so that each object is asked for once
+};
+// whether symbolic links in a directory are followed, or refused
+enum class symbolic_links { follow, refuse };
+store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+                        std::uint64_t memory, use_of_store use = use_of_store::a_little,
+                        symbolic_links links = symbolic_links::follow);
+// The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
+store_folder open_folder(const std::string& name, const std::string& endpoint = "");
+
+std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
+std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
+                                                    const std::vector<std::string>& sources,
+                                                    std::uint64_t memory);  // reference_reader.cpp
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint,
+                                            use_of_store use);  // s3_reader.cpp
+
+}  // namespace zarrbits::verification
+
+#endif

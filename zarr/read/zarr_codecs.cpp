@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/read/zarr_codecs.hpp"
+
+#include "core/codec_state.hpp"
+#include "core/kernels/kernels.hpp"
+#include "text/names.hpp"
+#include "zarr/read/zarr_json.hpp"
+
+#include <zarrbits/chunk.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+not_supported too_much_text(std::uint64_t most) {
+  return not_supported("a chunk of strings that takes more than " + conversion::human_bytes(most) +
+                       ", half of the memory that is allowed");
+}
+
+constexpr std::uint64_t most_chunk = 1u << 30;  // limit for one chunk in memory
+constexpr std::size_t most_codecs = 32;
+
+}  // namespace
+
+codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape,
+                         std::uint64_t most_text)
+    : type_(type), chunk_shape_(std::move(chunk_shape)), most_text_(most_text) {
+  if (!list.is_array()) throw store_error("\"codecs\" is not a list");
+  static const std::pair<const char*, bytes_codec::kind_type> known[] = {{"gzip", bytes_codec::gzip},
+                                                                         {"zstd", bytes_codec::zstd},
+                                                                         {"blosc", bytes_codec::blosc},
+                                                                         {"crc32c", bytes_codec::crc32c},
+                                                                         {"numcodecs.zlib", bytes_codec::zlib},
+                                                                         {"numcodecs.bz2", bytes_codec::bz2},
+                                                                         {"numcodecs.lz4", bytes_codec::lz4},
+                                                                         {"numcodecs.shuffle", bytes_codec::shuffle},
+                                                                         {"numcodecs.fletcher32", bytes_codec::fletcher32}};
+  bool in_bytes = false;
+  for (const json& entry : list) {
+    json configuration;
+    const std::string name = named(entry, configuration);
+    if (name == "transpose") {
+      if (in_bytes || !order_.empty()) throw not_supported("a second transpose, or one of bytes");
+      read_order(configuration);
+    } else if (const auto found =
+                   std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
+               found != std::end(known)) {
+      if (!in_bytes) throw store_error("the codec " + name + " stands before an array to bytes codec");
+      read_bytes_codec(found->second, configuration);
+    } else if (name == "sharding_indexed") {
+      if (in_bytes) throw store_error("there are two array to bytes codecs");
+      read_shards(configuration, data_type);
+      in_bytes = true;
+    } else if (name == "vlen-utf8" || name == "vlen-bytes") {
+      if (in_bytes) throw store_error("there are two array to bytes codecs");
+      if (!type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
+      in_bytes = true;
+    } else if (name == "bytes" || name == "endian" || name == "packbits" || name == "numcodecs.packbits") {
+      if (in_bytes) throw store_error("there are two array to bytes codecs");
+      if (type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
+      const json spelled = core_spelling(data_type);
+      try {
+        const zarrbits::codec c = parse_codec(
+            json_text(entry), zarrbits::data_type(spelled.is_string() ? spelled.get<std::string>() : json_text(spelled)));
+        codec_ = detail::with_kernels(c, detail::portable_kernels);
+      } catch (const zarrbits::error& e) {
+        throw store_error(e.what());
+      }
+      in_bytes = true;
+    } else {
+      throw not_supported("the codec " + name);
+    }
+  }
+  if (!in_bytes) throw store_error("there is no array to bytes codec");
+}
+
+void codec_chain::read_order(const json& configuration) {
+  if (!configuration.contains("order") || !configuration["order"].is_array())
+    throw not_supported("a transpose whose order is not a list");
+  std::vector<bool> seen(chunk_shape_.size());
+  for (const json& n : configuration["order"]) {
+    if (!n.is_number_unsigned() || n.get<std::uint64_t>() >= seen.size() || seen[n.get<std::size_t>()]) {
+      throw store_error("the order of transpose is not a permutation");
+    }
+    seen[n.get<std::size_t>()] = true;
+    order_.push_back(n.get<std::size_t>());
+  }
+  if (order_.size() != chunk_shape_.size())
+    throw store_error("the order of transpose has another number of dimensions than the array");
+}
+
+void codec_chain::read_bytes_codec(bytes_codec::kind_type what, const json& configuration) {
+  if (after_.size() >= most_codecs) throw not_supported("more than " + std::to_string(most_codecs) + " codecs");
+  std::size_t element = 1;
+  if (what == bytes_codec::shuffle) {
+    const json size = configuration.value("elementsize", json());
+    if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0)
+      throw store_error("the elementsize of numcodecs.shuffle is not a size");
+    element = size.get<std::size_t>();
+  }
+  after_.push_back({what, element});
+}
+
+void codec_chain::read_shards(const json& configuration, const json& data_type) {
+  if (!order_.empty()) throw not_supported("a transpose of whole shards");
+  sharding s;
+  s.chunk_shape = extents(required(configuration, "chunk_shape"), "chunk_shape");
+  if (s.chunk_shape.size() != chunk_shape_.size())
+    throw store_error("the chunks inside of shards have another number of dimensions");
+  std::vector<std::uint64_t> index_shape;
+  for (std::size_t i = 0; i < chunk_shape_.size(); ++i) {
+    if (s.chunk_shape[i] == 0 || chunk_shape_[i] % s.chunk_shape[i] != 0)
+      throw store_error("the chunks inside of shards do not divide them");
+    index_shape.push_back(chunk_shape_[i] / s.chunk_shape[i]);
+  }
+  index_shape.push_back(2);
+  // checked before its codecs are read, because that recurses as deep as the store says
+  const json& codecs = required(configuration, "codecs");
+  const json& index_codecs = required(configuration, "index_codecs");
+  for (const json* list : {&codecs, &index_codecs}) {
+    json ignored;
+    for (const json& entry : *list) {
+      if (named(entry, ignored) == "sharding_indexed") throw not_supported("shards inside of shards");
+    }
+  }
+  const json number = "uint64";
+  s.chunks = std::make_shared<codec_chain>(codecs, data_type, type_, s.chunk_shape, most_text_);
+  s.index = std::make_shared<codec_chain>(index_codecs, number, parse_type(number), index_shape, most_text_);
+  if (!s.index->encoded_size()) throw not_supported("an index of shards that is compressed");
+  const std::string where = configuration.value("index_location", std::string("end"));
+  if (where != "end" && where != "start") throw store_error("the index_location of shards is neither start nor end");
+  s.index_at_end = where == "end";
+  shards_ = std::move(s);
+}
+
+std::uint64_t codec_chain::elements() const {
+  std::uint64_t n = 1;
+  for (const std::uint64_t extent : chunk_shape_) {
+    if (__builtin_mul_overflow(n, extent, &n)) throw not_supported("a chunk of more than 2^64 elements");
+  }
+  return n;
+}
+
+std::optional<std::uint64_t> codec_chain::encoded_size() const {
+  std::uint64_t decoded = 0;
+  if (!codec_ || __builtin_mul_overflow(elements(), codec_->element_size(), &decoded) || decoded > (std::uint64_t{1} << 62))
+    return {};
+  std::uint64_t size = codec_->encoded_size(elements());
+  for (const bytes_codec& c : after_) {
+    if (c.what != bytes_codec::crc32c && c.what != bytes_codec::fletcher32 && c.what != bytes_codec::shuffle) return {};
+    if (c.what != bytes_codec::shuffle) size += 4;
+  }
+  return size;
+}
+
+// Upper limit of the bytes after each step, so that a few bytes cannot fill the memory.
+std::uint64_t codec_chain::largest_step() const {
+  if (!codec_) return std::min(most_text_, most_chunk);
+  std::uint64_t size = 0;
+  if (__builtin_mul_overflow(elements(), codec_->element_size(), &size) || size > most_chunk) {
+    throw not_supported("a chunk of " + std::to_string(elements()) + " elements, which does not fit in 1 GiB");
+  }
+  return 2 * codec_->encoded_size(elements()) + (64u << 10);
+}
+
+std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint64_t most) const {
+  for (std::size_t i = after_.size(); i-- > 0;) {
+    switch (after_[i].what) {
+      case bytes_codec::gzip: bytes = gunzip(bytes, most); continue;
+      case bytes_codec::zstd: bytes = unzstd(bytes, most); continue;
+      case bytes_codec::blosc: bytes = unblosc(bytes, most); continue;
+      case bytes_codec::zlib: bytes = unzlib(bytes, most); continue;
+      case bytes_codec::bz2: bytes = unbz2(bytes, most); continue;
+      case bytes_codec::lz4: bytes = unlz4(bytes, most); continue;
+      case bytes_codec::shuffle: bytes = unshuffle(bytes, after_[i].element); continue;
+      case bytes_codec::fletcher32: drop_fletcher32(bytes); continue;
+      case bytes_codec::crc32c: drop_crc32c(bytes); continue;
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::byte> codec_chain::decode_bytes(std::vector<std::byte> bytes) const {
+  return undo(std::move(bytes), most_chunk);
+}
+
+void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
+  try {
+    bytes = undo(std::move(bytes), largest_step());
+  } catch (const too_long&) {
+    if (codec_) throw;
+    throw too_much_text(most_text_);
+  }
+  out.data.clear();
+  out.strings.clear();
+  if (codec_) {
+    // check before allocating: a few bytes may claim to be a gigabyte
+    const std::uint64_t size = codec_->encoded_size(elements());
+    if (bytes.size() != size)
+      throw store_error("a chunk has " + std::to_string(bytes.size()) + " bytes instead of " + std::to_string(size));
+    out.data.resize(static_cast<std::size_t>(codec_->decoded_size(elements())));
+    const chunk_result r = decode_chunk(*codec_, bytes, out.data);
+    if (!r) throw store_error(codec_->explain(r.failure));
+  } else {
+    decode_strings(bytes, out);
+  }
+  if (!order_.empty()) untranspose(out);
+}
+
+void codec_chain::decode_strings(const std::vector<std::byte>& in, zarr_values& out) const {
+  std::size_t at = 0;
+  const auto number = [&] {
+    if (in.size() - at < 4) throw store_error("a chunk of strings ends too early");
+    std::uint32_t n = 0;
+    for (std::size_t k = 0; k < 4; ++k) n |= std::to_integer<std::uint32_t>(in[at + k]) << (8 * k);
+    at += 4;
+    return n;
+  };
+  const std::uint32_t count = number();
+  if (count != elements()) {
+    throw store_error("a chunk of strings holds " + std::to_string(count) + " elements instead of " + std::to_string(elements()));
+  }
+  if (count > in.size() / 4) throw store_error("a chunk of strings ends too early");
+  if (in.size() + count * sizeof(std::string) > 2 * most_text_) throw too_much_text(most_text_);
+  out.strings.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t size = number();
+    if (in.size() - at < size) throw store_error("a chunk of strings ends too early");
+    out.strings.emplace_back(reinterpret_cast<const char*>(in.data()) + at, size);
+    at += size;
+  }
+  if (at != in.size()) throw store_error("a chunk of strings continues after its last element");
+}
+
+void codec_chain::untranspose(zarr_values& values) const {
+  const std::size_t rank = order_.size();
+  // strides of the array's dimensions within the transposed chunk
+  std::vector<std::size_t> stride(rank);
+  std::size_t step = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    stride[order_[i]] = step;
+    step *= static_cast<std::size_t>(chunk_shape_[order_[i]]);
+  }
+  zarr_values out;
+  out.data.resize(values.data.size());
+  out.strings.resize(values.strings.size());
+  std::vector<std::uint64_t> at(rank, 0);
+  std::size_t from = 0;
+  for (std::size_t to = 0; to < step; ++to) {
+    if (type_.variable()) {
+      out.strings[to] = std::move(values.strings[from]);
+    } else {
+      std::memcpy(out.data.data() + to * type_.size, values.data.data() + from * type_.size, type_.size);
+    }
+    for (std::size_t i = rank; i-- > 0;) {
+      from += stride[i];
+      if (++at[i] < chunk_shape_[i]) break;
+      from -= stride[i] * static_cast<std::size_t>(chunk_shape_[i]);
+      at[i] = 0;
+    }
+  }
+  values = std::move(out);
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The "codecs" of an array: how the elements of a chunk became bytes.
+//
+#ifndef ZARRBITS_ZARR_READ_ZARR_CODECS_HPP
+#define ZARRBITS_ZARR_READ_ZARR_CODECS_HPP
+
+#include "zarr/read/zarr_reader.hpp"
+
+#include <zarrbits/codec.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace zarrbits::verification {
+
+class codec_chain {
+ public:
+  // sharding_indexed: a chunk of the array is a shard, with its own inner chunks and an index.
+  struct sharding {
+    std::vector<std::uint64_t> chunk_shape;
+    std::shared_ptr<const codec_chain> chunks;
+    std::shared_ptr<const codec_chain> index;  // codecs of pairs of offset and length, an array of uint64
+    bool index_at_end = true;
+  };
+
+  // Throws store_error or not_supported.
+  codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type,
+              std::vector<std::uint64_t> chunk_shape, std::uint64_t most_text);
+
+  const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
+  const std::optional<sharding>& shards() const noexcept { return shards_; }
+
+  // All elements of a chunk that is not a shard.
+  void decode(std::vector<std::byte> bytes, zarr_values& out) const;
+  // True if codecs from bytes to bytes follow the shard.
+  bool has_bytes_codecs() const noexcept { return !after_.empty(); }
+  std::vector<std::byte> decode_bytes(std::vector<std::byte> bytes) const;
+
+  std::uint64_t elements() const;
+  // Size of a chunk in the store, if it is the same for each chunk.
+  std::optional<std::uint64_t> encoded_size() const;
+
+ private:
+  struct bytes_codec {
+    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c } what;
+    std::size_t element = 1;  // shuffle
+  };
+
+  void read_order(const nlohmann::json& configuration);
+  void read_shards(const nlohmann::json& configuration, const nlohmann::json& data_type);
+  void read_bytes_codec(bytes_codec::kind_type what, const nlohmann::json& configuration);
+  std::uint64_t largest_step() const;
+  std::vector<std::byte> undo(std::vector<std::byte> bytes, std::uint64_t most) const;
+  void decode_strings(const std::vector<std::byte>& in, zarr_values& out) const;
+  void untranspose(zarr_values& values) const;
+
+  zarr_type type_;
+  std::vector<std::uint64_t> chunk_shape_;
+  std::uint64_t most_text_;
+  std::vector<std::size_t> order_;        // of a transpose codec; empty: none
+  std::optional<zarrbits::codec> codec_;  // array to bytes; none: vlen-utf8, vlen-bytes and shards
+  std::optional<sharding> shards_;
+  std::vector<bytes_codec> after_;  // bytes to bytes, in the order of encoding
+};
+
+}  // namespace zarrbits::verification
+
+#endif

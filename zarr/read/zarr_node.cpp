@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Nodes of a store, and the outermost level of their zarr.json.
+//
+#include "core/json.hpp"
+#include "text/names.hpp"
+#include "zarr/read/zarr_json.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t most_metadata = 64u << 20;
+
+// The converter puts notes where a convention's readers do not show them; this moves them to the attributes.
+void gather_notes(json& node) {
+  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(conversion::own_key)) return;
+  json& attributes = node["attributes"];
+  if (const auto hidden = attributes.find(conversion::hidden_own_key); hidden != attributes.end()) {
+    json notes = std::move(*hidden);
+    attributes.erase(hidden);
+    attributes[conversion::own_key] = std::move(notes);
+  } else if (const auto field = node.find(conversion::own_key); field != node.end() && field->is_object()) {
+    field->erase("must_understand");
+    attributes[conversion::own_key] = std::move(*field);
+    node.erase(field);
+  }
+}
+
+json read_metadata(const store_folder& folder, bool& exists) {
+  const auto object = folder.open("zarr.json");
+  exists = object != nullptr;
+  if (!exists) return {};
+  const std::vector<std::byte> text = read_object(*object, most_metadata);
+  json j;
+  try {
+    // without deep nesting, because later code recurses; without repeated keys, because readers may take the first or the last
+    j = detail::parse_python_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
+                                  (folder / "zarr.json").name());
+  } catch (const zarrbits::error& e) {
+    throw store_error(e.what());
+  }
+  if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is not a JSON object");
+  gather_notes(j);
+  return j;
+}
+
+}  // namespace
+
+std::string json_text(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::vector<std::uint64_t> extents(const json& list, const char* what) {
+  if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is not a list");
+  std::vector<std::uint64_t> out;
+  for (const json& n : list) {
+    if (!n.is_number_unsigned())
+      throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is not an extent");
+    out.push_back(n.get<std::uint64_t>());
+  }
+  return out;
+}
+
+std::string named(const json& j, json& configuration) {
+  configuration = json::object();
+  if (j.is_string()) return j.get<std::string>();
+  if (!j.is_object() || !j.contains("name") || !j["name"].is_string()) throw store_error(json_text(j) + " has no name");
+  if (j.contains("configuration") && j["configuration"].is_object()) configuration = j["configuration"];
+  return j["name"].get<std::string>();
+}
+
+const json& required(const json& j, const char* key) {
+  if (!j.contains(key)) throw store_error(std::string("zarr.json has no \"") + key + "\"");
+  return j[key];
+}
+
+json read_node(const store_folder& folder) {
+  bool exists = false;
+  json j = read_metadata(folder, exists);
+  if (!exists) throw store_error("there is no " + (folder / "zarr.json").name());
+  return j;
+}
+
+node_kind kind_of(const store_folder& folder) {
+  bool exists = false;
+  const json j = read_metadata(folder, exists);
+  if (!exists) return node_kind::none;
+  if (j.value("zarr_format", json()) != 3) throw store_error("\"zarr_format\" is not 3");
+  const json type = j.value("node_type", json());
+  if (type == "group") return node_kind::group;
+  if (type == "array") return node_kind::array;
+  throw store_error("\"node_type\" is " + json_text(type) + ", neither group nor array");
+}
+
+store_selection selection_of(const store_folder& store) {
+  bool exists = false;
+  const json j = read_metadata(store, exists);
+  store_selection s;
+  const auto texts = [](const json& list) {
+    std::vector<std::string> out;
+    for (const json& text : list) out.push_back(text.get<std::string>());
+    return out;
+  };
+  try {
+    const json note = j.value(json::json_pointer("/attributes/zarrbits/selection"), json::object());
+    s.object = note.value("object", "");
+    s.include = texts(note.value("include", json::array()));
+    s.exclude = texts(note.value("exclude", json::array()));
+  } catch (const json::exception&) {
+    throw store_error("the attribute \"zarrbits\" of the store's root does not say in a valid form what was selected");
+  }
+  return s;
+}
+
+std::string unescape(const std::string& name) {
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '%' && i + 2 < name.size() && digit(name[i + 1]) >= 0 && digit(name[i + 2]) >= 0) {
+      out += static_cast<char>(digit(name[i + 1]) * 16 + digit(name[i + 2]));
+      i += 2;
+    } else {
+      out += name[i];
+    }
+  }
+  return out;
+}
+
+std::string name_in_source(const json& group, const std::string& stored) {
+  const json::json_pointer names("/attributes/zarrbits/names");
+  if (!group.is_object() || !group.contains(names) || !group[names].is_object()) return stored;
+  const auto found = group[names].find(stored);
+  if (found == group[names].end()) return stored;
+  if (found->is_string()) return found->get<std::string>();
+  const json text = found->is_object() ? found->value("base64", json()) : json();
+  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : stored;
+}
+
+child_nodes::child_nodes(const store_folder& group, const json& node) : nodes_(group.nodes()), taken_(nodes_.size()) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const std::string stored = nodes_[i].last(), name = name_in_source(node, stored), unescaped = unescape(stored);
+    by_name_.emplace(name, candidate{i, true});
+    if (name != stored) by_name_.emplace(stored, candidate{i, false});
+    if (name != unescaped && stored != unescaped) by_name_.emplace(unescaped, candidate{i, false});
+  }
+}
+
+std::vector<store_folder> child_nodes::take(const std::string& name) {
+  std::vector<store_folder> out;
+  const auto add = [&](const std::string& key, bool by_notes) {
+    if (!out.empty()) return;
+    const auto [first, last] = by_name_.equal_range(key);
+    for (auto i = first; i != last; ++i) {
+      const candidate& c = i->second;
+      if (c.by_notes != by_notes || taken_[c.node]) continue;
+      taken_[c.node] = true;
+      out.push_back(nodes_[c.node]);
+    }
+  };
+  add(name, true);
+  add(name, false);
+  const std::string stored = conversion::node_name(name);
+  if (stored != name) add(stored, true);
+  if (stored != name) add(stored, false);
+  return out;
+}
+
+std::vector<store_folder> child_nodes::rest() const {
+  std::vector<store_folder> out;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!taken_[i]) out.push_back(nodes_[i]);
+  }
+  return out;
+}
+
+std::string older_metadata(const store_folder& node) {
+  for (const char* name : {".zarray", ".zgroup", ".zmetadata"}) {
+    if (node.open(name)) return name;
+  }
+  return "";
+}
+
+std::vector<std::string> differing_consolidated(const store_folder& group) {
+  const json whole = read_node(group);
+  const json all = whole.value("consolidated_metadata", json());
+  if (all.is_null()) return {};
+  if (!all.is_object() || !all.contains("metadata") || !all["metadata"].is_object()) return {""};
+  std::vector<std::string> out;
+  std::set<std::string> listed;
+  for (const auto& [path, node] : all["metadata"].items()) {
+    listed.insert(path);
+    json said = node;
+    bool same = said.is_object();
+    if (same) gather_notes(said);  // as read_node() does
+    try {
+      const json is = read_node(group / path);
+      for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
+                              "codecs", "storage_transformers", "dimension_names", "attributes"}) {
+        // an empty list of transformers counts as none
+        const auto value = [&](const json& j) {
+          return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
+        };
+        const json a = value(said), b = value(is);
+        same = same && (a == b || json_text(a) == json_text(b));  // NaN is not equal to itself
+      }
+    } catch (const store_error&) {
+      same = false;
+    }
+    if (!same) out.push_back(path);
+  }
+  // readers of consolidated metadata do not see nodes that are missing in it
+  std::vector<std::pair<store_folder, std::string>> todo{{group, ""}};
+  while (!todo.empty() && out.empty()) {
+    const auto [folder, prefix] = todo.back();
+    todo.pop_back();
+    for (const store_folder& child : folder.nodes()) {
+      const std::string path = prefix + child.last();
+      if (!listed.count(path)) out.push_back(path);
+      todo.emplace_back(child, path + "/");
+    }
+  }
+  return out;
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/read/zarr_reader.hpp"
+
+#include "zarr/read/zarr_codecs.hpp"
+#include "zarr/read/zarr_json.hpp"
+#include "zarr/read/zarr_shard.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t most_object = 2u << 30;  // limit for one object in memory
+
+}  // namespace
+
+zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
+  const json j = read_node(folder_);
+  if (j.value("zarr_format", json()) != 3 || j.value("node_type", json()) != "array")
+    throw store_error("zarr.json is not that of an array of Zarr v3");
+  for (const auto& item : j.items()) {
+    const std::string& key = item.key();
+    const json& value = item.value();
+    static const char* const known[] = {"zarr_format",         "node_type",  "shape",  "data_type",  "chunk_grid",
+                                        "chunk_key_encoding",  "fill_value", "codecs", "attributes", "dimension_names",
+                                        "storage_transformers"};
+    const bool is_known = std::any_of(std::begin(known), std::end(known), [&](const char* k) { return key == k; });
+    const bool optional = value.is_object() && value.value("must_understand", json(true)) == false;
+    if (!is_known && !optional) throw store_error("zarr.json has the unknown key \"" + key + "\"");
+  }
+  if (j.contains("storage_transformers") && !j["storage_transformers"].empty()) throw not_supported("storage transformers");
+
+  shape_ = extents(required(j, "shape"), "shape");
+  json configuration;
+  if (const std::string grid = named(required(j, "chunk_grid"), configuration); grid != "regular") {
+    throw not_supported("the chunk grid " + grid);
+  }
+  chunk_shape_ = extents(required(configuration, "chunk_shape"), "chunk_shape");
+  if (chunk_shape_.size() != shape_.size())
+    throw store_error("\"chunk_shape\" and \"shape\" differ in their number of dimensions");
+  if (std::find(chunk_shape_.begin(), chunk_shape_.end(), 0u) != chunk_shape_.end()) throw store_error("\"chunk_shape\" holds 0");
+
+  const std::string keys = named(required(j, "chunk_key_encoding"), configuration);
+  if (keys != "default" && keys != "v2") throw not_supported("the chunk key encoding " + keys);
+  v2_keys_ = keys == "v2";
+  const std::string separator = configuration.value("separator", std::string(v2_keys_ ? "." : "/"));
+  if (separator != "." && separator != "/") throw store_error("the separator of the chunk keys is neither \".\" nor \"/\"");
+  separator_ = separator[0];
+
+  type_ = parse_type(required(j, "data_type"));
+  fill_ = parse_fill(type_, required(j, "fill_value"));
+  codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.most_text);
+  if (codecs_->shards()) {
+    for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
+    chunk_shape_ = codecs_->shards()->chunk_shape;
+  } else {
+    per_shard_.assign(shape_.size(), 1);
+  }
+  for (std::size_t i = 0; i < shape_.size(); ++i) chunks_.push_back(shape_[i] == 0 ? 0 : (shape_[i] - 1) / chunk_shape_[i] + 1);
+} catch (const json::exception& e) {
+  throw store_error(std::string("zarr.json is not as it should be: ") + e.what());
+} catch (const zarrbits::error& e) {
+  throw store_error(e.what());
+}
+
+std::string zarr_array::key_of(const std::vector<std::uint64_t>& index) const {
+  std::string key = v2_keys_ ? "" : "c";
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (i > 0 || !v2_keys_) key += separator_;
+    key += std::to_string(index[i]);
+  }
+  if (key.empty()) key = "0";
+  return key;
+}
+
+std::optional<std::vector<std::uint64_t>> zarr_array::index_of(const std::string& key) const {
+  std::vector<std::uint64_t> index;
+  std::string_view rest = key;
+  if (!v2_keys_) {
+    if (!rest.starts_with('c')) return {};
+    rest.remove_prefix(1);
+    if (!rest.empty() && rest[0] != separator_) return {};
+    if (!rest.empty()) rest.remove_prefix(1);
+  }
+  if (shape_.empty()) return rest == (v2_keys_ ? "0" : "") ? std::optional(index) : std::nullopt;
+  while (index.size() < shape_.size()) {
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), n);
+    if (error != std::errc()) return {};
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    index.push_back(n);
+    if (index.size() == shape_.size()) break;
+    if (rest.empty() || rest[0] != separator_) return {};
+    rest.remove_prefix(1);
+  }
+  if (!rest.empty()) return {};
+  return index;
+}
+
+// The shard that holds a chunk, and the chunk's index in it.
+zarr_array::chunk_place zarr_array::place_of(const chunk_index& chunk) const {
+  chunk_place p{chunk_index(chunk.size()), 0};
+  for (std::size_t i = 0; i < chunk.size(); ++i) {
+    p.shard[i] = chunk[i] / per_shard_[i];
+    p.inside = p.inside * per_shard_[i] + chunk[i] % per_shard_[i];
+  }
+  return p;
+}
+
+// Null if there is none. The last one stays open, because chunks are read shard by shard.
+std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shard) const {
+  if (!last_ || last_->first != shard) {
+    last_.reset();
+    auto object = folder_.open(key_of(shard));
+    last_.emplace(shard, object ? std::make_shared<const zarr_shard>(std::move(object), *codecs_) : nullptr);
+  }
+  return last_->second;
+}
+
+bool zarr_array::read_chunk(const chunk_index& chunk, zarr_values& out) const {
+  if (!codecs_->shards()) {
+    const auto object = folder_.open(key_of(chunk));
+    if (!object) return false;
+    codecs_->decode(read_object(*object, most_object), out);
+    return true;
+  }
+  const chunk_place place = place_of(chunk);
+  const auto shard = open_shard(place.shard);
+  if (!shard || !shard->has(place.inside)) return false;
+  codecs_->shards()->chunks->decode(shard->read(place.inside), out);
+  return true;
+}
+
+bool zarr_array::in_storage_order(const chunk_index& a, const chunk_index& b) const {
+  const chunk_place p = place_of(a), q = place_of(b);
+  return p.shard != q.shard ? p.shard < q.shard : a < b;
+}
+
+bool zarr_array::holds_shard(const chunk_index& shard) const {
+  for (std::size_t i = 0; i < shard.size(); ++i) {
+    if (shard[i] > chunks_[i] / per_shard_[i] || shard[i] * per_shard_[i] >= chunks_[i]) return false;
+  }
+  return true;
+}
+
+// The existing chunks of a shard, as chunks of the array. False if there are more than `most`.
+bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vector<chunk_index>& out) const {
+  const auto open = open_shard(shard);
+  for (std::uint64_t k = 0; open && k < open->chunks(); ++k) {
+    if (!open->has(k)) continue;
+    if (out.size() >= most) return false;
+    chunk_index at(shard.size());
+    std::uint64_t left = k;
+    for (std::size_t i = at.size(); i-- > 0;) {
+      at[i] = shard[i] * per_shard_[i] + left % per_shard_[i];
+      left /= per_shard_[i];
+    }
+    // the last shards also have chunks beyond the edge of the array
+    if (std::equal(at.begin(), at.end(), chunks_.begin(), std::less<>())) out.push_back(std::move(at));
+  }
+  return true;
+}
+
+std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t most) const {
+  std::vector<chunk_index> out;
+  bool all = true;
+  // keys have at most one part for each dimension, and "c"
+  const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
+      [&](const store_folder& folder, const std::string& prefix, std::size_t depth) {
+    folder.list([&](const store_entry& e) {
+      if (e.is_folder) {
+        if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);
+      } else if (const auto index = index_of(prefix + e.name)) {
+        if (!holds_shard(*index)) return true;
+        if (codecs_->shards()) all = list_shard(*index, most, out);
+        else if (out.size() >= most) all = false;
+        else out.push_back(*index);
+      }
+      return all;
+    });
+  };
+  visit(folder_, "", 0);
+  if (!all) return {};
+  return out;
+}
+
+}  // namespace zarrbits::verification

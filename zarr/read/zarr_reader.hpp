@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A small reader of Zarr v3 stores, for `zarrbits verify`: it shares no code with the converter, so that a bug there is not
+// repeated here. (An append also reads the existing store with it; verify compares the result with the sources.) Codecs come from
+// the core, on its portable kernels.
+//
+//   zarr_array a(open_store("out.zarr") / "a");
+//   zarr_values chunk;
+//   if (!a.read_chunk({0, 0}, chunk)) chunk = a.fill();   // never written
+//
+#ifndef ZARRBITS_ZARR_READ_ZARR_READER_HPP
+#define ZARRBITS_ZARR_READ_ZARR_READER_HPP
+
+#include "zarr/read/store_reader.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::verification {
+
+class codec_chain;
+class zarr_shard;
+
+enum class zarr_kind {
+  boolean,
+  signed_integer,
+  unsigned_integer,
+  floating,
+  complex,
+  raw,         // r<N>, raw_bytes
+  terminated,  // null_terminated_bytes
+  text32,      // fixed_length_utf32
+  record,      // struct
+  text,        // string
+  binary,      // variable_length_bytes
+};
+
+struct zarr_field;
+
+struct zarr_type {
+  zarr_kind kind = zarr_kind::raw;
+  std::string name;      // as in zarr.json
+  std::size_t size = 0;  // size of an element in memory; 0: variable length
+  unsigned bits = 0;     // of a component
+  std::string unit;      // numpy's times: "us", "10ms"
+  std::vector<zarr_field> fields;
+
+  bool variable() const noexcept { return kind == zarr_kind::text || kind == zarr_kind::binary; }
+};
+
+struct zarr_field {
+  std::string name;
+  std::size_t offset = 0;
+  zarr_type type;
+};
+
+// Elements in C order: `data` in this machine's byte order, or one string per element if the type has variable length.
+struct zarr_values {
+  std::vector<std::byte> data;
+  std::vector<std::string> strings;
+};
+
+enum class node_kind { none, group, array };
+
+// The kind that the zarr.json in `folder` declares; none if there is no zarr.json. Throws store_error if it declares nothing
+// valid.
+node_kind kind_of(const store_folder& folder);
+
+// A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
+nlohmann::json read_node(const store_folder& folder);
+
+// The selection that the store's root declares: patterns of the source's paths, and the object that is its root ("" for all).
+struct store_selection {
+  std::string object;
+  std::vector<std::string> include, exclude;
+};
+store_selection selection_of(const store_folder& store);
+
+// Folder names in the store escape what Zarr does not allow: %2F is "/". But "%2F" may also be the name in the source: the notes
+// of the group tell which.
+std::string unescape(const std::string& name);
+
+// The source's name of a node of this name, by the zarr.json of its group.
+std::string name_in_source(const nlohmann::json& group, const std::string& stored);
+
+// The nodes directly in a group, by their HDF5 names.
+class child_nodes {
+ public:
+  child_nodes() = default;
+  // `node`: the group's zarr.json.
+  child_nodes(const store_folder& group, const nlohmann::json& node);
+
+  // Removes and returns the nodes of that name: those that have it by the notes of the group; else those that may have it,
+  // because notes may be lost, and nodes in sequences have none.
+  std::vector<store_folder> take(const std::string& name);
+  std::vector<store_folder> rest() const;
+
+ private:
+  struct candidate {
+    std::size_t node;
+    bool by_notes;
+  };
+  std::vector<store_folder> nodes_;
+  std::vector<bool> taken_;
+  std::multimap<std::string, candidate> by_name_;
+};
+
+// The name of Zarr v2 metadata beside the zarr.json of a node, or "": some readers prefer it.
+std::string older_metadata(const store_folder& node);
+
+// Nodes ("" is the group itself) that the group's consolidated metadata, if it has any, describes differently than their
+// zarr.json, or not at all.
+std::vector<std::string> differing_consolidated(const store_folder& group);
+
+class zarr_array {
+ public:
+  using chunk_index = std::vector<std::uint64_t>;
+
+  explicit zarr_array(store_folder folder);
+
+  const std::vector<std::uint64_t>& shape() const noexcept { return shape_; }
+  // The shape of the smallest pieces that can be read alone: inner chunks if there are shards.
+  const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
+  const std::vector<std::uint64_t>& chunks_per_shard() const noexcept { return per_shard_; }  // all 1 if there are no shards
+  const std::vector<std::uint64_t>& chunks() const noexcept {
+    return chunks_;
+  }  // number of chunks in each
+     // dimension
+  const zarr_type& type() const noexcept { return type_; }
+  const zarr_values& fill() const noexcept { return fill_; }  // one element
+
+  // All elements of a chunk, even those beyond the edge of the array. False if the chunk does not exist. Fastest in storage
+  // order.
+  bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
+  // Keeps the chunks of a shard together.
+  bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
+
+  // The existing chunks, up to `most` of them; empty if there are more.
+  std::optional<std::vector<chunk_index>> list_chunks(std::size_t most) const;
+
+ private:
+  struct chunk_place {
+    chunk_index shard;
+    std::uint64_t inside;
+  };
+
+  std::string key_of(const chunk_index& index) const;
+  std::optional<chunk_index> index_of(const std::string& key) const;
+  chunk_place place_of(const chunk_index& chunk) const;
+  std::shared_ptr<const zarr_shard> open_shard(const chunk_index& shard) const;
+  bool holds_shard(const chunk_index& shard) const;
+  bool list_shard(const chunk_index& shard, std::size_t most, std::vector<chunk_index>& out) const;
+
+  store_folder folder_;
+  std::vector<std::uint64_t> shape_;
+  std::vector<std::uint64_t> chunk_shape_;
+  std::vector<std::uint64_t> per_shard_;
+  std::vector<std::uint64_t> chunks_;
+  bool v2_keys_ = false;
+  char separator_ = '/';
+  zarr_type type_;
+  zarr_values fill_;
+  std::shared_ptr<const codec_chain> codecs_;
+  mutable std::optional<std::pair<chunk_index, std::shared_ptr<const zarr_shard>>> last_;
+};
+
+// zarr_type.cpp
+zarr_type parse_type(const nlohmann::json& data_type, unsigned depth = 0);
+zarr_values parse_fill(const zarr_type& type, const nlohmann::json& fill);
+// The data type as the core spells it.
+nlohmann::json core_spelling(const nlohmann::json& data_type);
+
+struct too_long : store_error {
+  too_long() : store_error("a chunk decompresses to more than it can hold") {}
+};
+
+// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` limits the output of a few hostile bytes.
+std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element);
+void drop_fletcher32(std::vector<std::byte>& bytes);
+void drop_crc32c(std::vector<std::byte>& bytes);
+std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t most);
+
+}  // namespace zarrbits::verification
+
+#endif

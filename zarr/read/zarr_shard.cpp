@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/read/zarr_shard.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zarrbits::verification {
+
+namespace {
+
+constexpr std::uint64_t most_index = 1u << 30;
+constexpr std::uint64_t most_stored = 2u << 30;
+
+// A shard inside of bytes-to-bytes codecs, which cannot be read in pieces.
+class decoded_shard final : public stored_object {
+ public:
+  explicit decoded_shard(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs) : object_(std::move(object)) {
+  if (codecs.has_bytes_codecs())
+    object_ = std::make_unique<decoded_shard>(codecs.decode_bytes(read_object(*object_, most_stored)));
+  const codec_chain::sharding& shards = *codecs.shards();
+  const std::uint64_t size = shards.index->encoded_size().value();
+  if (size > object_->size()) throw store_error("a shard is shorter than its index");
+  if (size > most_index) throw not_supported("an index of a shard that is larger than 1 GiB");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  object_->read(shards.index_at_end ? object_->size() - size : 0, bytes);
+  zarr_values values;
+  try {
+    shards.index->decode(std::move(bytes), values);
+  } catch (const store_error& e) {
+    throw store_error(std::string("the index of a shard cannot be read: ") + e.what());
+  }
+  index_.resize(values.data.size() / sizeof index_[0]);
+  std::memcpy(index_.data(), values.data.data(), values.data.size());
+}
+
+bool zarr_shard::has(std::uint64_t chunk) const {
+  const std::uint64_t none = ~std::uint64_t{0};
+  return index_[static_cast<std::size_t>(2 * chunk)] != none || index_[static_cast<std::size_t>(2 * chunk + 1)] != none;
+}
+
+std::vector<std::byte> zarr_shard::read(std::uint64_t chunk) const {
+  const std::uint64_t offset = index_[static_cast<std::size_t>(2 * chunk)],
+                      length = index_[static_cast<std::size_t>(2 * chunk + 1)];
+  if (offset > object_->size() || length > object_->size() - offset) throw store_error("it lies outside of its shard");
+  if (length > most_stored)
+    throw not_supported("a chunk of " + std::to_string(length) + " bytes in a shard, which is too large to be read at once");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(length));
+  object_->read(offset, bytes);
+  return bytes;
+}
+
+}  // namespace zarrbits::verification

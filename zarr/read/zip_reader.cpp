@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store in one .zip file.
+//
+#include "io/zip_archive.hpp"
+#include "zarr/read/sorted_keys.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <utility>
+
+namespace zarrbits::verification {
+
+namespace {
+
+using conversion::zip_archive;
+
+// Turns errors of the file into errors of the store.
+template <class F>
+auto told_of_store(F&& f) {
+  try {
+    return f();
+  } catch (const conversion::zip_error& e) {
+    throw store_error(e.what());
+  } catch (const conversion::zip_not_supported& e) {
+    throw not_supported(e.what());
+  }
+}
+
+class zip_object final : public stored_object {
+ public:
+  zip_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
+  std::uint64_t size() const override { return place_.size; }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    told_of_store([&] { archive_.read(place_, offset, out); });
+  }
+
+ private:
+  const zip_archive& archive_;
+  zip_archive::place place_;
+};
+
+class zip_reader final : public store_reader {
+ public:
+  explicit zip_reader(const std::string& path) : archive_(path) {}
+
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    auto found = told_of_store([&] { return archive_.find(key); });
+    if (!found) return nullptr;
+    return std::make_unique<zip_object>(archive_, std::move(*found));
+  }
+
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+    list_sorted(archive_.members(), folder, each);
+  }
+
+ private:
+  zip_archive archive_;
+};
+
+}  // namespace
+
+std::shared_ptr<const store_reader> open_zip(const std::string& path) {
+  return told_of_store([&] { return std::make_shared<zip_reader>(path); });
+}
+
+}  // namespace zarrbits::verification

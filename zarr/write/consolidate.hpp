@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Consolidated metadata: the root group's zarr.json repeats that of every node, so a reader needs one request to know a store.
+//
+//   out = consolidating(std::move(out));
+//   out->put("a/zarr.json", text);      // is remembered
+//   out->put("zarr.json", group_text);  // last: gets all of them
+//
+#ifndef ZARRBITS_ZARR_WRITE_CONSOLIDATE_HPP
+#define ZARRBITS_ZARR_WRITE_CONSOLIDATE_HPP
+
+#include "zarr/write/sink.hpp"
+
+namespace zarrbits::conversion {
+
+// One process must write the metadata of all nodes. A root that is an array is not changed.
+std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/directory_target.hpp"
+
+#include "text/json_text.hpp"
+
+#include <zarrbits/convert.hpp>
+#include <zarrbits/version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+using existing = sink_options::existing;
+
+namespace {
+
+constexpr const char* plan_name = "plan";
+
+std::string text_of_file(int folder, const char* name) {
+  try {
+    const auto bytes = read_regular_file(folder, name, name);
+    if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  } catch (const convert_error&) {  // the converter writes no such file
+  }
+  return {};
+}
+
+bool is_node(int folder) { return is_zarr_node(text_of_file(folder, "zarr.json")); }
+bool is_plan(int mark) { return is_own_plan(text_of_file(mark, plan_name)); }
+
+bool is_removing(int mark) {
+  const auto j = parse_foreign_json(text_of_file(mark, removing));
+  return j.is_object() && j.contains("zarrbits") && j["zarrbits"].is_string() && j.contains("removing");
+}
+
+// Removes every zarr.json below `folder`, outermost first: a reader sees no node there afterwards.
+void remove_metadata(const fs::path& folder) {
+  fs::remove(folder / "zarr.json");
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink()) remove_metadata(entry.path());
+  }
+}
+
+// Empties the folder of the unfinished, which is not a symbolic link. The lock stays.
+void empty_mark(const fs::path& mark, const std::string& but = {}) {
+  for (const auto& entry : fs::directory_iterator(mark)) {
+    const std::string name = entry.path().filename().native();
+    if (name != lock_name && name != but) fs::remove_all(entry.path());
+  }
+}
+
+}  // namespace
+
+void remove_content(const std::string& root) {
+  remove_metadata(root);
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (entry.path().filename() != unfinished_folder) fs::remove_all(entry.path());
+  }
+}
+
+// The content of the target, without the lock.
+struct directory_target::content {
+  bool mark = false, plan = false, half_removed = false, more = false;
+  bool more_in_mark = false, begun = false;  // a plan that another process is still writing does not count as begun
+
+  explicit content(const directory_target& t) {
+    for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != unfinished_folder;
+    const file_descriptor mark_fd(::openat(t.root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!mark_fd && errno == ENOENT) return;
+    if (!mark_fd)
+      fail_file("cannot use the folder", t.path_ + "/" + unfinished_folder, errno, "remove it or choose another target");
+    mark = true;
+    for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / unfinished_folder)) {
+      const std::string name = entry.path().filename().native();
+      more_in_mark = more_in_mark || name != lock_name;
+      begun = begun || (name != lock_name && !is_temporary(name));
+    }
+    plan = is_plan(mark_fd.get());
+    half_removed = is_removing(mark_fd.get());
+  }
+  bool empty() const { return !more && !begun; }
+};
+
+directory_target::directory_target(const std::string& path) : path_(path) {}
+
+directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
+  const bool shared = joins(options.target) && options.shared;
+  const auto busy = [&] {
+    return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+  };
+  for (int tries = 0;; ++tries) {  // another process may remove at any time what this one has just seen
+    if (tries == 200) throw busy();
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    created_root_ = false;
+    if (options.target != existing::finish && ::mkdir(path_.c_str(), 0777) == 0) created_root_ = true;
+    else if (options.target != existing::finish && errno != EEXIST)
+      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!root_ && errno == ENOTDIR)
+      throw convert_error("the target \"" + path_ + "\" exists and is not a directory; choose another name or remove it");
+    if (!root_ && errno == ENOENT && options.target == existing::finish) throw nothing_to_finish(path_);
+    if (!root_ && errno == ENOENT) continue;
+    if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
+    try {
+      look(options, false);
+      if (!open_mark()) continue;
+      const lock_state state = take_lock(lock_.get(), mark_.get(), lock_name, shared);
+      if (state == lock_state::gone) continue;
+      if (state == lock_state::busy ||
+          (state == lock_state::unknown && !joins(options.target) && options.target != existing::replace && !made_mark_))
+        throw busy();
+    } catch (const fs::filesystem_error& e) {
+      if (e.code() == std::errc::no_such_file_or_directory) continue;
+      fail_file("cannot list the target", path_, e.code().value(), "choose another place");
+    }
+    break;
+  }
+  try {
+    const bool replaced = look(options, true);
+    if (!shared) {
+      const std::string run = found_unfinished_ && options.target == existing::go_on ? "" : options.run;  // not this run's alone
+      const int error =
+          ::ftruncate(lock_.get(), 0) != 0 ? errno : write_all(lock_.get(), std::as_bytes(std::span(run.data(), run.size())));
+      if (error) fail_file("cannot write to the store", path_, error);
+    }
+    if (replaced) replace(options);
+  } catch (const fs::filesystem_error& e) {
+    undo();
+    fail_file("cannot list the target", path_, e.code().value(), "choose another place");
+  } catch (...) {
+    undo();
+    throw;
+  }
+}
+
+// Throws if `options` do not allow the existing content. True if it must be removed.
+bool directory_target::look(const sink_options& options, bool locked) {
+  const content there(*this);
+  const std::string target = "the target \"" + path_ + "\"";
+  if (there.empty() && options.target == existing::finish) throw nothing_to_finish(path_);
+  if (there.empty()) return false;
+  const bool node = is_node(root());
+  if (options.target == existing::replace) {
+    if (node || there.plan || there.half_removed) return true;
+    throw convert_error(
+        target +
+        " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+  }
+  if (there.half_removed)
+    throw convert_error(target + " is an old store that was not wholly removed; replace it with `overwrite`");
+  if (!there.plan || options.target == existing::refuse)
+    throw convert_error(target + in_the_way(options.target, there.plan, node));
+  if (locked) found_unfinished_ = true;
+  return false;
+}
+
+// Opens the folder of the unfinished and its lock. False if somebody has removed them meanwhile.
+bool directory_target::open_mark() {
+  made_mark_ = ::mkdirat(root(), unfinished_folder, 0777) == 0;
+  if (!made_mark_ && errno != EEXIST) {
+    const int error = errno;
+    if (created_root_) ::rmdir(path_.c_str());
+    if (error == ENOENT) return false;
+    fail_file("cannot write to the store", path_, error);
+  }
+  const std::string name = path_ + "/" + unfinished_folder;
+  mark_ = file_descriptor(::openat(root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!mark_ && errno == ENOENT) return false;
+  if (!mark_) fail_file("cannot use the folder", name, errno, "remove it or choose another target");
+  lock_ = file_descriptor(::openat(mark_.get(), lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!lock_ && errno == ENOENT) return false;
+  struct stat info {};
+  if (!lock_ || ::fstat(lock_.get(), &info) != 0) {
+    const int error = errno;
+    undo();
+    fail_file("cannot write to the store", name + "/" + lock_name, error);
+  }
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
+    throw convert_error("\"" + name + "/" + lock_name + "\" is not a file of this store; choose another target");
+  return true;
+}
+
+// Removes its folders if nothing was begun.
+void directory_target::undo() noexcept {
+  try {
+    if (!content(*this).more_in_mark) remove_mark();
+    if (created_root_) ::rmdir(path_.c_str());
+  } catch (...) {
+  }
+}
+
+void directory_target::replace(const sink_options& options) {
+  const fs::path root = path_, mark = root / unfinished_folder;
+  std::error_code e;
+  const fs::path relative = fs::weakly_canonical(options.source, e).lexically_relative(fs::weakly_canonical(root, e));
+  if (!options.source.empty() && !relative.empty() && *relative.begin() != "..") {
+    throw convert_error("the source \"" + options.source + "\" lies inside the target \"" + path_ + "\"; choose another target");
+  }
+  try {
+    fs::remove_all(mark / removing);
+    const std::string text = json_text({{"zarrbits", version()}, {"removing", true}}) + "\n";
+    file_descriptor fd(::openat(mark_.get(), removing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    int error = fd ? write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size()))) : errno;
+    if (const int closing = fd.close(); !error) error = closing;
+    if (error) fail_file("cannot write", (mark / removing).native(), error);
+    remove_content(path_);
+    empty_mark(mark, removing);  // the journal of an older run does not belong to this run
+    fs::remove(mark / removing);
+  } catch (const fs::filesystem_error& error) {
+    throw convert_error("cannot remove the old store \"" + path_ + "\": " + error.code().message() +
+                        "; remove it yourself or choose another name");
+  }
+}
+
+// Removes the plan late: what is killed before can be resumed, and then a lock is all that is left of a whole store. Removes the
+// lock before the folder: a process that waits for it then checks the content again. Another process may make a lock of its own
+// in the folder before that is removed; then the folder is that process's, which may already be replacing the store.
+void directory_target::remove_mark() {
+  const fs::path mark = fs::path(path_) / unfinished_folder;
+  empty_mark(mark, plan_name);
+  empty_mark(mark);
+  ::unlinkat(mark_.get(), lock_name, 0);
+  for (int tries = 0;; ++tries) {
+    if (::unlinkat(root(), unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
+    const int error = errno;
+    if (error != ENOTEMPTY && error != EEXIST) fail_file("cannot finish the store", path_, error, "convert again");
+    if (::faccessat(mark_.get(), lock_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return;
+    if (tries >= 3) fail_file("cannot finish the store", path_, error, "convert again");
+  }
+}
+
+void directory_target::discard() noexcept {
+  try {
+    remove_content(path_);
+    if (fs::exists(fs::path(path_) / unfinished_folder)) remove_mark();
+    if (created_root_) ::rmdir(path_.c_str());
+  } catch (...) {  // the mark still says that the store is unfinished
+  }
+}
+
+void directory_target::finish() {
+  try {
+    remove_mark();
+  } catch (const fs::filesystem_error& e) {
+    if (e.code() != std::errc::no_such_file_or_directory)
+      fail_file("cannot finish the store", path_, e.code().value(), "convert again");
+  }
+}
+
+bool directory_target::remove_unfinished(const std::string& path, const sink_options& options) {
+  directory_target t(path);
+  t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!t.root_) return false;
+  const content there(t);
+  if (!there.mark && !options.run.empty())
+    ::rmdir(path.c_str());  // killed before it made more than the folder; a folder that is not empty stays
+  if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark())
+    return false;
+  if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) != lock_state::taken) return false;
+  if (!options.run.empty()) {
+    const auto run = read_regular_file(t.mark_.get(), lock_name, lock_name);
+    if (run && run->empty() &&
+        !content(t).more_in_mark) {  // the run was killed before it touched anything, or even wrote its name
+      t.remove_mark();
+      ::rmdir(path.c_str());
+      return false;
+    }
+    if (!run || std::string_view(reinterpret_cast<const char*>(run->data()), run->size()) != options.run) return false;
+  }
+  t.created_root_ = true;  // removed if it is otherwise empty
+  t.discard();
+  return true;
+}
+
+void directory_target::tidy_whole(const std::string& path) noexcept {
+  try {
+    directory_target t(path);
+    t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto only_lock = [&] {
+      const content there(t);
+      return there.mark && there.more && !there.more_in_mark;
+    };
+    if (!t.root_ || !only_lock() || !t.open_mark()) return;
+    if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) == lock_state::taken && only_lock()) t.remove_mark();
+  } catch (...) {  // it harms nobody
+  }
+}
+
+}  // namespace zarrbits::conversion

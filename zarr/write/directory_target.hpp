@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The folder that becomes a store: decides what may be done with existing content, and ensures that only one process writes to
+// it, or several that share a plan.
+//
+#ifndef ZARRBITS_ZARR_WRITE_DIRECTORY_TARGET_HPP
+#define ZARRBITS_ZARR_WRITE_DIRECTORY_TARGET_HPP
+
+#include "io/files.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// Name of a file in work: no chunk key and no node has such a name.
+inline constexpr std::string_view temporary_prefix = ".zarrbits-", temporary_suffix = ".tmp";
+inline bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
+
+// Holds the lock of the folder (.zarrbits-unfinished/lock); the kernel releases it if the process is killed. If the file system
+// has no locks, only a new folder of the unfinished tells runs apart.
+class directory_target {
+ public:
+  // Creates the folder, or removes or resumes the existing content, as far as allowed. Throws convert_error.
+  directory_target(const std::string& path, const sink_options& options);
+
+  int root() const { return root_.get(); }
+  bool created_root() const { return created_root_; }
+  // True if it has content of an earlier run, or of another process.
+  bool found_unfinished() const { return found_unfinished_; }
+
+  // Removes everything after a failure, the metadata first. What cannot be removed stays, marked as unfinished.
+  void discard() noexcept;
+  // Removes the marks of an unfinished store: the store is complete. Throws convert_error.
+  void finish();
+
+  // Removes what a killed run left (options.run, or any run). True if there was something, and nobody else writes to it.
+  static bool remove_unfinished(const std::string& path, const sink_options& options);
+  // Removes the mark of a whole store if nothing but its lock is left, and nobody holds that.
+  static void tidy_whole(const std::string& path) noexcept;
+
+ private:
+  struct content;
+  explicit directory_target(const std::string& path);
+  bool open_mark();
+  bool look(const sink_options& options, bool locked);
+  void replace(const sink_options& options);
+  void undo() noexcept;
+  void remove_mark();
+
+  std::string path_;
+  file_descriptor root_, mark_, lock_;
+  bool created_root_ = false, made_mark_ = false, found_unfinished_ = false;
+};
+
+// Removes everything in the folder except the converter's own files: every zarr.json first, outermost before the others. Symbolic
+// links are removed, not followed.
+void remove_content(const std::string& root);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/file_target.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+
+file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind) {
+  const bool folder = kind == left_over::folder;
+  struct stat info {};
+  if (::lstat(temporary.c_str(), &info) != 0) return {};
+  if (folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode) || info.st_nlink != 1) {
+    throw convert_error("\"" + temporary + "\" is in the way, and is not a " + (folder ? "folder" : "file") +
+                        " of a conversion; remove it or choose another target");
+  }
+  file_descriptor fd(::open(temporary.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return {};
+  if (!fd) fail_file("cannot open what an earlier run left,", temporary, errno, "remove it or choose another target");
+  const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
+  if (state == lock_state::gone) return {};
+  if (state != lock_state::taken)
+    throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+  return fd;
+}
+
+file_target::file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable)
+    : path_(std::move(path)), temporary_(std::move(temporary)), replaceable_(std::move(replaceable)), sync_(options.sync) {
+  replaces_ = options.target == sink_options::existing::replace || options.target == sink_options::existing::grow;
+  check_target(options);
+  open_temporary();
+  try {
+    check_target(options);  // another run may have been faster
+  } catch (...) {
+    ::unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+void file_target::check_target(const sink_options& options) const {
+  std::error_code e;
+  if (!fs::exists(fs::symlink_status(path_, e))) return;
+  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`");
+  if (!fs::is_regular_file(path_, e) || !replaceable_.is_one(path_)) {
+    throw convert_error("the target \"" + path_ + "\" exists and is not " + replaceable_.words +
+                        ", so `overwrite` does not replace it; "
+                        "choose another name or remove it yourself");
+  }
+  if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {
+    throw convert_error("the source \"" + options.source + "\" is the target, too; choose another target");
+  }
+}
+
+// Creates a new file that no other process takes for an abandoned one.
+void file_target::open_temporary() {
+  for (int tries = 0; tries < 200; ++tries) {
+    fd_ = file_descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (fd_) {
+      const lock_state state = take_lock(fd_.get(), AT_FDCWD, temporary_, false);
+      if (state == lock_state::taken || state == lock_state::unknown) return;
+      continue;
+    }
+    if (errno != EEXIST)
+      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    if (const file_descriptor old = take_left_over(temporary_, path_, left_over::file)) ::unlink(temporary_.c_str());
+  }
+  throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+}
+
+bool file_target::remove_unfinished(const std::string& path, const std::string& temporary) {
+  const file_descriptor old = take_left_over(temporary, path, left_over::file);
+  return old && ::unlink(temporary.c_str()) == 0;
+}
+
+file_target::~file_target() {
+  if (!finished_ && fd_) ::unlink(temporary_.c_str());
+}
+
+void file_target::write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail_file("cannot write", path_, n < 0 ? errno : ENOSPC);
+    offset += static_cast<std::uint64_t>(n);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+void file_target::finish() {
+  if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot bring to the disk", path_, errno, "check the disk");
+  // a server may report only now that there is no room; the other descriptor keeps the lock until the file has its name
+  const file_descriptor lock(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  if (const int error = fd_.close()) {
+    ::unlink(temporary_.c_str());
+    fail_file("cannot write", path_, error);
+  }
+  rename_to_target();
+  finished_ = true;
+  if (!sync_) return;
+  const fs::path folder = fs::absolute(path_).parent_path();
+  const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd && (::fsync(fd.get()) == 0 || errno == EINVAL)) return;
+  const int error = errno;
+  if (!replaces_) ::unlink(path_.c_str());  // after a failure, nobody finds a store
+  fail_file("cannot bring to the disk", folder.native(), error, "check the disk");
+}
+
+void file_target::rename_to_target() {
+  int error = ENOSYS;
+#ifdef RENAME_NOREPLACE
+  if (!replaces_) error = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+#endif
+  if (error == ENOSYS || error == EINVAL) error = ::rename(temporary_.c_str(), path_.c_str()) == 0 ? 0 : errno;
+  if (!error) return;
+  ::unlink(temporary_.c_str());
+  fail_file("cannot finish the store", path_, error, "choose another name");
+}
+
+}  // namespace zarrbits::conversion

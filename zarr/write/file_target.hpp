@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A file that has a temporary name until it is complete: a store in one file, or a part of a store.
+//
+//   file_target file("out.zip", unfinished_zip("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
+//   file.write_at(0, bytes);
+//   file.finish();              // without it there is none
+//
+#ifndef ZARRBITS_ZARR_WRITE_FILE_TARGET_HPP
+#define ZARRBITS_ZARR_WRITE_FILE_TARGET_HPP
+
+#include "io/files.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// Opens and locks what a killed run left under a temporary name, so nobody else writes to it. Empty if there is nothing; throws
+// convert_error if somebody writes to it, or it is not ours.
+enum class left_over { file, folder };
+file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind);
+
+class file_target {
+ public:
+  // What may be replaced: a description, and a test of a file.
+  struct kind {
+    std::string words;
+    std::function<bool(const std::string& path)> is_one;
+  };
+  // Throws convert_error if the file exists and must not be replaced, or another process writes it.
+  file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable);
+  ~file_target();
+  file_target(const file_target&) = delete;
+  file_target& operator=(const file_target&) = delete;
+
+  const std::string& path() const { return path_; }
+  const std::string& temporary() const { return temporary_; }
+  int descriptor() const { return fd_.get(); }
+  bool replaces() const { return replaces_; }
+  // Callable from any thread. Throws convert_error.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
+  // Gives the file its final name. Throws convert_error; the file is then gone, unless it has replaced another.
+  void finish();
+  bool in_place() const { return finished_; }
+
+  // Removes the file that a killed run left beside the target. True if there was one, and nobody writes to it.
+  static bool remove_unfinished(const std::string& path, const std::string& temporary);
+
+ private:
+  void check_target(const sink_options& options) const;
+  void open_temporary();
+  void rename_to_target();
+
+  std::string path_, temporary_;
+  kind replaceable_;
+  file_descriptor fd_;
+  bool sync_ = false, replaces_ = false, finished_ = false;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/folder_target.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void sync_one(const std::string& name) {
+  const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot bring to the disk", name, errno, "check the disk");
+}
+
+}  // namespace
+
+folder_target::folder_target(std::string path, std::string temporary, const sink_options& options, file_target::kind replaceable)
+    : path_(std::move(path)), temporary_(std::move(temporary)), replaceable_(std::move(replaceable)), sync_(options.sync) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  replaces_ = options.target == sink_options::existing::replace || options.target == sink_options::existing::grow;
+  check_target(options);
+  open_temporary();
+}
+
+void folder_target::check_target(const sink_options& options) const {
+  std::error_code e;
+  if (!fs::exists(fs::symlink_status(path_, e))) return;
+  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`");
+  const bool holds_source =
+      !options.source.empty() &&
+      fs::weakly_canonical(options.source, e).native().starts_with(fs::weakly_canonical(path_, e).native() + "/");
+  if (holds_source) throw convert_error("the source \"" + options.source + "\" lies in the target; choose another target");
+  if (!fs::is_directory(fs::symlink_status(path_, e)) || !replaceable_.is_one(path_)) {
+    throw convert_error("the target \"" + path_ + "\" exists and is not " + replaceable_.words +
+                        ", so `overwrite` does not replace it; choose another name or remove it yourself");
+  }
+}
+
+void folder_target::open_temporary() {
+  for (int tries = 0; tries < 200; ++tries) {
+    if (::mkdir(temporary_.c_str(), 0777) == 0) {
+      fd_ = file_descriptor(::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const lock_state state = fd_ ? take_lock(fd_.get(), AT_FDCWD, temporary_, false) : lock_state::gone;
+      if (state == lock_state::taken || state == lock_state::unknown) return;
+      fd_.close();
+      continue;
+    }
+    if (errno != EEXIST)
+      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    std::error_code e;
+    if (const file_descriptor old = take_left_over(temporary_, path_, left_over::folder)) fs::remove_all(temporary_, e);
+  }
+  throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+}
+
+bool folder_target::remove_unfinished(const std::string& path, const std::string& temporary) {
+  std::error_code e;
+  const file_descriptor old = take_left_over(temporary, path, left_over::folder);
+  return old && fs::remove_all(temporary, e) > 0 && !e;
+}
+
+folder_target::~folder_target() {
+  std::error_code e;
+  if (!finished_ && fd_) fs::remove_all(temporary_, e);
+}
+
+void folder_target::write(const std::string& name, std::span<const std::byte> bytes) const {
+  const fs::path file = fs::path(temporary_) / name;
+  std::error_code e;
+  fs::create_directories(file.parent_path(), e);
+  file_descriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  int error = fd ? write_all(fd.get(), bytes) : errno;
+  if (const int closing = fd ? fd.close() : 0; !error) error = closing;
+  if (error) fail_file("cannot write", path_ + "/" + name, error);
+}
+
+void folder_target::sync_all() const {
+  for (const auto& entry : fs::recursive_directory_iterator(temporary_)) sync_one(entry.path().string());
+  sync_one(temporary_);
+}
+
+void folder_target::finish() {
+  if (sync_) sync_all();
+  std::error_code e;
+  const bool there = replaces_ && fs::exists(fs::symlink_status(path_, e));
+  int error = ENOSYS;
+#ifdef RENAME_EXCHANGE
+  error = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), there ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0
+              ? 0
+              : errno;
+#endif
+  if (error == ENOSYS || error == EINVAL) {  // a file system that cannot exchange two names: for a moment there is none
+    const std::string old = temporary_ + "-old";
+    error = there && ::rename(path_.c_str(), old.c_str()) != 0 ? errno : 0;
+    if (!error && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+      error = errno;
+      if (there && ::rename(old.c_str(), path_.c_str()) != 0) error = errno;
+    }
+    if (!error && there) fs::remove_all(old, e);
+  } else if (!error && there) {
+    fs::remove_all(temporary_, e);  // what was replaced
+  }
+  if (error) fail_file("cannot finish the store", path_, error, "choose another name");
+  finished_ = true;
+  if (sync_) sync_one(fs::absolute(path_).parent_path().string());
+}
+
+}  // namespace zarrbits::conversion

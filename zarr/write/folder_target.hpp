@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A folder that stands under another name beside its own until it is whole.
+//
+//   folder_target folder("refs.parquet", unfinished_zip("refs.parquet"), options, {"a folder of references",
+//   are_own_references}); folder.write("a/refs.0.parq", bytes); folder.finish();  // without it there is none, or the old one
+//
+#ifndef ZARRBITS_ZARR_WRITE_FOLDER_TARGET_HPP
+#define ZARRBITS_ZARR_WRITE_FOLDER_TARGET_HPP
+
+#include "io/files.hpp"
+#include "zarr/write/file_target.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+class folder_target {
+ public:
+  // Throws convert_error where the folder is there and is not to be replaced, or another process writes it.
+  folder_target(std::string path, std::string temporary, const sink_options& options, file_target::kind replaceable);
+  ~folder_target();
+  folder_target(const folder_target&) = delete;
+  folder_target& operator=(const folder_target&) = delete;
+
+  // A file in it, with the folders above. Throws convert_error.
+  void write(const std::string& name, std::span<const std::byte> bytes) const;
+  // Gives it its name, in one step also where it replaces another. Throws convert_error; then all is as before.
+  void finish();
+  bool in_place() const { return finished_; }
+
+  // The folder that a killed run left beside the target. True where there was one, and nobody writes to it.
+  static bool remove_unfinished(const std::string& path, const std::string& temporary);
+
+ private:
+  void check_target(const sink_options& options) const;
+  void open_temporary();
+  void sync_all() const;
+
+  std::string path_, temporary_;
+  file_target::kind replaceable_;
+  file_descriptor fd_;  // has the lock
+  bool sync_ = false, replaces_ = false, finished_ = false;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Nodes of a Zarr v3 store: keys, zarr.json, and chunks of strings.
+//
+#ifndef ZARRBITS_ZARR_WRITE_NODE_HPP
+#define ZARRBITS_ZARR_WRITE_NODE_HPP
+
+#include "compression/chunk_bytes.hpp"
+#include "text/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+struct array_metadata {
+  std::vector<std::uint64_t> shape, chunk;
+  json data_type, fill_value, codecs;
+  json attributes = json::object();
+  std::vector<std::string> dimension_names;
+};
+
+// zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
+// array it is a separate field, which readers need not understand. For a group it is hidden_own_key, because zarr-python 3.1
+// opens no group with such a field.
+std::string array_text(const array_metadata& m, bool notes_apart = false);
+std::string group_text(const json& attributes, bool notes_apart = false);
+
+// "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are missing in `at` have one chunk.
+std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing = 0);
+std::string metadata_key(std::string_view store_path);
+
+// The "codecs" of an array: bytes for fixed sizes, vlen-utf8 or vlen-bytes for strings.
+json bytes_codecs(bool byte_order, bool big_endian);
+json text_codecs(bool utf8);
+// The checksum at the end of each chunk; append_crc32c() makes it.
+void append_crc32c_codec(json& codecs);
+
+// A chunk of strings for the codecs vlen-utf8 and vlen-bytes: their number, then each string with its length.
+class text_chunk {
+ public:
+  text_chunk() : bytes_(4) {}
+  void add(std::string_view s);
+  std::size_t count() const { return count_; }
+  buffer take();
+
+ private:
+  buffer bytes_;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

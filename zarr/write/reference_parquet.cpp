@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// References in a folder of Parquet files, as fsspec reads kerchunk's: .zmetadata has the metadata of all nodes and, for each
+// array, its extents once more as Zarr v2 has them, from which fsspec tells the row of a chunk. It knows keys of the form "0.1"
+// alone, which the arrays' own metadata says, too. https://fsspec.github.io/kerchunk/spec.html#parquet-references
+//
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/folder_target.hpp"
+#include "zarr/write/parquet_writer.hpp"
+#include "zarr/write/reference_writer.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t record_size = 10'000;  // references in a file, all of which a reader takes to have one
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+class parquet_references final : public reference_writer {
+ public:
+  parquet_references(const std::string& path, const sink_options& options)
+      : path_(path),
+        folder_(path, unfinished_zip(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
+
+  void begin(const std::vector<referred_file>& files) override {
+    sources_ = sources_json(files);
+    for (const referred_file& f : files) urls_.push_back(f.url);
+  }
+
+  void content(const std::string& key, std::string_view bytes) override {
+    if (is_node_key(key)) add_node(key, bytes);
+    else add_row(key, {0, no_file, 0, 0, std::string(bytes)});
+  }
+
+  void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) override {
+    add_row(key, {0, file, offset, size, {}});
+  }
+
+  void finish() override {
+    write_rows();
+    const std::string all = own_references_begin + ("\"sources\":[" + sources_) + "],\"parts\":" + json_text(parts_) +
+                            "},\"record_size\":" + std::to_string(record_size) + ",\"metadata\":{" + metadata_ + "\n}}\n";
+    folder_.write(references_metadata, bytes_of(all));
+    folder_.finish();
+  }
+  bool in_place() const override { return folder_.in_place(); }
+
+ private:
+  static constexpr std::size_t no_file = static_cast<std::size_t>(-1);
+  struct row {
+    std::uint64_t index;  // of the chunk, in C order
+    std::size_t file;
+    std::uint64_t offset, size;
+    std::string content;
+  };
+  using counts = std::vector<std::uint64_t>;  // of chunks along each dimension
+
+  void add_entry(const std::string& key, const json& value) {
+    metadata_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
+    first_ = false;
+  }
+
+  void add_node(const std::string& key, std::string_view text) {
+    json node = parse_foreign_json(text);
+    const std::string path = key.substr(0, key.size() - std::min<std::size_t>(key.size(), 10));
+    if (node["node_type"] == "array") {
+      if (path.empty()) {
+        throw convert_error(
+            "\"" + path_ +
+            "\" would be one array, for which kerchunk's Parquet format has no place; make references \"OUT.json\", or "
+            "of the group that it is in");
+      }
+      const auto shape = node["shape"].get<counts>(), chunk = node["chunk_grid"]["configuration"]["chunk_shape"].get<counts>();
+      counts& n = arrays_[path];
+      for (std::size_t d = 0; d < shape.size(); ++d) n.push_back(shape[d] / chunk[d] + (shape[d] % chunk[d] ? 1 : 0));
+      add_entry(path + "/.zarray", {{"shape", shape}, {"chunks", chunk}});
+    }
+    set_key_form(node, key_form::dots);
+    add_entry(key, node);
+  }
+
+  // "a/c/0/1" is a chunk of array "a"; a group may be called "c", too.
+  const std::string* array_of(const std::string& key) {
+    const auto is_of = [&](const std::string& array) {
+      return key.starts_with(array) && key.compare(array.size(), 2, "/c") == 0 &&
+             (key.size() == array.size() + 2 || key[array.size() + 2] == '/');
+    };
+    if (current_ && is_of(current_->first)) return &current_->first;
+    for (std::size_t slash = key.rfind("/c"); slash != key.npos && slash > 0; slash = key.rfind("/c", slash - 1)) {
+      const auto found = arrays_.find(key.substr(0, slash));
+      if (found == arrays_.end() || !is_of(found->first)) continue;
+      write_rows();
+      current_ = &*found;
+      return &found->first;
+    }
+    return nullptr;
+  }
+
+  void add_row(const std::string& key, row r) {
+    const std::string* const array = array_of(key);
+    const auto refuse = [&] {
+      throw convert_error("\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"");
+    };
+    if (!array) refuse();
+    std::string_view rest = std::string_view(key).substr(array->size() + 2);
+    for (const std::uint64_t n : current_->second) {
+      std::uint64_t at = 0;
+      if (!rest.starts_with('/')) refuse();
+      const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), at);
+      if (error != std::errc() || at >= n) refuse();
+      rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+      r.index = r.index * n + at;
+    }
+    if (!rest.empty()) refuse();
+    rows_.push_back(std::move(r));
+  }
+
+  // Those of the array at hand, a file for each record_size chunks of which some are there.
+  void write_rows() {
+    std::sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) { return a.index < b.index; });
+    for (std::size_t first = 0; first < rows_.size();) {
+      const std::uint64_t number = rows_[first].index / record_size;
+      std::size_t end = first;
+      while (end < rows_.size() && rows_[end].index / record_size == number) ++end;
+      write_record(number, std::span(rows_).subspan(first, end - first));
+      first = end;
+    }
+    rows_.clear();
+  }
+
+  void write_record(std::uint64_t number, std::span<const row> rows) {
+    std::uint64_t chunks = 1;
+    for (const std::uint64_t n : current_->second) chunks *= n;
+    const auto n = static_cast<std::size_t>(std::min(record_size, chunks - number * record_size));
+    std::vector<std::optional<std::string_view>> paths(n), contents(n);
+    std::vector<std::int64_t> offsets(n), sizes(n);
+    bool ranges = false, texts = false;
+    for (const row& r : rows) {
+      const auto i = static_cast<std::size_t>(r.index % record_size);
+      (r.file == no_file ? texts : ranges) = true;
+      if (r.file == no_file) {
+        contents[i] = r.content;
+      } else {
+        paths[i] = urls_[r.file];
+        offsets[i] = static_cast<std::int64_t>(r.offset);
+        sizes[i] = static_cast<std::int64_t>(r.size);
+      }
+    }
+    parquet_writer file(n);
+    if (ranges) {
+      file.add("path", paths, parquet_writer::text_kind::few_utf8);
+      file.add("offset", offsets);
+      file.add("size", sizes);
+    }
+    if (texts) file.add("raw", contents, parquet_writer::text_kind::bytes);
+    folder_.write(references_part(current_->first, number), bytes_of(file.finish()));
+    parts_[current_->first].push_back({number, rows.size()});
+  }
+
+  std::string path_;
+  folder_target folder_;
+  std::string sources_, metadata_;
+  json parts_ = json::object();  // of each array its files, and how many references are in each: a reader knows if some are lost
+  bool first_ = true;
+  std::vector<std::string> urls_;
+  std::map<std::string, counts> arrays_;
+  const std::pair<const std::string, counts>* current_ = nullptr;
+  std::vector<row> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const sink_options& options) {
+  return std::make_unique<parquet_references>(path, options);
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/reference_sink.hpp"
+
+#include "text/names.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <climits>
+#include <fcntl.h>
+#include <filesystem>
+#include <set>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Of a file that a source has open: libhdf5 and the tables of joined files know them by numbers alone.
+std::string name_of(int fd) {
+  std::string name(PATH_MAX, '\0');
+  const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(), name.size());
+  name.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  struct stat there {
+  }, here{};
+  if (!name.starts_with('/') || ::stat(name.c_str(), &there) != 0 || ::fstat(fd, &here) != 0 || there.st_dev != here.st_dev ||
+      there.st_ino != here.st_ino)
+    throw convert_error("a source has no name that references could use" + (name.empty() ? "" : ": \"" + name + "\"") +
+                        "; convert it without references");
+  if (!is_utf8(name))
+    throw convert_error(
+        "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
+  return name;
+}
+
+std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
+
+bool exists(const std::string& path) {
+  std::error_code e;
+  return fs::exists(fs::symlink_status(path, e));
+}
+
+}  // namespace
+
+reference_sink::reference_sink(const std::string& path, std::uint64_t inline_bytes, const sink_options& options)
+    : path_(path), inline_bytes_(inline_bytes), options_(options), writer_(make_reference_writer(path, options)) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  if (options.target == sink_options::existing::grow) take_what_is_there();
+  else if (const std::string other = data_beside(path_); exists(other) && !exists(path_))
+    throw convert_error("\"" + other + "\" exists, which would be a part of the store; choose another name or remove it");
+}
+
+// The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
+void reference_sink::take_what_is_there() {
+  try {
+    reference_table table = read_references(path_, options_.memory);
+    files_ = std::move(table.files);
+    for (auto& [key, r] : table.keys) {
+      if (r.file) all_.add(key, {*r.file, r.offset, r.size});
+      else add_text(key, std::move(r.content));
+    }
+    old_ = all_.size();
+  } catch (const reference_error& e) {
+    throw convert_error(e.what());
+  }
+  for (const referred_file& f : files_) {
+    struct stat s {};
+    if (f.url.starts_with(s3_url))
+      throw convert_error("\"" + path_ + "\" has references to S3, and cannot grow; make them again with `concat`");
+    if (!f.state || !f.url.starts_with(file_url)) continue;
+    const std::string name = f.url.substr(file_url.size());
+    if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
+      throw convert_error("\"" + name + "\" is not as it was when the references in \"" + path_ +
+                          "\" were made: it was changed, moved or removed; make them again with `concat`");
+    }
+  }
+}
+
+bool reference_sink::remove_unfinished(const std::string& target) {
+  bool some = false;
+  for (std::size_t n = 0; n == 0 || exists(data_beside(target, n - 1)); ++n) {
+    const std::string other = data_beside(target, n);
+    some = file_target::remove_unfinished(other, unfinished_zip(other)) || some;
+  }
+  return remove_unfinished_references(target) || some;
+}
+
+void reference_sink::add(std::string_view key, const member& made) {
+  check_key(key);
+  if (made.file == in_text || made.file == data_file_) count(key, made.size);
+  else ++referred_objects_, referred_bytes_ += made.size;
+  all_.add(key, made);
+}
+
+void reference_sink::add_text(std::string_view key, std::string text) {
+  const std::uint64_t size = text.size();
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = texts_.size();
+    inlined_ += size;
+    texts_.push_back(std::move(text));
+  }
+  add(key, {in_text, number, size});
+}
+
+std::size_t reference_sink::number_of(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw convert_error("a source cannot be looked at");
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
+  if (is_new) files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
+  return at->second;
+}
+
+// Under a name that no other store has used: what is there reads as before until the new references have taken its place.
+void reference_sink::open_data() {
+  if (data_) return;
+  std::size_t number = 0;
+  while (exists(data_beside(path_, number))) ++number;
+  const std::string name = data_beside(path_, number);
+  sink_options options = options_;
+  options.target = sink_options::existing::refuse;
+  data_ = std::make_unique<file_target>(name, unfinished_zip(name), options, file_target::kind{});
+  data_file_ = files_.size();
+  files_.push_back({std::string(file_url) + absolute(name)});
+}
+
+// All texts are in memory here and where they are read, and a column of a Parquet file has at most 2 GiB.
+bool reference_sink::has_room(std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  return inlined_ + size <= std::min<std::uint64_t>(options_.memory / 4, std::uint64_t{1} << 30);
+}
+
+void reference_sink::put(std::string_view key, std::span<const std::byte> bytes) {
+  if (in_unfinished_folder(key)) return all_.keep(key, bytes);
+  if (is_node_key(key) || (bytes.size() <= inline_bytes_ && has_room(bytes.size())))
+    return add_text(key, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::uint64_t at = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    open_data();
+    at = std::exchange(data_end_, data_end_ + bytes.size());
+  }
+  data_->write_at(at, bytes);
+  add(key, {data_file_, at, bytes.size()});
+}
+
+void reference_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
+  require_range(fd, offset, size);
+  add(key, {number_of(fd), offset, size});
+}
+
+void reference_sink::refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+                           std::uint64_t size) {
+  std::size_t file = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [at, is_new] = known_in_s3_.emplace(url, files_.size());
+    if (is_new && !is_utf8(url))
+      throw convert_error(
+          "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
+    if (is_new) files_.push_back({url, state});
+    file = at->second;
+  }
+  add(key, {file, offset, size});
+}
+
+class reference_sink::writer final : public object_writer {
+ public:
+  writer(reference_sink& sink, std::string_view key) : sink_(sink), key_(key) {}
+  void append(std::span<const std::byte> bytes) override { waiting_.insert(waiting_.end(), bytes.begin(), bytes.end()); }
+  void commit() override { sink_.put(key_, std::span<const std::byte>(waiting_)); }
+
+ private:
+  reference_sink& sink_;
+  std::string key_;
+  std::vector<std::byte> waiting_;
+};
+
+std::unique_ptr<object_writer> reference_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
+
+bool reference_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  if (get(key)) return false;  // nobody else writes to it
+  put(key, bytes);
+  return true;
+}
+
+std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) {
+  if (auto kept = all_.kept(key)) return kept;
+  const auto found = all_.find(key);
+  if (!found) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(found->size));
+  std::string url;  // taken under the lock, for other threads add files
+  {
+    const std::lock_guard lock(mutex_);
+    if (found->file == in_text) {
+      const auto text = std::as_bytes(std::span(texts_[static_cast<std::size_t>(found->offset)]));
+      return std::vector<std::byte>(text.begin(), text.end());
+    }
+    url = files_[found->file].url;
+  }
+  const bool own = data_ && found->file == data_file_;
+  const file_descriptor from(own ? -1 : ::open(url.substr(file_url.size()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  try {
+    read_range(own ? data_->descriptor() : from.get(), found->offset, bytes);
+  } catch (const unreadable_range& e) {
+    throw convert_error("cannot read \"" + std::string(key) + "\" of \"" + path_ + "\": " + e.what());
+  }
+  return bytes;
+}
+
+void reference_sink::finish() {
+  writer_->begin(files_);
+  for (const bool nodes : {true, false}) {
+    all_.each_sorted([&](const std::string& key, const member& m) {
+      if (is_node_key(key) != nodes) return;
+      if (m.file == in_text) writer_->content(key, texts_[static_cast<std::size_t>(m.offset)]);
+      else writer_->range(key, m.file, m.offset, m.size);
+    });
+  }
+  if (data_) data_->finish();
+  try {
+    writer_->finish();
+  } catch (...) {
+    if (data_ && !writer_->in_place()) ::unlink(data_->path().c_str());  // nothing leads to it
+    throw;
+  }
+  remove_other_data();
+}
+
+// Of what was replaced, or of a run that was killed.
+void reference_sink::remove_other_data() const {
+  std::set<std::string> ours;
+  for (const referred_file& f : files_) {
+    if (!f.state) ours.insert(f.url);
+  }
+  const std::string path = absolute(path_);
+  std::vector<std::string> others;
+  std::error_code e;
+  for (fs::directory_iterator i(fs::path(path).parent_path(), e), end; !e && i != end; i.increment(e)) {
+    const std::string name = i->path().string();
+    if (is_data_beside(path, name) && !ours.contains(std::string(file_url) + name)) others.push_back(name);
+  }
+  for (const std::string& name : others) ::unlink(name.c_str());
+}
+
+}  // namespace zarrbits::conversion

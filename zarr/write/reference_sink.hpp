@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store of references, in kerchunk's formats: bytes that lie in a source as the store has them are named by file, offset and
+// size, and not copied. Small objects are among the references, larger ones in a file beside them.
+//
+#ifndef ZARRBITS_ZARR_WRITE_REFERENCE_SINK_HPP
+#define ZARRBITS_ZARR_WRITE_REFERENCE_SINK_HPP
+
+#include "io/reference_table.hpp"
+#include "zarr/write/file_target.hpp"
+#include "zarr/write/member_list.hpp"
+#include "zarr/write/reference_writer.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// The same calls in the same order make the same files.
+class reference_sink final : public sink {
+ public:
+  // Objects of at most `inline_bytes` are among the references, and all metadata. With existing::grow it begins with what is
+  // there, which stays until finish().
+  reference_sink(const std::string& path, std::uint64_t inline_bytes, const sink_options& options);
+
+  using sink::put;
+  void put(std::string_view key, std::span<const std::byte> bytes) override;
+  void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
+  bool refers() const override { return true; }
+  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+             std::uint64_t size) override;
+  std::unique_ptr<object_writer> begin(std::string_view key) override;
+  bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
+  std::optional<std::vector<std::byte>> get(std::string_view key) override;
+  std::vector<std::string> list(std::string_view folder) override { return all_.list(folder); }
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override {
+    all_.each(folder, found);
+  }
+  void append(std::string_view key, std::string_view text) override { all_.append(key, text); }
+  void remove(std::string_view folder) override { all_.remove(folder); }
+  void remove_old(const std::vector<std::string>& keys) override { all_.remove_among_first(old_, {keys.begin(), keys.end()}); }
+  void finish() override;
+  std::uint64_t referred_objects() const noexcept override { return referred_objects_; }
+  std::uint64_t referred_bytes() const noexcept override { return referred_bytes_; }
+  bool keeps_unfinished() const override { return false; }
+  bool any_order() const override { return false; }
+
+  static bool remove_unfinished(const std::string& target);
+
+ private:
+  class writer;
+  static constexpr std::size_t in_text = static_cast<std::size_t>(-1);
+  struct member {
+    std::size_t file = in_text;  // of files_
+    std::uint64_t offset = 0;    // in the file; of a text: which one of texts_
+    std::uint64_t size = 0;
+  };
+  void take_what_is_there();
+  void add(std::string_view key, const member& made);
+  void add_text(std::string_view key, std::string text);
+  bool has_room(std::uint64_t size);
+  std::size_t number_of(int fd);
+  void open_data();
+  void remove_other_data() const;
+
+  std::string path_;
+  std::uint64_t inline_bytes_;
+  sink_options options_;
+  std::unique_ptr<reference_writer> writer_;
+  std::mutex mutex_;
+  std::unique_ptr<file_target> data_;
+  std::size_t data_file_ = in_text;  // of files_
+  std::uint64_t data_end_ = 0;
+  std::vector<referred_file> files_;
+  std::map<std::pair<dev_t, ino_t>, std::size_t> known_;
+  std::map<std::string, std::size_t> known_in_s3_;
+  std::deque<std::string> texts_;
+  std::uint64_t inlined_ = 0;  // bytes of texts_
+  member_list<member> all_;
+  std::size_t old_ = 0;  // members that were there
+  std::uint64_t referred_objects_ = 0, referred_bytes_ = 0;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// References in one JSON file, version 1 of kerchunk's format. The list is sorted, and has no time of the run.
+//
+#include "zarr/write/reference_writer.hpp"
+
+#include "text/json_text.hpp"
+#include "text/names.hpp"
+#include "zarr/write/file_target.hpp"
+#include "zarr/write/folder_target.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <span>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+class json_references final : public reference_writer {
+ public:
+  json_references(const std::string& path, const sink_options& options)
+      : file_(path, unfinished_zip(path), options, {"a file of references that zarrbits made", are_own_references}) {}
+
+  void begin(const std::vector<referred_file>& files) override {
+    text_ = own_references_begin;
+    text_ += "\"sources\":[" + sources_json(files) + "]},\"refs\":{";
+    for (const referred_file& f : files) urls_.push_back(json_text(json(f.url)));
+  }
+
+  void content(const std::string& key, std::string_view bytes) override {
+    add(key, is_node_key(key) ? json_text(json(bytes)) : "\"base64:" + base64(bytes) + "\"");
+  }
+
+  void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) override {
+    add(key, "[" + urls_[file] + "," + std::to_string(offset) + "," + std::to_string(size) + "]");
+  }
+
+  void finish() override {
+    text_ += "\n}}\n";
+    flush();
+    file_.finish();
+  }
+  bool in_place() const override { return file_.in_place(); }
+
+ private:
+  void add(const std::string& key, const std::string& value) {
+    text_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":";
+    text_ += value;
+    first_ = false;
+    if (text_.size() > (1U << 20)) flush();
+  }
+  void flush() {
+    file_.write_at(at_, std::as_bytes(std::span(text_.data(), text_.size())));
+    at_ += text_.size();
+    text_.clear();
+  }
+
+  file_target file_;
+  std::string text_;
+  std::uint64_t at_ = 0;
+  bool first_ = true;
+  std::vector<std::string> urls_;
+};
+
+}  // namespace
+
+std::string sources_json(const std::vector<referred_file>& files) {
+  std::string text;
+  for (const referred_file& f : files) {
+    if (!f.state) continue;
+    text +=
+        (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->size) +
+        (f.url.starts_with(s3_url) ? ",\"etag\":" + json_text(json(f.state->etag))
+                                   : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
+        "}";
+  }
+  return text;
+}
+
+bool is_parquet_target(const std::string& path) {
+  std::string_view name = path;
+  while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
+  return name.size() > 8 && name.ends_with(".parquet");
+}
+
+bool is_reference_target(const std::string& path) {
+  return (path.size() > 5 && path.ends_with(".json")) || is_parquet_target(path);
+}
+
+std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options) {
+  if (is_parquet_target(path)) return make_parquet_references(path, options);
+  return std::make_unique<json_references>(path, options);
+}
+
+bool remove_unfinished_references(const std::string& path) {
+  if (is_parquet_target(path)) return folder_target::remove_unfinished(path, unfinished_zip(path));
+  return file_target::remove_unfinished(path, unfinished_zip(path));
+}
+
+}  // namespace zarrbits::conversion

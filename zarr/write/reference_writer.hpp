@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The forms in which references are stored: one JSON file, or a folder of Parquet files. Neither is there before it is whole.
+//
+//   const auto out = make_reference_writer("refs.json", options);  // or "refs.parquet"
+//   out->begin(files);
+//   out->content("zarr.json", text);       // nodes first, then chunks, each sorted by key
+//   out->range("a/c/0", 0, 4096, 1000);    // of files[0]
+//   out->finish();
+//
+#ifndef ZARRBITS_ZARR_WRITE_REFERENCE_WRITER_HPP
+#define ZARRBITS_ZARR_WRITE_REFERENCE_WRITER_HPP
+
+#include "io/reference_table.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// All functions throw convert_error.
+class reference_writer {
+ public:
+  virtual ~reference_writer() = default;
+  reference_writer() = default;
+  reference_writer(const reference_writer&) = delete;
+  reference_writer& operator=(const reference_writer&) = delete;
+
+  // What ranges lead to; those with a state are the sources.
+  virtual void begin(const std::vector<referred_file>& files) = 0;
+  virtual void content(const std::string& key, std::string_view bytes) = 0;
+  virtual void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) = 0;
+  // Gives all of it its name.
+  virtual void finish() = 0;
+  // True once it has its name, even if finish() failed then.
+  virtual bool in_place() const = 0;
+};
+
+std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options);
+bool remove_unfinished_references(const std::string& path);
+
+// Whether a target is one of references, by its name, and of these one of Parquet files.
+bool is_reference_target(const std::string& path);
+bool is_parquet_target(const std::string& path);
+
+// The sources as JSON, without the brackets around: {"url":..,"size":..,"modified":..},..; in S3 "etag" in place of
+// "modified".
+std::string sources_json(const std::vector<referred_file>& files);
+
+std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const sink_options& options);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/s3_lock.hpp"
+
+#include "text/json_text.hpp"
+#include "zarr/write/s3_sink.hpp"
+#include "zarr/write/s3_upload.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <zarrbits/version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <thread>
+
+namespace zarrbits::conversion {
+
+double s3_lock_seconds() { return std::max(2.0, s3_patience()); }
+
+std::string s3_mark(std::string_view run, std::string_view sink) {
+  return json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
+}
+
+namespace {
+
+std::string string_in(const json& j, const char* name) {
+  const auto found = j.is_object() ? j.find(name) : j.end();
+  return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+bool s3_is_mark(std::string_view text) {
+  const json j = parse_foreign_json(text);
+  return !string_in(j, "zarrbits").empty() && !string_in(j, "sink").empty();
+}
+
+bool s3_is_mark_of(std::string_view text, std::string_view run) { return string_in(parse_foreign_json(text), "run") == run; }
+
+std::optional<double> seconds_of(const std::string& time) {
+  for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
+    std::tm utc{};
+    if (::strptime(time.c_str(), form, &utc)) return static_cast<double>(::timegm(&utc));
+  }
+  return std::nullopt;
+}
+
+convert_error s3_taken(const std::string& target) {
+  return convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+}
+
+std::string in_unfinished(std::string_view name) { return std::string(unfinished_folder) + "/" + std::string(name); }
+
+s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
+    : thread_([this, &client, key = std::move(whole_key), progress = std::move(progress)](const std::stop_token& end) {
+        std::unique_lock held(mutex_);
+        std::uint64_t before = progress();
+        for (double quiet = 0; quiet < 3600; quiet += s3_lock_seconds() / 4) {
+          if (const std::uint64_t now = progress(); now != before) before = now, quiet = 0;
+          ends_.wait_for(held, end, std::chrono::duration<double>(s3_lock_seconds() / 4), [] { return false; });
+          if (end.stop_requested()) return;
+          try {
+            put_object(client, key, {});
+          } catch (...) {  // the next heartbeat, or the next chunk, will report it
+          }
+        }
+      }) {}
+
+std::unique_ptr<s3_heartbeat> s3_sink::beating() {
+  return std::make_unique<s3_heartbeat>(client_, whole(in_unfinished(s3_alive + token_)), [this] { return objects(); });
+}
+
+void s3_sink::open_target(const std::string& target, const sink_options& options) {
+  using existing = sink_options::existing;
+  const auto unfinished = list_objects(client_, whole(in_unfinished("")), false, all_of_them);
+  const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
+  mark_text_ = s3_mark(options.run, token_);
+  if (joins(options.target)) return join_target(target, options.target, unfinished, anything);
+  const auto exists = [&] {
+    return convert_error(
+        "the target \"" + target + "\"" +
+        in_the_way(options.target, is_own_plan(text_of(in_unfinished("plan"))), is_zarr_node(text_of("zarr.json"))));
+  };
+  if (options.target == existing::go_on && can_go_on(target, unfinished)) return;
+  if (anything && options.target != existing::replace) throw exists();
+  if (anything) {
+    require_removable(target, !unfinished.empty());
+    require_idle(target, unfinished);
+  }
+  const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(),
+                                      [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
+  lock(target, options, taken_over);
+  marked_ = true;
+  try {
+    if (!anything) {
+      // another run may have begun and finished in between
+      for (const s3_entry& e : list_objects(client_, whole(""), false, 2)) {
+        if (e.key != whole(in_unfinished(s3_begun))) {
+          remove_object(whole(in_unfinished(s3_begun)));
+          throw exists();
+        }
+      }
+      return;
+    }
+    heartbeat_ = beating();
+    put_object(client_, whole(in_unfinished(removing)), {});
+    remove_all(false);
+    for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
+      if (!e.key.starts_with(whole(in_unfinished("")))) {
+        throw convert_error("the S3 server did not remove \"" + e.key +
+                            "\" of the old store, or another program writes there; choose another name");
+      }
+    }
+    remove_object(whole(in_unfinished(removing)));
+  } catch (...) {
+    marked_ = false;
+    throw;
+  }
+}
+
+// Takes over what a killed run left, and that alone. False if there is nothing of the kind.
+bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished) {
+  const auto has = [&](const char* name) {
+    return std::any_of(unfinished.begin(), unfinished.end(),
+                       [&](const s3_entry& e) { return e.key == whole(in_unfinished(name)); });
+  };
+  if (!has("plan") || has(removing) || !is_own_plan(text_of(in_unfinished("plan")))) return false;
+  require_idle(target, unfinished);
+  mark_text_ = s3_mark("", token_);  // what is here is not this run's alone
+  lock(target, {}, has(s3_begun));
+  joined_ = found_unfinished_ = true;
+  return true;
+}
+
+void s3_sink::join_target(const std::string& target, sink_options::existing how, const std::vector<s3_entry>& unfinished,
+                          bool anything) {
+  bool begun = false;
+  for (const s3_entry& e : unfinished) {
+    if (e.key == whole(in_unfinished(removing))) {
+      throw convert_error("the target \"" + target +
+                          "\" is an old store that was not wholly removed; replace it with `overwrite`");
+    }
+    begun |= e.key == whole(in_unfinished(s3_begun));
+  }
+  if (anything && unfinished.empty())
+    throw convert_error("the target \"" + target + "\"" + in_the_way(how, false, is_zarr_node(text_of("zarr.json"))));
+  if (unfinished.empty() && how == sink_options::existing::finish) throw nothing_to_finish(target);
+  found_unfinished_ = !unfinished.empty();
+  if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
+}
+
+bool s3_sink::has_own_note() {
+  return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
+}
+
+// Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of ours left.
+void s3_sink::require_removable(const std::string& target, bool unfinished) {
+  if (is_zarr_node(text_of("zarr.json"))) return;
+  if (unfinished && has_own_note()) return;
+  throw convert_error(
+      "the target \"" + target +
+      "\" exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+}
+
+// A killed run leaves the same objects as a run that still writes. Only their age by the server's clock tells them apart.
+void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry>& unfinished) {
+  if (unfinished.empty()) return;
+  const auto now = seconds_of(client_.send({.method = "HEAD", .key = whole(in_unfinished(s3_begun))}).date);
+  for (const s3_entry& e : unfinished) {
+    const auto then = seconds_of(e.modified);
+    if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
+    throw convert_error(
+        "another conversion wrote to \"" + target + "\" a moment ago; wait for it, or, if it was killed, try again in " +
+        std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds");
+  }
+}
+
+bool s3_sink::is_ours() { return text_of(in_unfinished(s3_begun)) == mark_text_; }
+
+void s3_sink::lock(const std::string& target, const sink_options& options, bool taken_over) {
+  const std::string key = whole(in_unfinished(s3_begun));
+  const auto body = std::as_bytes(std::span(mark_text_.data(), mark_text_.size()));
+  std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
+  if (taken_over) {
+    const auto there = client_.send({.method = "HEAD", .key = key});
+    if (there.status != 404) only_if = {{"if-match", "\"" + there.etag + "\""}};
+  }
+  const auto made = [](const s3_client::response& r) { return r.status >= 200 && r.status < 300; };
+  const auto refused = [](const s3_client::response& r) { return r.status == 409 || r.status == 412; };
+  const auto answer = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
+  // a lost attempt may have made it
+  if (refused(answer) && !is_ours()) throw s3_taken(target);
+  bool kept = refused(answer) || made(answer);  // does this server respect conditions?
+  if (!kept) put_object(client_, key, body);
+  else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
+  if (!kept || taken_over) {
+    // the last writer has the lock
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, s3_patience() / 10)));
+    if (!is_ours()) throw s3_taken(target);
+  }
+  if (!kept && options.warning) {
+    options.warning("the S3 server at " + client_.settings().url +
+                    " does not support conditional writes (If-None-Match): two conversions that begin at the same moment in \"" +
+                    target + "\" may both continue; make sure that there is only one");
+  }
+}
+
+bool s3_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  const auto answer = client_.store({.method = "PUT", .key = whole(key), .body = bytes, .only_if = {{"if-none-match", "*"}}});
+  if (answer.status == 409 || answer.status == 412) {  // a lost attempt may have made it
+    const auto there = get(key);
+    return there && std::equal(there->begin(), there->end(), bytes.begin(), bytes.end());
+  }
+  if (answer.status < 200 || answer.status >= 300) {  // a server without conditional writes
+    if (get(key)) return false;
+    put_object(client_, whole(key), bytes);
+  }
+  written(key, bytes.size());
+  return true;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A store under a prefix of an S3 bucket, with the same keys as a directory would have.
+//
+// While it is unfinished, `.zarrbits-unfinished/begun` names its owner. A conditional PUT makes that object, so the second of two
+// conversions into one target is refused. A recent change there is the work of a conversion that still runs.
+//
+#ifndef ZARRBITS_ZARR_WRITE_S3_SINK_HPP
+#define ZARRBITS_ZARR_WRITE_S3_SINK_HPP
+
+#include "io/s3_client.hpp"
+#include "io/s3_listing.hpp"
+#include "zarr/write/s3_lock.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace zarrbits::conversion {
+
+class s3_sink final : public sink {
+ public:
+  s3_sink(const std::string& target, const sink_options& options);
+  ~s3_sink() override;
+
+  using sink::put;
+  void put(std::string_view key, std::span<const std::byte> bytes) override;
+  std::unique_ptr<object_writer> begin(std::string_view key) override;
+  bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
+  std::optional<std::vector<std::byte>> get(std::string_view key) override;
+  std::vector<std::string> list(std::string_view folder) override;
+  void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) override;
+  void append(std::string_view key, std::string_view text) override;
+  void remove(std::string_view folder) override;
+  void finish() override;
+  void keep() override { kept_ = true; }
+  bool found_unfinished() const override { return found_unfinished_; }
+
+  // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
+  // write any more.
+  static bool remove_unfinished(const std::string& target, const sink_options& options);
+
+ private:
+  class writer;
+
+  // Number of objects, their bytes, and a sum of hashes of keys and sizes: shows whether two lists have the same objects, in any
+  // order.
+  struct tally {
+    std::uint64_t objects = 0, bytes = 0, mixed = 0;
+    void add(std::string_view key, std::uint64_t size);
+    void subtract(std::string_view key, std::uint64_t size);
+    bool operator==(const tally&) const = default;
+  };
+
+  explicit s3_sink(const std::string& target, const std::string& endpoint);  // for cleaning up
+  std::string whole(std::string_view key) const;
+  std::string text_of(const std::string& key);  // "" if there is none
+  void open_target(const std::string& target, const sink_options& options);
+  bool can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished);
+  void join_target(const std::string& target, sink_options::existing how, const std::vector<s3_entry>& unfinished, bool anything);
+  bool has_own_note();
+  void require_removable(const std::string& target, bool unfinished);
+  void require_idle(const std::string& target, const std::vector<s3_entry>& unfinished);
+  void lock(const std::string& target, const sink_options& options, bool taken_over);
+  bool is_ours();
+  std::unique_ptr<s3_heartbeat> beating();
+  void require_all_listed();
+  void written(std::string_view key, std::uint64_t size);
+  void remove_object(const std::string& whole_key);
+  void remove_all(bool mark_too);
+
+  s3_client client_;
+  const std::string token_, target_;
+  std::string mark_text_;  // content of the lock
+  std::mutex tally_mutex_;
+  tally tally_;
+  std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, beside those of others
+  std::uint64_t root_size_ = 0;
+  std::atomic<std::uint64_t> next_line_ = 0;
+  bool joined_ = false, finished_ = false, kept_ = false, marked_ = false, found_unfinished_ = false;
+  std::unique_ptr<s3_heartbeat> heartbeat_;  // declared last, because it uses the client
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/sink.hpp"
+
+#include "io/s3_access.hpp"
+#include "zarr/write/directory_sink.hpp"
+#ifdef ZARRBITS_WITH_S3
+#include "zarr/write/s3_sink.hpp"
+#endif
+#include "text/names.hpp"
+#include "zarr/write/reference_sink.hpp"
+#include "zarr/write/zip_sink.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace zarrbits::conversion {
+
+void check_key(std::string_view key) {
+  constexpr std::size_t longest_key = 4095;
+  const auto is_part = [](std::string_view part) {
+    return !part.empty() && part != "." && part != ".." && part.size() <= longest_name &&
+           part.find('\0') == std::string_view::npos;
+  };
+  bool good = key.size() <= longest_key;
+  for (std::string_view rest = key; good;) {
+    const std::size_t end = rest.find('/');
+    good = is_part(rest.substr(0, end));
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (good) return;
+  std::string shown = utf8_text(key.substr(0, 200));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
+  throw convert_error("\"" + shown +
+                      "\" is not a place in a store: the unfinished store was damaged, or made by somebody who means "
+                      "harm; start over with `overwrite`, or choose another name");
+}
+
+void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
+  require_range(fd, offset, size);
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
+  while (size > 0) {
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size())));
+    read_range(fd, offset, part);
+    append(part);
+    offset += part.size();
+    size -= part.size();
+  }
+}
+
+void sink::refer(std::string_view key, const std::string&, const file_state&, std::uint64_t, std::uint64_t) {
+  throw std::logic_error("a store that refers to nothing was to refer to \"" + std::string(key) + "\"");
+}
+
+void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
+  const auto object = begin(key);
+  object->append_range(fd, offset, size);
+  object->commit();
+}
+
+namespace {
+
+bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
+
+}  // namespace
+
+bool is_one_file(const std::string& target) { return !is_s3(target) && (is_reference_target(target) || is_zip(target)); }
+
+std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
+  if (joins(options.target) && is_one_file(target))
+    throw convert_error("a store in one file is made in one run, not in partitions; choose a directory for \"" + target + "\"");
+  if (is_s3(target)) {
+#ifdef ZARRBITS_WITH_S3
+    return std::make_unique<s3_sink>(target, options);
+#else
+    throw convert_error("this zarrbits was built without libcurl and cannot write to \"" + target +
+                        "\"; choose a directory, or build it with "
+                        "-DZARRBITS_S3=ON");
+#endif
+  }
+  if (!options.endpoint.empty())
+    throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
+  if (is_reference_target(target) != options.references.has_value())
+    throw convert_error(options.references ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
+                                           : "\"" + target + "\" would have references; give `references`, or another name");
+  if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
+  if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
+  return std::make_unique<directory_sink>(target, options);
+}
+
+std::string in_the_way(sink_options::existing target, bool plan, bool node) {
+  if (plan) return " exists and is an unfinished store; continue it with `resume`, or choose another name";
+  const bool resumes = joins(target);
+  if (node && resumes)
+    return " exists and is not an unfinished store: nothing of it is left to be made (\"zarrbits verify\" compares it with its "
+           "source)";
+  if (node)
+    return " exists and is a whole store (\"zarrbits verify\" compares it with its source); choose another name, or replace it "
+           "with `overwrite`";
+  return std::string(" exists and is ") + (resumes ? "not an unfinished store that can be resumed" : "not a Zarr v3 store") +
+         "; choose another name";
+}
+
+std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target) {
+  namespace fs = std::filesystem;
+  std::pair<std::uint64_t, std::uint64_t> all{0, 0};
+  const auto add = [&](const fs::path& file) {
+    std::error_code e;
+    const std::uint64_t size = fs::file_size(file, e);
+    if (e) return false;
+    ++all.first;
+    all.second += size;
+    return true;
+  };
+  std::error_code e;
+  for (fs::recursive_directory_iterator i(target, e), end; !e && i != end; i.increment(e)) add(i->path());
+  add(target);
+  for (std::size_t n = 0; add(data_beside(target, n)); ++n) {
+  }
+  return all;
+}
+
+convert_error nothing_to_finish(const std::string& target) {
+  return convert_error("there is no unfinished store \"" + target +
+                       "\"; check the name of the store that the shares were made in");
+}
+
+void tidy_whole(const std::string& target) noexcept {
+  if (!is_s3(target) && !is_one_file(target)) directory_sink::tidy_whole(target);
+}
+
+bool remove_unfinished(const std::string& target, const sink_options& options) noexcept {
+  try {
+#ifdef ZARRBITS_WITH_S3
+    if (is_s3(target)) return s3_sink::remove_unfinished(target, options);
+#else
+    if (is_s3(target)) return false;
+#endif
+    if (is_reference_target(target)) return reference_sink::remove_unfinished(target);
+    if (is_zip(target)) return zip_sink::remove_unfinished(target);
+    return directory_sink::remove_unfinished(target, options);
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where a store goes: keys to bytes, and nothing else.
+//
+//   const auto out = make_sink("out.zarr", {.source = "in.h5"});  // or "out.zip", "s3://bucket/prefix"
+//   out->put("a/c/0/0", chunk);       // whole or not at all, from any thread
+//   out->put("zarr.json", metadata);  // last
+//   out->finish();                    // without it the store is removed again, or (keep()) left for a later run that joins it
+//
+#ifndef ZARRBITS_ZARR_WRITE_SINK_HPP
+#define ZARRBITS_ZARR_WRITE_SINK_HPP
+
+#include "io/files.hpp"
+#include "text/names.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// True of the keys below unfinished_folder, where the conversion has its own files.
+inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(unfinished_folder); }
+// A file in that folder while an old store is removed: the remaining objects do not belong to the new store.
+constexpr const char* removing = "removing";
+// Another file there is lock_name: of a single writing process, or the lock of several that share a plan. It holds the
+// sink_options::run of a process that writes alone.
+
+// Throws convert_error if this is not like "a/b/c": parts that are empty, ".", "..", or too long for a file system, and NUL.
+// Anybody may have written a store or its journal. Every sink calls this where a key becomes a place, so no other code needs to
+// check.
+void check_key(std::string_view key);
+
+// One object that one thread writes piece by piece. It appears with commit(), or never.
+class object_writer {
+ public:
+  virtual ~object_writer() = default;
+  virtual void append(std::span<const std::byte> bytes) = 0;
+  // Bytes of a file; not copied through memory if the sink can avoid it. Throws unreadable_range.
+  virtual void append_range(int fd, std::uint64_t offset, std::uint64_t size);
+  virtual void commit() = 0;
+};
+
+// All functions except remove() and finish() may be called from several threads at once. Keys are "/"-separated, without empty
+// parts,
+// "." or "..". A failed write throws convert_error.
+class sink {
+ public:
+  virtual ~sink() = default;
+  sink() = default;
+  sink(const sink&) = delete;
+  sink& operator=(const sink&) = delete;
+
+  // Writes one object; replaces an object with the same key.
+  virtual void put(std::string_view key, std::span<const std::byte> bytes) = 0;
+  void put(std::string_view key, std::string_view text) { put(key, std::as_bytes(std::span(text.data(), text.size()))); }
+  // The same with bytes of a file. Throws unreadable_range too; the object then does not exist.
+  virtual void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size);
+  // The same with bytes that stay in "s3://bucket/key", where the store can refer to them; its state is as it is now.
+  virtual bool refers() const { return false; }
+  virtual void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+                     std::uint64_t size);
+  virtual std::unique_ptr<object_writer> begin(std::string_view key) = 0;
+  // Writes one object if there is none yet, else returns false. If several callers in any processes do so at once, exactly one
+  // gets true.
+  virtual bool put_new(std::string_view key, std::span<const std::byte> bytes) = 0;
+
+  // Empty if there is no such object.
+  virtual std::optional<std::vector<std::byte>> get(std::string_view key) = 0;
+  // The keys of objects and folders directly in a folder ("" for the root), sorted. None if there is no such folder.
+  virtual std::vector<std::string> list(std::string_view folder) = 0;
+  // All objects below a folder, at any depth, in no order, with their sizes.
+  virtual void each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) = 0;
+
+  // Appends lines to an object, for the journal; `text` ends with a newline. If objects cannot grow, each call makes a new one:
+  // its key begins with `key` and "-". To read all: list() the folder, and get() each key that begins with `key`.
+  virtual void append(std::string_view key, std::string_view text) = 0;
+  // Removes everything below a key's folder ("a/b"): a node that cannot be completed.
+  virtual void remove(std::string_view folder) = 0;
+  // For a store that grows: removes objects that it had before, unless they were put since.
+  virtual void remove_old(const std::vector<std::string>&) {}
+  // Everything is written: completes the store. Removes the folder of the unfinished.
+  virtual void finish() = 0;
+  // Without finish() the store stays, unfinished, as with existing::join: its journal has units that are done.
+  virtual void keep() {}
+
+  // False if two keys that differ only in case would be the same object.
+  virtual bool tells_case_apart() const { return true; }
+  // True if it has the work of an earlier run, or of another process.
+  virtual bool found_unfinished() const { return false; }
+  // False if an interrupted run leaves nothing: no later run can resume it.
+  virtual bool keeps_unfinished() const { return true; }
+  // False if the bytes of the store depend on the order of put() and commit(): they must then come in a fixed order, so that
+  // every run makes the same bytes.
+  virtual bool any_order() const { return true; }
+
+  // Without the journal.
+  virtual std::uint64_t objects() const noexcept { return objects_; }
+  virtual std::uint64_t bytes() const noexcept { return bytes_; }
+  // Of bytes that stay in the source.
+  virtual std::uint64_t referred_objects() const noexcept { return 0; }
+  virtual std::uint64_t referred_bytes() const noexcept { return 0; }
+
+ protected:
+  void count(std::string_view key, std::uint64_t bytes) noexcept {
+    if (in_unfinished_folder(key)) return;
+    ++objects_;
+    bytes_ += bytes;
+  }
+
+ private:
+  std::atomic<std::uint64_t> objects_ = 0, bytes_ = 0;
+};
+
+struct sink_options {
+  // What to do with a target that exists.
+  enum class existing {
+    refuse,   // an empty directory counts as missing
+    replace,  // remove it if it is a Zarr store or an unfinished one, its metadata first
+    go_on,    // as join, for an unfinished store that nobody writes to; otherwise as refuse
+    join,     // resume an unfinished store, or begin one; without finish() it stays, except the root's zarr.json
+    finish,   // as join, but there must be an unfinished store
+    grow,     // references only: add to those that are there
+  } target = existing::refuse;
+  bool shared = false;      // with join and finish: other processes write to it too; otherwise nobody may
+  std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
+  std::string source = {};  // the input file: a store that contains it is never removed
+  bool sync = false;        // flush everything to disk before it counts as written
+  std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
+  std::optional<std::uint64_t> references = {};          // refer to bytes of sources; objects larger than this go beside them
+  std::uint64_t memory = std::uint64_t{512} << 20;       // bytes for references that are there already
+  std::string endpoint = {};                             // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
+};
+
+inline bool joins(sink_options::existing target) {
+  return target == sink_options::existing::join || target == sink_options::existing::finish;
+}
+
+// "s3://bucket/prefix", "x.zip" for one file, "x.json" and "x.parquet" for references, or a directory.
+std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options);
+
+// Why something that exists is in the way, as the end of a sentence: "plan" if it is an unfinished store, "node" if a Zarr store.
+std::string in_the_way(sink_options::existing target, bool plan, bool node);
+// For existing::finish.
+convert_error nothing_to_finish(const std::string& target);
+
+// Whether a store appears whole, in one step, so that an interrupted run leaves nothing to resume.
+bool is_one_file(const std::string& target);
+
+// The files of a whole store of references, beside each other, and their bytes.
+std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target);
+
+// Removes what a killed conversion left: that of options.run or, if this is empty, any that nobody writes to. True if there was
+// something.
+bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
+
+// Removes the mark of a whole store if only a lock is left of it, and nobody holds that. Only in a folder.
+void tidy_whole(const std::string& target) noexcept;
+
+}  // namespace zarrbits::conversion
+
+#endif

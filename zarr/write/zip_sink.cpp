@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/zip_sink.hpp"
+
+#include "io/zip_archive.hpp"
+#include "text/json_text.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <libdeflate.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t before = 0) {
+  return libdeflate_crc32(before, bytes.data(), bytes.size());
+}
+
+bool is_zip_store(const std::string& path) {
+  constexpr std::uint64_t largest_node = 64U << 20;
+  try {
+    if (!is_zip_file(path)) return false;
+    const zip_archive zip(path);
+    const auto root = zip.find("zarr.json");
+    if (!root || root->size > largest_node) return false;
+    std::string text(static_cast<std::size_t>(root->size), '\0');
+    zip.read(*root, 0, std::as_writable_bytes(std::span(text)));
+    return is_zarr_node(text);
+  } catch (const std::exception&) {  // any other archive
+    return false;
+  }
+}
+
+}  // namespace
+
+zip_sink::zip_sink(const std::string& path, const sink_options& options)
+    : file_(path, unfinished_zip(path), options, {"a .zip file of a Zarr v3 store", is_zip_store}) {}
+
+bool zip_sink::remove_unfinished(const std::string& target) {
+  return file_target::remove_unfinished(target, unfinished_zip(target));
+}
+
+std::uint64_t zip_sink::reserve(std::string_view key, std::uint64_t size) {
+  check_key(key);
+  if (key.size() > 0xFFFF)
+    throw convert_error("the key \"" + std::string(key.substr(0, 100)) + "...\" is too long for a .zip file; choose a directory");
+  const std::uint64_t header = zip_header_size(key, size);
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t at = end_ + header;
+  end_ = at + size;
+  return at;
+}
+
+void zip_sink::complete(std::string_view key, const zip_member& m) {
+  const zip_record header = zip_header(key, m);
+  file_.write_at(m.offset - header.bytes().size(), header.bytes());
+  members_.add(key, m);
+  count(key, m.size);
+}
+
+void zip_sink::put(std::string_view key, std::span<const std::byte> bytes) {
+  if (in_unfinished_folder(key)) return members_.keep(key, bytes);
+  const zip_member m{.offset = reserve(key, bytes.size()), .size = bytes.size(), .crc = crc_of(bytes)};
+  file_.write_at(m.offset, bytes);
+  complete(key, m);
+}
+
+void zip_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
+  require_range(fd, offset, size);
+  zip_member m{.offset = reserve(key, size), .size = size};
+  std::vector<std::byte> room(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
+  for (std::uint64_t done = 0; done < size;) {
+    const auto piece = std::span(room).first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), size - done)));
+    read_range(fd, offset + done, piece);
+    m.crc = crc_of(piece, m.crc);
+    file_.write_at(m.offset + done, piece);
+    done += piece.size();
+  }
+  complete(key, m);
+}
+
+// Header and checksum come before the content, and other threads write meanwhile: an object written piece by piece waits in
+// memory, or in a file if it becomes large.
+class zip_sink::writer final : public object_writer {
+ public:
+  writer(zip_sink& sink, std::string_view key) : sink_(sink), key_(key) {}
+  void append(std::span<const std::byte> bytes) override {
+    member_.crc = crc_of(bytes, member_.crc);
+    member_.size += bytes.size();
+    if (!file_ && waiting_.size() + bytes.size() <= room) {
+      waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
+      return;
+    }
+    if (!file_) open();
+    check(write_all(file_.get(), bytes));
+  }
+  void commit() override {
+    member_.offset = sink_.reserve(key_, member_.size);
+    if (!file_) {
+      sink_.file_.write_at(member_.offset, waiting_);
+    } else {
+      waiting_.resize(room);
+      for (std::uint64_t done = 0; done < member_.size;) {
+        const auto piece =
+            std::span(waiting_).first(static_cast<std::size_t>(std::min<std::uint64_t>(room, member_.size - done)));
+        read_range(file_.get(), done, piece);
+        sink_.file_.write_at(member_.offset + done, piece);
+        done += piece.size();
+      }
+    }
+    sink_.complete(key_, member_);
+  }
+
+ private:
+  static constexpr std::size_t room = 8 << 20;
+  void check(int error) const {
+    if (error) fail_file("cannot write", sink_.file_.path(), error);
+  }
+  void open() {
+    std::string name = sink_.file_.temporary() + "-XXXXXX";
+    file_ = file_descriptor(::mkostemp(name.data(), O_CLOEXEC));
+    if (!file_) check(errno);
+    ::unlink(name.c_str());
+    check(write_all(file_.get(), waiting_));
+    waiting_.clear();
+  }
+  zip_sink& sink_;
+  std::string key_;
+  zip_member member_;
+  std::vector<std::byte> waiting_;
+  file_descriptor file_;
+};
+
+std::unique_ptr<object_writer> zip_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
+
+bool zip_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  if (get(key)) return false;  // nobody else writes to it
+  put(key, bytes);
+  return true;
+}
+
+std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
+  if (auto kept = members_.kept(key)) return kept;
+  const auto m = members_.find(key);
+  if (!m) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(m->size));
+  try {
+    read_range(file_.descriptor(), m->offset, bytes);
+  } catch (const unreadable_range& e) {
+    throw convert_error("cannot read \"" + std::string(key) + "\" in \"" + file_.temporary() + "\": " + e.what());
+  }
+  return bytes;
+}
+
+void zip_sink::finish() {
+  const std::uint64_t directory = end_;
+  std::uint64_t at = end_;
+  zip_record list;
+  const auto flush = [&] {
+    file_.write_at(at, list.bytes());
+    at += list.bytes().size();
+    list = {};
+  };
+  std::uint64_t n = 0;
+  members_.each_sorted([&](const std::string& key, const zip_member& m) {
+    ++n;
+    add_to_directory(list, key, m);
+    if (list.bytes().size() > (1U << 20)) flush();
+  });
+  flush();
+  add_end(list, n, directory, at);
+  flush();
+  file_.finish();
+}
+
+}  // namespace zarrbits::conversion
+
+std::string zarrbits::unfinished_zip(const std::string& store) {
+  std::string name = store;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();  // of a folder: beside it, not in it
+  return name + conversion::unfinished_folder;
+}
