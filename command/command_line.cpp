@@ -89,8 +89,8 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
     print_error(e.what());
     return exit_usage;
   } catch (const zarrbits::error& e) {
-    print_error(e.what());
-    return exit_usage;
+    print_error(e);
+    return e.kind() < errc::value_does_not_fit || e.kind() == errc::invalid_option ? exit_usage : exit_failure;
   } catch (const std::bad_alloc&) {
     print_error("out of memory");
     return exit_failure;

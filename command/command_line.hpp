@@ -11,6 +11,8 @@
 
 #include "command/printable.hpp"
 
+#include <zarrbits/error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -54,6 +56,8 @@ std::string with_flags(std::string_view sentence);
 
 // Prints "zarrbits: <sentence>" on standard error, always as one line, and with flags.
 void print_error(std::string_view sentence) noexcept;
+// The same for an error of the library; with --log-format json also its code and its place.
+void print_error(const error& e) noexcept;
 // Prints what is not an error on standard error: as it is or, with --log-format json, as a message.
 void tell(std::string_view text);
 // A line of the log: {"time": "2026-01-31T12:34:56Z", "level": level, ...} with further members, such as "message".

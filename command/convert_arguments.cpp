@@ -325,11 +325,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   else if (!t.inline_bytes.empty()) throw usage_error("--inline goes with --virtual");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
-  try {
-    check_options(options);
-  } catch (const convert_error& e) {
-    throw usage_error(e.what());
-  }
+  check_options(options);
   if (!t.threads.empty()) {
     const std::uint64_t n = parse_count("--threads", t.threads);
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + t.threads);

@@ -25,7 +25,7 @@ struct convert_arguments {
 enum class convert_kind { convert, finalize, ranks, plan };
 
 // A value means that the command is over with this exit status. `options` refer to `arguments`. Throws usage_error and
-// convert_error.
+// zarrbits::error.
 std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv);
 
 // 0 nothing lost (or that was allowed), 3 something skipped or lossy.

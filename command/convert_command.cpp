@@ -10,7 +10,9 @@
 #include "command/progress.hpp"
 #include "command/summary.hpp"
 #include "command/whole_store.hpp"
+#include "io/s3_access.hpp"
 #include "text/words.hpp"
+#include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
@@ -32,7 +34,7 @@ int exit_status_of(const convert_arguments& arguments, const convert_result& res
 bool nothing_to_do(const convert_arguments& arguments, const std::function<void(const std::string&)>& at) {
   const auto uncompared = compare_whole_store(arguments.options, at);
   if (!uncompared) return false;
-  tidy_whole_store(arguments.options.store);
+  conversion::tidy_whole(arguments.options.store);
   if (!arguments.quiet) {
     print_error(quote(arguments.options.store) + " is whole and of this source" +
                 (*uncompared == 0 ? "" : " (but for " + text::counted(*uncompared, "object") + ", not compared)") +
@@ -120,10 +122,10 @@ int run(convert_kind kind, int argc, char** argv) {
     return tell_result(arguments, result);
       },
       [&](bool interrupted) {
-    if (interrupted) hurry_s3();
+    if (interrupted) conversion::hurry_s3();
     const auto left = unfinished_work(options, interrupted);
     const bool stays = keep || (left && left->units_done > 0);
-    if (!stays) remove_unfinished_store(options.store, options.endpoint, options.run);
+    if (!stays) conversion::remove_unfinished(options.store, {.run = options.run, .endpoint = options.endpoint});
     if (left && stays) tell_what_is_kept(options, *left, kind, interrupted);
   });
 }

@@ -63,7 +63,11 @@ std::string with_flags(std::string_view sentence) {
 
 namespace {
 
-bool log_is_json = false;
+bool environment_wants_json() {
+  const char* const format = std::getenv("ZARRBITS_LOG_FORMAT");
+  return format && std::string_view(format) == "json";
+}
+bool log_is_json = environment_wants_json();
 
 // One write: lines of several processes on the same terminal do not mix.
 void write_line(const std::string& line) noexcept {
@@ -71,14 +75,16 @@ void write_line(const std::string& line) noexcept {
 }
 
 // Sentences begin with "warning: " or "note: ", or are errors.
-void log_sentence(std::string_view sentence) {
+void log_sentence(std::string_view sentence, const nlohmann::ordered_json& further = nlohmann::ordered_json::object()) {
   const auto begins = [&](std::string_view word) {
     if (!sentence.starts_with(word)) return false;
     sentence.remove_prefix(word.size());
     return true;
   };
   const char* const level = begins("warning: ") ? "warning" : begins("note: ") ? "info" : "error";
-  write_log_line(level, {{"message", std::string(sentence)}});
+  nlohmann::ordered_json members = {{"message", std::string(sentence)}};
+  members.update(further);
+  write_log_line(level, members);
 }
 
 }  // namespace
@@ -96,7 +102,7 @@ bool logs_json() noexcept { return log_is_json; }
 void set_log_format(const std::string& format) {
   if (!format.empty() && format != "text" && format != "json")
     throw usage_error("--log-format is " + quote(format) + "; give text or json");
-  log_is_json = format == "json";
+  if (!format.empty()) log_is_json = format == "json";
 }
 
 void write_log_line(const char* level, const nlohmann::ordered_json& members) {
@@ -115,6 +121,18 @@ void print_error(std::string_view sentence) noexcept {
     const std::string text = with_flags(sentence);
     if (log_is_json) log_sentence(text);
     else write_line("zarrbits: " + printable(text) + "\n");
+  } catch (...) {
+    write_line("zarrbits: out of memory\n");
+  }
+}
+
+void print_error(const error& e) noexcept {
+  try {
+    if (!log_is_json) return print_error(e.what());
+    nlohmann::ordered_json further = {{"code", to_string(e.kind())}};
+    if (!e.place().file.empty()) further["file"] = e.place().file;
+    if (!e.place().object.empty()) further["object"] = e.place().object;
+    log_sentence(with_flags(e.what()), further);
   } catch (...) {
     write_line("zarrbits: out of memory\n");
   }

@@ -4,6 +4,7 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "io/s3_access.hpp"
 #include "text/near_name.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -80,7 +81,7 @@ void reserve_standard_descriptors() {
 }  // namespace zarrbits::cli
 
 int main(int argc, char** argv) {
-  zarrbits::take_s3_keys();  // before anything else, and before there are child processes
+  zarrbits::conversion::take_s3_keys();  // before anything else, and before there are child processes
   zarrbits::cli::reserve_standard_descriptors();
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);

@@ -7,6 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/mpi_worker.hpp"
+#include "io/s3_access.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
@@ -167,9 +168,9 @@ int main(int argc, char** argv) {
            "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help lists the options.\n";
     return help ? 0 : static_cast<int>(exit_usage);
   }
-  zarrbits::take_s3_keys();            // before there is a child
-  std::signal(SIGPIPE, SIG_IGN);       // a child that is gone shows in its answer
-  mpi_worker own(argc - 1, argv + 1);  // before MPI
+  zarrbits::conversion::take_s3_keys();  // before there is a child
+  std::signal(SIGPIPE, SIG_IGN);         // a child that is gone shows in its answer
+  mpi_worker own(argc - 1, argv + 1);    // before MPI
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/report_file.hpp"
+#include "zarr/write/file_target.hpp"
 
 #include "command/command_line.hpp"
 
@@ -20,12 +21,12 @@ void require_place_of_its_own(const std::string& report, const convert_options& 
     return fs::equivalent(report, other, e) || fs::weakly_canonical(report, e) == fs::weakly_canonical(other, e);
   };
   const auto refuse = [&](const std::string& what) {
-    throw convert_error("the report " + quote(report) + " " + what + "; give --report another place");
+    throw zarrbits::error(errc::refused, "the report " + quote(report) + " " + what + "; give --report another place", {report});
   };
   if (const std::string source = split_source(options.source).file; !source.starts_with("s3://") && is(source))
     refuse("is the source");
   if (options.store.starts_with("s3://")) return;
-  if (is(options.store) || is(unfinished_zip(options.store))) refuse("is the store");
+  if (is(options.store) || is(conversion::unfinished_name(options.store))) refuse("is the store");
   const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
 }
@@ -42,8 +43,10 @@ void try_report(const std::string& path) {
     else ::close(fd), ::unlink(beside.c_str());
   }
   if (error) {
-    throw convert_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) +
-                        "; check the place given with --report");
+    throw zarrbits::error(errc::io_failed,
+                          "cannot write the report \"" + path + "\": " + std::system_category().message(error) +
+                              "; check the place given with --report",
+                          {path});
   }
 }
 

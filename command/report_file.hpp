@@ -11,10 +11,11 @@
 
 namespace zarrbits::cli {
 
-// The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws convert_error.
+// The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws
+// zarrbits::error.
 void require_place_of_its_own(const std::string& report, const convert_options& options);
 
-// A report that cannot be written is found before the conversion, not after it. Throws convert_error.
+// A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path);
 
 // It appears whole or not at all. Throws command_error.

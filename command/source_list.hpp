@@ -21,7 +21,7 @@ namespace zarrbits::cli {
 
 // "@list.txt" is a file with a name on each line. A name with wildcards, if no file has that very name, stands for all files that
 // match it, ordered by name with numbers as numbers. `endpoint`: of the S3 server. Throws usage_error if there are none,
-// convert_error.
+// zarrbits::error.
 std::vector<std::string> expand_sources(const std::vector<std::string>& names, const std::string& endpoint);
 
 // Adds --concat and its companions; for all commands that take several sources.
@@ -32,7 +32,7 @@ struct concat_arguments {
 };
 void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);
 // Evaluates them: the last name is the store, which may be left out if `store_may_be_missing`. Nothing without --concat. Throws
-// usage_error, convert_error.
+// usage_error, zarrbits::error.
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
                                           const std::string& endpoint, bool store_may_be_missing);
 

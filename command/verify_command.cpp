@@ -156,14 +156,10 @@ int verify_main(int argc, char** argv) {
   options.links = parse_links(links);
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
-  try {
-    check_options(options);
-  } catch (const verify_error& e) {
-    throw usage_error(e.what());
-  }
+  check_options(options);
   const std::string file = split_source(options.source).file;
   if (!file.starts_with("s3://") && !std::filesystem::exists(file))
-    throw command_error("verify: cannot open " + quote(file) + ": No such file or directory");
+    throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   return in_child(file, [&](const auto& at) {
     options.progress = at;

@@ -23,15 +23,16 @@ std::optional<std::size_t> compare_whole_store(const convert_options& options,
   verify_result found;
   try {
     found = verify(how);
-  } catch (const verify_error& e) {
-    throw convert_error(what + "cannot be compared with the source: " + e.what());
+  } catch (const zarrbits::error& e) {
+    throw zarrbits::error(errc::different, what + "cannot be compared with the source: " + e.what());
   }
   for (const finding& f : found.findings) {
     if (f.outcome > verdict::unreadable)
-      throw convert_error(what + "not of this source: \"" + f.path + "\" " + f.reason + remedy);
+      throw zarrbits::error(errc::different, what + "not of this source: \"" + f.path + "\" " + f.reason + remedy);
   }
   if (!found.only_in_store.empty())
-    throw convert_error(what + "not of this source: \"" + found.only_in_store.front() + "\" is in the store alone" + remedy);
+    throw zarrbits::error(errc::different,
+                          what + "not of this source: \"" + found.only_in_store.front() + "\" is in the store alone" + remedy);
   return found.findings.size();
 }
 

@@ -7,12 +7,12 @@
 #include "convert/concat/file_order.hpp"
 #include "convert/plan/compression.hpp"
 #include "convert/plan/grid_request.hpp"
+#include "convert/plan/plan_report.hpp"
 #include "convert/run/append_files.hpp"
 #include "convert/run/job.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
 #include "convert/run/planned_units.hpp"
-#include "hdf5/other_files.hpp"
 #include "io/s3_access.hpp"
 #include "text/names.hpp"
 #include "text/selection.hpp"
@@ -43,16 +43,19 @@ void check_append(const convert_options& options) {
                      !options.shard.shape.empty() || options.checksum != checksum::none ||
                      options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() || options.convention;
   if (asked) {
-    throw convert_error(
+    throw zarrbits::error(
+        errc::invalid_option,
         "a store that grows says itself how its chunks are made; leave out `profile`, `compress`, `chunk`, `shard`, "
         "`checksum`, `codec`, `bits` and `convention`");
   }
-  if (options.overwrite) throw convert_error("a store either grows or is replaced; leave `overwrite` out, or `append`");
-  if (options.resume) throw convert_error("the same command completes an append that was cut off; leave `resume` out");
-  if (options.share) throw convert_error("one process alone appends to a store; leave `share` out");
+  if (options.overwrite)
+    throw zarrbits::error(errc::invalid_option, "a store either grows or is replaced; leave `overwrite` out, or `append`");
+  if (options.resume)
+    throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave `resume` out");
+  if (options.share) throw zarrbits::error(errc::invalid_option, "one process alone appends to a store; leave `share` out");
   if (is_s3(options.store) || options.store.ends_with(".zip"))
-    throw convert_error("only a store in a directory, or of references, can grow, not \"" + options.store +
-                        "\"; make it again of all files with `concat`");
+    throw zarrbits::error(errc::invalid_option, "only a store in a directory, or of references, can grow, not \"" +
+                                                    options.store + "\"; make it again of all files with `concat`");
 }
 
 }  // namespace
@@ -60,52 +63,57 @@ void check_append(const convert_options& options) {
 // Bytes that no source has are not worth a reference.
 void check_references(const convert_options& options) {
   if (options.shard.bytes > 0 || !options.shard.shape.empty() || options.checksum != checksum::none)
-    throw convert_error(
+    throw zarrbits::error(
+        errc::invalid_option,
         "references name chunks that lie in the source, which have no shards and no checksum; leave `shard` and `checksum` out");
-  if (options.share) throw convert_error("references are made in one run; leave `share` out");
+  if (options.share) throw zarrbits::error(errc::invalid_option, "references are made in one run; leave `share` out");
 }
 
 void check_options(const convert_options& options) {
   if (options.references) check_references(options);
   if ((options.bits || !options.bits_of.empty()) && options.codec != array_codec::packbits)
-    throw convert_error("`bits` goes with the `codec` packbits");
+    throw zarrbits::error(errc::invalid_option, "`bits` goes with the `codec` packbits");
   if (options.bits && (*options.bits < 1 || *options.bits > 64))
-    throw convert_error("the number of bits is 1 to 64, not " + std::to_string(*options.bits));
+    throw zarrbits::error(errc::invalid_option, "the number of bits is 1 to 64, not " + std::to_string(*options.bits));
   for (const auto& of : options.bits_of) {
     if (of.last_bit > 63 || of.first_bit > of.last_bit)
-      throw convert_error("bits " + std::to_string(of.first_bit) + " to " + std::to_string(of.last_bit) + " of \"" + of.pattern +
-                          "\" are not a range of the bits 0 to 63");
+      throw zarrbits::error(errc::invalid_option, "bits " + std::to_string(of.first_bit) + " to " + std::to_string(of.last_bit) +
+                                                      " of \"" + of.pattern + "\" are not a range of the bits 0 to 63");
     selection({of.pattern}, {});
   }
   if (options.memory < least_memory) {
-    throw convert_error("`memory` is " + human_bytes(options.memory) + ", too little to convert in; give at least " +
-                        human_bytes(least_memory));
+    throw zarrbits::error(errc::invalid_option, "`memory` is " + human_bytes(options.memory) +
+                                                    ", too little to convert in; give at least " + human_bytes(least_memory));
   }
   if (options.effective_profile() != profile::recode) {
     const std::string other = to_string(options.effective_profile());
-    if (options.compress) throw convert_error("compression goes with the profile recode, not " + other);
-    if (!options.chunk.empty()) throw convert_error("another chunk shape goes with the profile recode, not " + other);
+    if (options.compress) throw zarrbits::error(errc::invalid_option, "compression goes with the profile recode, not " + other);
+    if (!options.chunk.empty())
+      throw zarrbits::error(errc::invalid_option, "another chunk shape goes with the profile recode, not " + other);
   }
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
   selection(options.include, options.exclude);
   if (!options.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
-    throw convert_error("an endpoint goes with a source or a store \"s3://...\"; leave `endpoint` out");
+    throw zarrbits::error(errc::invalid_option, "an endpoint goes with a source or a store \"s3://...\"; leave `endpoint` out");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
-    throw convert_error("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) +
-                        " does not exist; the first is 0");
+    throw zarrbits::error(errc::invalid_option, "share " + std::to_string(options.share->index) + " of " +
+                                                    std::to_string(options.share->count) + " does not exist; the first is 0");
   }
   if (options.concat) {
     if (options.concat->is_new && (options.concat->append || options.concat->dimension.find_first_of("/:") != std::string::npos))
-      throw convert_error("a new dimension has a name without \"/\" and \":\", and makes a new store; leave `append` out");
-    if (options.concat->dimension.empty()) throw convert_error("`concat` has no dimension; give its name, such as time");
+      throw zarrbits::error(errc::invalid_option,
+                            "a new dimension has a name without \"/\" and \":\", and makes a new store; leave `append` out");
+    if (options.concat->dimension.empty())
+      throw zarrbits::error(errc::invalid_option, "`concat` has no dimension; give its name, such as time");
   }
   if (options.concat && options.concat->append) check_append(options);
   if (options.concat && options.links == link_policy::copy)
-    throw convert_error("of files that are joined no links are copied; leave `links` out, or `concat`");
+    throw zarrbits::error(errc::invalid_option, "of files that are joined no links are copied; leave `links` out, or `concat`");
   if (options.overwrite && (options.resume || options.share)) {
-    throw convert_error("a store is either resumed or started over; leave `overwrite` out, or `resume` and `share`");
+    throw zarrbits::error(errc::invalid_option,
+                          "a store is either resumed or started over; leave `overwrite` out, or `resume` and `share`");
   }
 }
 
@@ -176,12 +184,6 @@ convert_result finished(job& all, const start& started) {
 
 }  // namespace
 
-void tidy_whole_store(const std::string& store) noexcept { conversion::tidy_whole(store); }
-
-bool remove_unfinished_store(const std::string& store, const std::string& endpoint, const std::string& run) noexcept {
-  return conversion::remove_unfinished(store, {.run = run, .endpoint = endpoint});
-}
-
 convert_result convert(const convert_options& options) {
   check_options(options);
   const start started;
@@ -199,10 +201,10 @@ convert_result convert(const convert_options& options) {
       return finished(all, started);
     } catch (const wrong_options&) {  // the same command fails again
       throw;
-    } catch (const convert_error& e) {
+    } catch (const error& e) {
       const std::string kept = all.keep();
       if (kept.empty()) throw;
-      throw convert_error(std::string(e.what()) + ". " + kept);
+      throw error(e.kind(), std::string(e.what()) + ". " + kept, e.place());
     } catch (...) {
       all.keep();
       throw;
@@ -240,8 +242,11 @@ convert_result finalize(const convert_options& options) {
     std::string of;
     for (const unsigned share : whose) of += (of.empty() ? "" : ", ") + std::to_string(share);
     of = all.shares() ? ", of partition " + of + " of " + std::to_string(shares) : "";
-    throw convert_error(std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + options.store +
-                        "\"" + of + "; run these partitions again, or convert all that is missing with `resume`");
+    throw zarrbits::error(errc::incomplete,
+                          std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" +
+                              options.store + "\"" + of +
+                              "; run these partitions again, or convert all that is missing with `resume`",
+                          {options.store});
   }
   return finished(all, started);
 }

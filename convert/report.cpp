@@ -6,7 +6,7 @@
 #include <zarrbits/version.hpp>
 
 #include "convert/concat/join_files.hpp"
-#include "hdf5/other_files.hpp"
+#include "convert/plan/plan_report.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 

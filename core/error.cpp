@@ -30,12 +30,69 @@ class category final : public std::error_category {
       case errc::partial_element: return "the size of a buffer is not a whole number of elements";
       case errc::element_size_mismatch: return "the elements in memory have another size than those of the data type";
       case errc::invalid_range: return "the range of elements is outside the chunk";
+      case errc::invalid_option: return "an option, or a combination of options, is wrong";
+      case errc::no_match: return "an option matches nothing in the source";
+      case errc::not_found: return "something does not exist";
+      case errc::already_exists: return "the target exists";
+      case errc::permission_denied: return "it is not allowed";
+      case errc::no_space: return "no space is left";
+      case errc::io_failed: return "reading or writing failed";
+      case errc::damaged_source: return "the source is damaged, or is not an HDF5 file";
+      case errc::damaged_store: return "the store is damaged";
+      case errc::unsupported: return "it is not supported";
+      case errc::refused: return "a limit or a rule for untrusted files forbids it";
+      case errc::changed: return "a file or a store was changed meanwhile";
+      case errc::busy: return "another process has it";
+      case errc::different: return "the store is of another source, or of other options";
+      case errc::not_joinable: return "the files do not belong together";
+      case errc::incomplete: return "parts of the store are missing";
+      case errc::server_failed: return "a server failed";
     }
     return "unknown error";
   }
 };
 
 }  // namespace
+
+const char* to_string(errc e) noexcept {
+  switch (e) {
+    case errc::invalid_data_type: return "invalid_data_type";
+    case errc::invalid_codec: return "invalid_codec";
+    case errc::invalid_configuration: return "invalid_configuration";
+    case errc::unsupported_data_type: return "unsupported_data_type";
+    case errc::element_count_required: return "element_count_required";
+    case errc::size_overflow: return "size_overflow";
+    case errc::value_does_not_fit: return "value_does_not_fit";
+    case errc::invalid_bool: return "invalid_bool";
+    case errc::truncated: return "truncated";
+    case errc::trailing_data: return "trailing_data";
+    case errc::invalid_padding_count: return "invalid_padding_count";
+    case errc::nonzero_padding: return "nonzero_padding";
+    case errc::element_count_mismatch: return "element_count_mismatch";
+    case errc::buffer_too_small: return "buffer_too_small";
+    case errc::invalid_range: return "invalid_range";
+    case errc::partial_element: return "partial_element";
+    case errc::element_size_mismatch: return "element_size_mismatch";
+    case errc::invalid_option: return "invalid_option";
+    case errc::no_match: return "no_match";
+    case errc::not_found: return "not_found";
+    case errc::already_exists: return "already_exists";
+    case errc::permission_denied: return "permission_denied";
+    case errc::no_space: return "no_space";
+    case errc::io_failed: return "io_failed";
+    case errc::damaged_source: return "damaged_source";
+    case errc::damaged_store: return "damaged_store";
+    case errc::unsupported: return "unsupported";
+    case errc::refused: return "refused";
+    case errc::changed: return "changed";
+    case errc::busy: return "busy";
+    case errc::different: return "different";
+    case errc::not_joinable: return "not_joinable";
+    case errc::incomplete: return "incomplete";
+    case errc::server_failed: return "server_failed";
+  }
+  return "unknown";
+}
 
 const std::error_category& error_category() noexcept {
   static const category instance;

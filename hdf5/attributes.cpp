@@ -266,8 +266,8 @@ std::vector<std::string> text_attribute(hid_t object, const char* name) {
   return out;
 }
 
-json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
-                        const attribute_form& form, std::uint64_t memory, std::vector<converted_object>& report) {
+json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
+                        std::uint64_t memory, std::vector<attribute_report>& report) {
   json result = json::object();
   // a set for lookups: json searches all members each time that one is set
   std::unordered_set<std::string> taken;
@@ -280,12 +280,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
-    converted_object e;
-    e.path = path;
-    e.kind = "attribute";
-    e.outcome = outcome::skipped;
-    e.reason = "the attributes of the object cannot all be listed: " + h5::last_error();
-    report.push_back(std::move(e));
+    report.push_back({.reason = "the attributes of the object cannot all be listed: " + h5::last_error(), .skipped = true});
   }
   bool scale = false;
   try {
@@ -294,11 +289,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
     H5Eclear2(H5E_DEFAULT);
   }
   for (const std::string& name : names) {
-    converted_object e;
-    e.path = path;
-    e.kind = "attribute";
-    e.attribute = shown(name);
-    e.outcome = outcome::mapped;
+    attribute_report e{.name = shown(name)};
     if (hidden(name, scale, form)) {
       e.reason = "HDF5's own bookkeeping; not needed in Zarr";
       report.push_back(std::move(e));
@@ -312,9 +303,9 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       const attribute_values values(attribute, type, room);
       std::size_t at = 0;
       json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references, room);
-      std::string key = e.attribute;
+      std::string key = e.name;
       while (taken.contains(key) || key == own_key || key == hidden_own_key) key += "_";
-      if (key != e.attribute) e.zarr_name = key;
+      if (key != e.name) e.key = key;
       const bool fill = name == "_FillValue" && array_type;
       attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
       const bool of_scales = form.netcdf && array_type && (name == "CLASS" || name == "NAME");
@@ -324,7 +315,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
       if (noted && form.notes_shown) {
         original = "_FillValue_source";
         while (taken.contains(original)) original += "_";
-        e.zarr_name = original;
+        e.key = original;
       }
       if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown))) {
         json description = type_description(type);
@@ -347,7 +338,7 @@ json convert_attributes(hid_t object, const std::string& path, reference_reader&
         e.reason = "a value of a " + type.stored + " does not fit in a float64";
       }
     } catch (const h5::failure& failure) {
-      e.outcome = outcome::skipped;
+      e.skipped = true;
       e.reason = failure.what();
     }
     H5Eclear2(H5E_DEFAULT);

@@ -9,20 +9,26 @@
 #include "hdf5/h5.hpp"
 #include "hdf5/values_json.hpp"
 
-#include <zarrbits/convert.hpp>
-
 #include <span>
 #include <string>
 #include <vector>
 
 namespace zarrbits::conversion {
 
+// What became of an attribute.
+struct attribute_report {
+  std::string name = {};    // shown()
+  std::string key = {};     // in the JSON object, if that is another one
+  std::string reason = {};  // why it is skipped, lossy or elsewhere
+  bool skipped = false, lossy = false;
+};
+
 // All attributes of an object as one JSON object, in the form that its readers expect. Each gets an entry in the report. HDF5's
 // internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `own_key`: the type
 // under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object becomes an
 // array ("_FillValue" depends on it).
-json convert_attributes(hid_t object, const std::string& path, reference_reader& references, const type_tree* array_type,
-                        const attribute_form& form, std::uint64_t memory, std::vector<converted_object>& report);
+json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
+                        std::uint64_t memory, std::vector<attribute_report>& report);
 
 // The strings of an attribute; empty if it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);

@@ -9,7 +9,7 @@
 #include "hdf5/virtual_parts.hpp"
 #include "io/s3_access.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -249,8 +249,10 @@ void source_dataset::read_parts(hid_t memory, std::size_t size, const std::vecto
     try {
       part.change->apply(values.data(), changed.data(), elements);
     } catch (const no_counterpart& e) {
-      throw convert_error("\"" + object.path + "\" of \"" + parts.files->list()[part.file].name +
-                          "\" cannot be joined: " + e.what());
+      throw zarrbits::error(
+          errc::not_joinable,
+          "\"" + object.path + "\" of \"" + parts.files->list()[part.file].name + "\" cannot be joined: " + e.what(),
+          {parts.files->list()[part.file].name, object.path});
     }
     h5::check(H5Tconvert(part.change->to(), memory, elements, changed.data(), nullptr, H5P_DEFAULT), "convert the values");
     changed.resize(elements * size);

@@ -5,7 +5,7 @@
 #include "io/s3_access.hpp"
 #include "io/s3_objects.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +30,8 @@ auto find_or(List& recent, const Key& key, std::size_t most, const Make& make) {
 }
 
 [[noreturn]] void changed(const std::string& name) {
-  throw convert_error("\"" + name + "\" changed while it was converted; convert again when nobody writes to it");
+  throw zarrbits::error(errc::changed, "\"" + name + "\" changed while it was converted; convert again when nobody writes to it",
+                        {name});
 }
 
 }  // namespace

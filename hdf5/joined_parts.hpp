@@ -85,16 +85,16 @@ class joined_files {
   joined_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
       : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
 
-  // Opens a file again. Throws convert_error.
+  // Opens a file again. Throws zarrbits::error.
   std::shared_ptr<source_file> open(const std::string& name) const;
   void add(entry file);
   const std::vector<entry>& list() const { return files_; }
 
-  // The dataset of a part. Throws convert_error, h5::failure. The caller holds h5::lock, or is alone.
+  // The dataset of a part. Throws zarrbits::error, h5::failure. The caller holds h5::lock, or is alone.
   std::shared_ptr<const source_dataset> dataset(const joined_part& part) const;
-  // Of a local file. Callable from any thread. Throws convert_error.
+  // Of a local file. Callable from any thread. Throws zarrbits::error.
   std::shared_ptr<const raw_file> raw(std::size_t file) const;
-  // Throws convert_error if a file has changed. Asks S3 once for each file that is there.
+  // Throws zarrbits::error if a file has changed. Asks S3 once for each file that is there.
   void require_unchanged() const;
   bool any_in_s3() const { return any_in_s3_; }
 
@@ -138,7 +138,7 @@ class stored_values {
   // As source_dataset::read_block(); writes to the beginning of `out`.
   virtual void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                           const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const = 0;
-  // Empty if the store has no such shard. `at`: its place in the grid of shards. Throws convert_error.
+  // Empty if the store has no such shard. `at`: its place in the grid of shards. Throws zarrbits::error.
   virtual std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const = 0;
 };
 

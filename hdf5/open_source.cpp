@@ -6,7 +6,7 @@
 #include "io/s3_access.hpp"
 #include "io/s3_objects.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <array>
@@ -81,7 +81,7 @@ opened_source::opened_source(std::string path, hid_t access, std::string endpoin
                              bool lock)
     : path_(std::move(path)), endpoint_(std::move(endpoint)) {
   const bool remote = is_s3(path_);
-  if (const std::string why = remote ? "" : why_no_file(path_); !why.empty()) throw convert_error(why);
+  if (!remote) require_file(path_);
   s3_source in_s3;
   h5::handle below;
   if (remote) {
@@ -94,7 +94,8 @@ opened_source::opened_source(std::string path, hid_t access, std::string endpoin
   try {
     chunk_locator::set_driver(access, gate_, std::move(below), locks);
   } catch (const h5::failure& e) {
-    throw convert_error("cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5");
+    throw zarrbits::error(errc::unsupported,
+                          "cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5", {path_});
   }
   file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
   if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(name) == writer_mark::swmr_writer) {
@@ -107,7 +108,8 @@ opened_source::opened_source(std::string path, hid_t access, std::string endpoin
   gate_->source_is_open();
   if (!file_) {
     const std::string why = why_not_open(name, remote, locks->state);
-    throw convert_error("cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why);
+    throw zarrbits::error(!remote && locks->state == lock_state::busy ? errc::busy : errc::damaged_source,
+                          "cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why, {path_});
   }
   chunks_ = chunk_locator(file_);
   opened_ = remote ? std::move(in_s3.state) : chunks_.opened();
@@ -115,14 +117,18 @@ opened_source::opened_source(std::string path, hid_t access, std::string endpoin
 
 void opened_source::require_unchanged() const {
   const read_trouble now = known_trouble();
-  if (now.count != trouble_before_) throw convert_error("the source " + now.last);
+  if (now.count != trouble_before_) throw zarrbits::error(errc::server_failed, "the source " + now.last, {path_});
   if (chunks_.descriptor() >= 0 && state_of(chunks_.descriptor()) != opened_)
-    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+    throw zarrbits::error(errc::changed,
+                          "the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it",
+                          {path_});
 }
 
 void opened_source::require_same_in_s3() const {
   if (is_s3(path_) && s3_objects(endpoint_).state_of(path_) != opened_)
-    throw convert_error("the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it");
+    throw zarrbits::error(errc::changed,
+                          "the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it",
+                          {path_});
 }
 
 }  // namespace zarrbits::conversion

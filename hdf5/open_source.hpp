@@ -20,7 +20,7 @@ namespace zarrbits::conversion {
 class opened_source {
  public:
   // Opens a file, or "s3://bucket/key" at `endpoint`. `access`: the access properties, with any cache. `external`: other files
-  // that may be read for it. Without `lock`, reads files that others have open for writing. Throws convert_error.
+  // that may be read for it. Without `lock`, reads files that others have open for writing. Throws zarrbits::error.
   opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external, bool lock);
 
   hid_t file() const { return file_; }
@@ -30,10 +30,10 @@ class opened_source {
   // State when it was opened.
   const file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
-  // Throws convert_error if something expected could not be read, or if somebody wrote to the file since it was opened: the
+  // Throws zarrbits::error if something expected could not be read, or if somebody wrote to the file since it was opened: the
   // result cannot be trusted then, even if it looks right. Does not ask S3.
   void require_unchanged() const;
-  // asks S3, once. Nothing of a local file. Throws convert_error.
+  // asks S3, once. Nothing of a local file. Throws zarrbits::error.
   void require_same_in_s3() const;
 
  private:

@@ -55,8 +55,10 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
     struct stat info {};
     const auto real = real_path(folder);
     if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-      throw convert_error("`external` is \"" + shown(folder) +
-                          "\", which is not a folder; give a folder whose files may be read, or all");
+      throw zarrbits::error(
+          errc::invalid_option,
+          "`external` is \"" + shown(folder) + "\", which is not a folder; give a folder whose files may be read, or all",
+          {folder});
     }
     allowed_.push_back(*real);
   }
@@ -370,19 +372,6 @@ beside look_beside(hid_t dataset, file_gate& gate) {
   beside found;
   looker(gate, found).look(dataset, 0);
   return found;
-}
-
-void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused) {
-  for (const std::string& file : gate.read()) read.push_back(shown(file));
-  for (const auto& [file, reason] : gate.refused()) refused.push_back({shown(file), reason});
-}
-
-void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
-                     const std::vector<convert_result::refused_file>& refused) {
-  if (!read.empty()) report["other_files"] = read;
-  if (refused.empty()) return;
-  auto& list = report["refused_files"] = nlohmann::ordered_json::array();
-  for (const auto& r : refused) list.push_back({{"file", r.file}, {"reason", r.reason}});
 }
 
 }  // namespace zarrbits::conversion

@@ -10,8 +10,6 @@
 
 #include "hdf5/h5.hpp"
 
-#include <zarrbits/convert.hpp>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
@@ -29,7 +27,7 @@ namespace zarrbits::conversion {
 // "all".
 class file_gate {
  public:
-  // `name`: as libhdf5 gets it. Throws convert_error if an allowed folder is not a folder.
+  // `name`: as libhdf5 gets it. Throws zarrbits::error if an allowed folder is not a folder.
   file_gate(std::string name, bool remote, const std::vector<std::string>& allowed);
 
   enum class answer { allowed, missing, refused };
@@ -95,11 +93,6 @@ struct beside {
   std::shared_ptr<const chunked_source> chunked = {};
 };
 beside look_beside(hid_t dataset, file_gate& gate);
-
-// For reports.
-void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
-void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
-                     const std::vector<convert_result::refused_file>& refused);
 
 }  // namespace zarrbits::conversion
 

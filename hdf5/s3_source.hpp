@@ -17,7 +17,7 @@ struct s3_source {
   file_state state;  // now
 };
 
-// Finds "s3://bucket/key", and sets libhdf5's driver for it. Throws convert_error.
+// Finds "s3://bucket/key", and sets libhdf5's driver for it. Throws zarrbits::error.
 s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t access);
 
 }  // namespace zarrbits::conversion

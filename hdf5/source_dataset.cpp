@@ -66,6 +66,7 @@ std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
   } catch (const h5::failure& e) {
     return e.what();
   } catch (const zarrbits::error& e) {
+    if (!is_codec_error(e)) throw;
     return e.what();
   } catch (const std::bad_alloc&) {
     return "it needs more memory than there is";

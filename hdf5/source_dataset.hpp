@@ -77,11 +77,11 @@ struct source_dataset {
   const joined_parts* joined() const { return object.joined.get(); }
   // Its chunks are in other datasets, or must be assembled.
   bool in_parts() const { return joined() || chunks_of_sources(); }
-  // A file with chunks of other datasets: see stored_chunk. Callable from any thread. Throws convert_error.
+  // A file with chunks of other datasets: see stored_chunk. Callable from any thread. Throws zarrbits::error.
   std::shared_ptr<const raw_file> raw(std::size_t number) const;
   // Some of its stored chunks come into memory where find_chunk() looks for them.
   bool reads_chunks_at_once() const;
-  // Throws convert_error if a file has changed from which the chunks of a virtual dataset are copied.
+  // Throws zarrbits::error if a file has changed from which the chunks of a virtual dataset are copied.
   void require_unchanged() const;
   bool sharded() const { return shards.chunk_elements() > 1; }
   bool nothing_stored() const;

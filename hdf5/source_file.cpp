@@ -99,21 +99,27 @@ source_object source_file::top_object(const std::string& path) {
   const std::string what = path == "/" ? "the root group of \"" + path_ + "\"" : "object \"" + path + "\" of \"" + path_ + "\"";
   if (!object) {
     const std::string reason = h5::last_error();
-    if (!gate_->refusal().empty()) throw convert_error("cannot open " + what + ": it lies in another file, " + gate_->refusal());
-    throw convert_error("cannot open " + what + ": " + reason +
-                        (path == "/" ? "; the file is damaged" : "; \"zarrbits inspect\" lists the objects of a file"));
+    if (!gate_->refusal().empty())
+      throw zarrbits::error(errc::refused, "cannot open " + what + ": it lies in another file, " + gate_->refusal(),
+                            {path_, path});
+    throw zarrbits::error(path == "/" ? errc::damaged_source : errc::not_found,
+                          "cannot open " + what + ": " + reason +
+                              (path == "/" ? "; the file is damaged" : "; \"zarrbits inspect\" lists the objects of a file"),
+                          {path_, path});
   }
   source_object o;
   try {
     const H5O_info_t info = info_of(object);
     number_ = info_of(file()).fileno;
-    if (path != "/" && info.fileno != number_) throw convert_error(what + " lies in another file; give that file");
+    if (path != "/" && info.fileno != number_)
+      throw zarrbits::error(errc::refused, what + " lies in another file; give that file");
     o.kind = kind_of(object);
     o.place.address = info.addr;
   } catch (const h5::failure& e) {
-    throw convert_error("cannot open " + what + ": " + e.what() + "; the file is damaged");
+    throw zarrbits::error(errc::damaged_source, "cannot open " + what + ": " + e.what() + "; the file is damaged");
   }
-  if (o.kind == source_object::kind_type::datatype) throw convert_error(what + " is a named datatype; give a dataset or a group");
+  if (o.kind == source_object::kind_type::datatype)
+    throw zarrbits::error(errc::unsupported, what + " is a named datatype; give a dataset or a group");
   o.path = shown(path);
   o.store_path = "/";
   return o;

@@ -12,7 +12,7 @@
 #include "hdf5/values_json.hpp"
 #include "text/selection.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -95,13 +95,13 @@ struct source_options {
 
 class source_file final {
  public:
-  // A file, or "s3://bucket/key". Throws convert_error if it cannot be opened.
+  // A file, or "s3://bucket/key". Throws zarrbits::error if it cannot be opened.
   explicit source_file(const std::string& path, const source_options& options = {});
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
 
   // Finds all objects, or those of `top` ("/a/b"), which is then the root of the store. `tells_case_apart`: the store allows two
-  // names that differ only in case. `at` is called with each group before it is listed. Throws convert_error.
+  // names that differ only in case. `at` is called with each group before it is listed. Throws zarrbits::error.
   void walk(bool tells_case_apart, const std::string& top = "", const std::function<void(const std::string& group)>& at = {});
   // Call after walk(): targets of links become objects at the links' places, with all below. `inside`: targets of soft and
   // further hard links too; otherwise only those in other files. Links whose targets cannot be copied stay, with the reason.
@@ -112,7 +112,7 @@ class source_file final {
   // allow 4,096 bytes.
   void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }
   // Call after walk(): keeps wanted objects and the groups above them. An object is selected by the path under which walk() found
-  // it; further hard links may add it, and each is left out on its own. Throws convert_error.
+  // it; further hard links may add it, and each is left out on its own. Throws zarrbits::error.
   void select(selection& wanted);
 
   h5::handle open(const source_object& o) const;

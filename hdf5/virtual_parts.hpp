@@ -68,7 +68,7 @@ class virtual_parts {
 };
 
 // Null if the dataset is not virtual, or its mapping is unknown. Everything in `data` but `mapped` must be set. Throws
-// convert_error, h5::failure.
+// zarrbits::error, h5::failure.
 std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data);
 
 }  // namespace zarrbits::conversion

@@ -29,30 +29,38 @@ inspected_tree read(const inspect_options& options) {
   const source_name parts = split_source(name);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
-  if (!fs::exists(s)) throw inspect_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
+  if (!fs::exists(s))
+    throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
+                          {name});
   const bool one_file = parts.object.empty() && (conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"));
   if (fs::is_directory(s) || one_file)
     return inspection::read_zarr(verification::open_store(name, "", {}, options.memory), options);
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 
-auto guarded(const auto& run) {
+auto guarded(const std::string& name, const auto& run) {
   const h5::silence quiet;
   try {
     return run();
-  } catch (const std::runtime_error& e) {  // an error of the file, the store, or their names
-    throw inspect_error(e.what());
+  } catch (const error&) {
+    throw;
+  } catch (const verification::store_error& e) {
+    throw error(errc::damaged_store, e.what(), {name});
+  } catch (const verification::not_supported& e) {
+    throw error(errc::unsupported, e.what(), {name});
+  } catch (const std::runtime_error& e) {  // of libhdf5
+    throw error(errc::damaged_source, e.what(), {name});
   }
 }
 
 }  // namespace
 
 inspected_tree inspect(const inspect_options& options) {
-  return guarded([&] { return read(options); });
+  return guarded(options.name, [&] { return read(options); });
 }
 
 std::optional<unfinished_store> find_unfinished(const std::string& store, const std::string& endpoint) {
-  return guarded([&]() -> std::optional<unfinished_store> {
+  return guarded(store, [&]() -> std::optional<unfinished_store> {
     conversion::prepare_s3({}, store, endpoint, {});
     std::error_code e;
     if (!conversion::is_s3(store) && !fs::is_directory(store, e)) return {};
@@ -62,11 +70,11 @@ std::optional<unfinished_store> find_unfinished(const std::string& store, const 
 
 filter_report report_filters(const file_options& options,
                              const std::function<void(const std::string& path, std::uint64_t objects)>& progress) {
-  return guarded([&] { return inspection::read_filters(options, progress); });
+  return guarded(options.file, [&] { return inspection::read_filters(options, progress); });
 }
 
 suggested_bits suggest_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress) {
-  return guarded([&] { return inspection::read_bits(options, progress); });
+  return guarded(options.file, [&] { return inspection::read_bits(options, progress); });
 }
 
 }  // namespace zarrbits

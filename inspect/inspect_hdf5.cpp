@@ -137,11 +137,11 @@ std::string fill_value_of(hid_t dataset) {
   return json_text(fill_json(t, fill.data()));
 }
 
-std::string attributes_of(const source_file& source, hid_t object, const std::string& path) {
+std::string attributes_of(const source_file& source, hid_t object) {
   constexpr std::uint64_t most = 64U << 20;  // bytes of all
   file_references references(source, object);
-  std::vector<converted_object> unused;
-  const json values = convert_attributes(object, path, references, nullptr, {}, most, unused);
+  std::vector<attribute_report> unused;
+  const json values = convert_attributes(object, references, nullptr, {}, most, unused);
   return values.empty() ? "" : json_text(values);
 }
 
@@ -164,7 +164,7 @@ void add(const source_file& source, std::size_t index, inspected_tree& t, const 
       n.dimension_names = names_of_dimensions(source, o, id, n);
       n.fill_value = fill_value_of(id);
     }
-    if (options.attributes) n.attribute_values = attributes_of(source, id, o.path);
+    if (options.attributes) n.attribute_values = attributes_of(source, id);
     if (n.kind == "datatype") n.type = type_text(describe_type(id));
   } catch (const h5::failure& e) {
     n.kind = "unreadable";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/files.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,23 +31,38 @@ namespace {
 
 std::string reason(int error) { return std::system_category().message(error); }
 
+errc code_of_errno(int error) {
+  switch (error) {
+    case ENOENT: return errc::not_found;
+    case EACCES:
+    case EPERM:
+    case EROFS: return errc::permission_denied;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return errc::no_space;
+    case EEXIST: return errc::already_exists;
+    default: return errc::io_failed;
+  }
+}
+
 }  // namespace
 
 void fail_file(const std::string& what, const std::string& path, int error, const std::string& remedy) {
-  throw convert_error(what + " \"" + path + "\": " + reason(error) + "; " + remedy);
+  throw zarrbits::error(code_of_errno(error), what + " \"" + path + "\": " + reason(error) + "; " + remedy, {path});
 }
 
-std::string why_no_file(const std::string& path) {
+void require_file(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0)
-    return "cannot open \"" + path + "\": " + reason(errno) + "; give the name of an HDF5 file";
-  if (S_ISREG(info.st_mode)) return "";
-  return "\"" + path + "\" is " +
-         (S_ISDIR(info.st_mode)                              ? "a directory"
-          : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
-                                                             : "a device") +
-         ", not a regular file; give the name of an HDF5 file" +
-         (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved");
+  if (::stat(path.c_str(), &info) != 0) fail_file("cannot open", path, errno, "give the name of an HDF5 file");
+  if (S_ISREG(info.st_mode)) return;
+  throw zarrbits::error(errc::unsupported,
+                        "\"" + path + "\" is " +
+                            (S_ISDIR(info.st_mode)                              ? "a directory"
+                             : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
+                                                                                : "a device") +
+                            ", not a regular file; give the name of an HDF5 file" +
+                            (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved"),
+                        {path});
 }
 
 std::string unique_token() {
@@ -103,14 +118,14 @@ std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::s
   if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
-  if (!S_ISREG(info.st_mode)) throw convert_error("\"" + shown + "\" is not a file; remove it");
+  if (!S_ISREG(info.st_mode)) throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is not a file; remove it", {shown});
   if (static_cast<std::uint64_t>(info.st_size) > largest_read_back)
-    throw convert_error("\"" + shown + "\" is larger than any that zarrbits writes; remove it");
+    throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is larger than any that zarrbits writes; remove it", {shown});
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   try {
     read_range(fd.get(), 0, bytes);
   } catch (const unreadable_range& e) {
-    throw convert_error("cannot read \"" + shown + "\": " + e.what());
+    throw zarrbits::error(errc::io_failed, "cannot read \"" + shown + "\": " + e.what(), {shown});
   }
   return bytes;
 }

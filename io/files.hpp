@@ -25,13 +25,12 @@ struct unreadable_range : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// "cannot write "x": No space left on device; check ..." as convert_error.
+// "cannot write "x": No space left on device; check ..." as zarrbits::error.
 [[noreturn]] void fail_file(const std::string& what, const std::string& path, int error,
                             const std::string& remedy = "check the space and the permissions there");
 
-// Why `path` is not a file to be read, as a sentence; "" where it is one. A pipe or a device would be waited for, or read, for
-// ever.
-std::string why_no_file(const std::string& path);
+// Throws an error where `path` is not a regular file: a pipe or a device would be waited for, or read, for ever.
+void require_file(const std::string& path);
 
 // 16 hexadecimal digits that no other process on any machine has.
 std::string unique_token();
@@ -68,7 +67,7 @@ file_state state_of(int descriptor) noexcept;  // not regular where there is non
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 
 // A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is not a regular file (a symbolic link,
-// too), or larger than largest_read_back, throws convert_error, which calls it `shown`.
+// too), or larger than largest_read_back, throws zarrbits::error, which calls it `shown`.
 std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
 
 // Opens a file below a folder for reading, without following a symbolic link on the way. Sets errno where it cannot: ELOOP for a

@@ -4,7 +4,7 @@
 #include "io/parquet_file.hpp"
 #include "io/reference_builder.hpp"
 #include "text/names.hpp"
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -79,7 +79,7 @@ class parquet_folder {
   std::vector<std::byte> read_part(const std::string& name) const {
     try {
       if (auto bytes = read_regular_file(folder_.get(), name, path_ + "/" + name)) return std::move(*bytes);
-    } catch (const convert_error& e) {
+    } catch (const zarrbits::error& e) {
       throw reference_error(e.what());
     }
     throw reference_error("\"" + path_ + "\" has no \"" + name + "\"");

@@ -14,9 +14,17 @@ namespace zarrbits::conversion {
 // True if a store or a source is "s3://...".
 bool is_s3(const std::string& name);
 
+// The first step of a program that reads untrusted files and writes to S3. Moves AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// AWS_SESSION_TOKEN out of the environment into memory apart from the heap; child processes do not inherit them either.
+void take_s3_keys();
+
+// For a program that was told to end: from now on, the first request to an S3 server that gets no answer for a second is the last
+// one, and all later ones fail.
+void hurry_s3() noexcept;
+
 // Called in the process that decodes, before it opens the source. Of the keys from take_s3_keys(), it keeps only what signs
 // requests to this store; it drops the secret key, unless libhdf5 needs it to read one of the sources from S3. Calls `warning` if
-// requests go over plain http to another machine. Throws convert_error.
+// requests go over plain http to another machine. Throws zarrbits::error.
 void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const std::string& endpoint,
                 const std::function<void(const std::string&)>& warning);
 

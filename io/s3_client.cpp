@@ -3,7 +3,7 @@
 
 #include "text/names.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -182,7 +182,7 @@ std::string s3_client::percent_encoded(const std::string& text, bool keep_slashe
 
 s3_client::s3_client(s3_settings settings) : settings_(std::move(settings)) {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (ready != CURLE_OK) throw convert_error("libcurl cannot be used for S3; choose a directory");
+  if (ready != CURLE_OK) throw zarrbits::error(errc::unsupported, "libcurl cannot be used for S3; choose a directory");
   const std::size_t host = settings_.url.find("://") + 3, path = std::min(settings_.url.find('/', host), settings_.url.size());
   server_ = settings_.url.substr(0, path);
   host_ = settings_.url.substr(host, path - host);
@@ -281,7 +281,7 @@ void* s3_client::signed_headers(const request& r, const std::string& path, const
   std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
   const std::string day(stamp, 8), scope = day + "/" + settings_.region + "/s3/aws4_request",
                                    hash = digest_of(r.body, EVP_sha256());
-  if (hash.empty()) throw convert_error("OpenSSL has no SHA-256, which S3 needs; choose a directory");
+  if (hash.empty()) throw zarrbits::error(errc::unsupported, "OpenSSL has no SHA-256, which S3 needs; choose a directory");
   headers["host"] = host_;
   headers["x-amz-content-sha256"] = hash;
   headers["x-amz-date"] = stamp;
@@ -323,7 +323,8 @@ s3_client::response s3_client::send(const request& r) {
     void* handle;
     ~loan() { client.give_back(handle); }
   } borrowed{*this, take_handle()};
-  if (haste == hurry::given_up) throw convert_error("the S3 server at " + settings_.url + " does not answer");
+  if (haste == hurry::given_up)
+    throw zarrbits::error(errc::server_failed, "the S3 server at " + settings_.url + " does not answer", {settings_.url});
   const auto begun = std::chrono::steady_clock::now();
   for (unsigned n = 1, misunderstood = 0;; ++n) {
     int error = 0;
@@ -354,17 +355,22 @@ s3_client::response s3_client::send(const request& r) {
       continue;
     }
     const std::string tries = n > 1 ? ", after " + std::to_string(n) + " attempts" : "";
-    if (error != CURLE_OK) throw convert_error(why_unreached(r, error, tries + ": " + why));
+    if (error != CURLE_OK)
+      throw zarrbits::error(errc::server_failed, why_unreached(r, error, tries + ": " + why), {settings_.url});
     const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"" + tries;
     if (!understood && answer.xml.name != "Error") {
-      throw convert_error("the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " +
-                          std::to_string(answer.status) + ", but not with what that means; check `endpoint`");
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " +
+                                std::to_string(answer.status) + ", but not with what that means; check `endpoint`",
+                            {settings_.url});
     }
     const bool forbidden = answer.status == 401 || answer.status == 403;
-    throw convert_error("the S3 server refuses " + std::string(r.method) + " of " + object + ": " +
-                        std::to_string(answer.status) + said(answer.xml) +
-                        (forbidden ? "; check the access key, the secret and what they may do"
-                                   : "; check the bucket, the region and `endpoint`"));
+    throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
+                          "the S3 server refuses " + std::string(r.method) + " of " + object + ": " +
+                              std::to_string(answer.status) + said(answer.xml) +
+                              (forbidden ? "; check the access key, the secret and what they may do"
+                                         : "; check the bucket, the region and `endpoint`"),
+                          {"s3://" + settings_.bucket + "/" + r.key});
   }
 }
 
@@ -373,19 +379,23 @@ s3_client::response s3_client::store(const request& r) {
   if (answer.status < 200 || answer.status >= 300) return answer;
   const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
   if (answer.etag.empty()) {
-    throw convert_error("the S3 server says that it has " + object +
-                        ", but not with which ETag, so nothing shows that it has; check `endpoint`");
+    throw zarrbits::error(
+        errc::server_failed,
+        "the S3 server says that it has " + object + ", but not with which ETag, so nothing shows that it has; check `endpoint`",
+        {settings_.url});
   }
   if (answer.etag_is_md5 && looks_like_md5(answer.etag)) {
     const std::string md5 = digest_of(r.body, EVP_md5());
     if (!md5.empty() && ::strcasecmp(md5.c_str(), answer.etag.c_str()) != 0) {
-      throw convert_error("the S3 server has other bytes of " + object + " than were sent (ETag " + answer.etag + ", not " + md5 +
-                          "); convert again");
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server has other bytes of " + object + " than were sent (ETag " + answer.etag + ", not " +
+                                md5 + "); convert again",
+                            {settings_.url});
     }
   }
   return answer;
 }
 
-}  // namespace zarrbits::conversion
+void hurry_s3() noexcept { haste = hurry::asked; }
 
-void zarrbits::hurry_s3() noexcept { zarrbits::conversion::haste = zarrbits::conversion::hurry::asked; }
+}  // namespace zarrbits::conversion

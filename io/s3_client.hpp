@@ -52,7 +52,7 @@ class s3_client {
     long long length = -1;    // from a HEAD
     unsigned attempts = 1;
   };
-  // Returns answers of 2xx, and of 404, whose meaning depends on the request. Any other answer is a convert_error.
+  // Returns answers of 2xx, and of 404, whose meaning depends on the request. Any other answer is a zarrbits::error.
   response send(const request& r);
   // A PUT of bytes: a 2xx counts only if its ETag shows that the server has them.
   response store(const request& r);

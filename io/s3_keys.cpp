@@ -4,7 +4,7 @@
 #include "io/s3_access.hpp"
 #include "io/s3_settings.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +28,7 @@ void hmac(const void* key, std::size_t key_size, std::string_view text, char* ou
   if (!HMAC(EVP_sha256(), key, static_cast<int>(key_size), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
             reinterpret_cast<unsigned char*>(out), &size) ||
       size != digest_size) {
-    throw convert_error("OpenSSL has no HMAC with SHA-256, which S3 needs; choose a directory");
+    throw zarrbits::error(errc::unsupported, "OpenSSL has no HMAC with SHA-256, which S3 needs; choose a directory");
   }
 }
 
@@ -73,8 +73,8 @@ signing_keys::signing_keys(std::string_view secret_key, const std::string& regio
 std::string signing_keys::signature(std::string_view day, std::string_view text) const {
   const auto found = at_.find(day);
   if (found == at_.end()) {
-    throw convert_error("the keys for S3 were made for " + std::to_string(days - 2) +
-                        " days, which are over; convert again with `resume`");
+    throw zarrbits::error(errc::permission_denied, "the keys for S3 were made for " + std::to_string(days - 2) +
+                                                       " days, which are over; convert again with `resume`");
   }
   char digest[digest_size];
   hmac(keys_.data() + found->second, digest_size, text, digest);
@@ -123,8 +123,8 @@ std::shared_ptr<const signing_keys> environment_keys::signing(const std::string&
   auto& keys = signing_[region];
   if (!keys) {
     if (forgotten_)
-      throw convert_error("this process gave its secret key for S3 away before it knew the region \"" + region +
-                          "\"; convert in one region at a time");
+      throw zarrbits::error(errc::unsupported, "this process gave its secret key for S3 away before it knew the region \"" +
+                                                   region + "\"; convert in one region at a time");
     keys = std::make_shared<const signing_keys>(secret_.view(), region);
   }
   return keys;
@@ -160,6 +160,6 @@ void prepare_s3(const std::vector<std::string>& sources, const std::string& stor
   if (!any_in_s3(sources)) environment_keys::instance().forget_secret_key();
 }
 
-}  // namespace zarrbits::conversion
+void take_s3_keys() { environment_keys::instance().take(); }
 
-void zarrbits::take_s3_keys() { conversion::environment_keys::instance().take(); }
+}  // namespace zarrbits::conversion

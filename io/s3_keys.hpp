@@ -25,7 +25,7 @@ class signing_keys {
  public:
   static constexpr int days = 42;
   signing_keys(std::string_view secret_key, const std::string& region);
-  // Signature of a text for a day ("20260131"), in hexadecimal digits. Throws convert_error after the last day.
+  // Signature of a text for a day ("20260131"), in hexadecimal digits. Throws zarrbits::error after the last day.
   std::string signature(std::string_view day, std::string_view text) const;
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/s3_listing.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -46,7 +47,8 @@ std::uint64_t size_of(const xml_element& object) {
   std::uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    throw convert_error("the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check `endpoint`");
+    throw zarrbits::error(errc::server_failed,
+                          "the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check `endpoint`");
   return size;
 }
 
@@ -62,8 +64,8 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
   for (std::size_t pages = 0, empty = 0;; ++pages) {
     const auto answer = client.send({.query = query, .answer = "ListBucketResult"});
     if (answer.status == 404) {
-      throw convert_error("there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
-                          "; make it, or check `endpoint`");
+      throw zarrbits::error(errc::not_found, "there is no S3 bucket \"" + client.settings().bucket + "\" at " +
+                                                 client.settings().url + "; make it, or check `endpoint`");
     }
     const bool encoded = answer.xml.text_of("EncodingType") == "url";
     std::string first_key;
@@ -88,8 +90,8 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const bool again =
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
     if (again || empty > most_empty_pages || pages > most_pages) {
-      throw convert_error("the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
-                          "\" does not end; check the server, or choose another target");
+      throw zarrbits::error(errc::server_failed, "the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
+                                                     "\" does not end; check the server, or choose another target");
     }
     last_key = first_key;
     query["continuation-token"] = next;
@@ -102,9 +104,10 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
   for_each_object(client, start, folders, most, [&](s3_entry&& e) {
     held += sizeof(s3_entry) + e.key.size() + e.modified.size();
     if (held > most_held) {
-      throw convert_error("\"s3://" + client.settings().bucket + "/" + start + "\" has more than " +
-                          std::to_string(entries.size()) +
-                          " objects, more than can be held; remove them with the server's own tools, or choose another target");
+      throw zarrbits::error(
+          errc::refused,
+          "\"s3://" + client.settings().bucket + "/" + start + "\" has more than " + std::to_string(entries.size()) +
+              " objects, more than can be held; remove them with the server's own tools, or choose another target");
     }
     entries.push_back(std::move(e));
     return entries.size() < most;

@@ -24,7 +24,7 @@ constexpr std::size_t all_of_them = ~std::size_t{0};
 
 // Calls `each` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and "..".
 // The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are one
-// entry that ends in "/". Stops if `each` returns false. Throws convert_error if a list never ends.
+// entry that ends in "/". Stops if `each` returns false. Throws zarrbits::error if a list never ends.
 void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
                      const std::function<bool(s3_entry&&)>& each);
 

@@ -26,11 +26,11 @@ class s3_client;
 class s3_objects {
  public:
   explicit s3_objects(std::string endpoint) : endpoint_(std::move(endpoint)) {}
-  // The client of the bucket of "s3://bucket/key", one for each bucket, and the key in it. Throws convert_error.
+  // The client of the bucket of "s3://bucket/key", one for each bucket, and the key in it. Throws zarrbits::error.
   std::pair<s3_client*, std::string> find(const std::string& name);
-  // Not regular where there is no such object. Throws convert_error.
+  // Not regular where there is no such object. Throws zarrbits::error.
   file_state state_of(const std::string& name);
-  // Bytes of an object; false where it has not all of them. Throws convert_error.
+  // Bytes of an object; false where it has not all of them. Throws zarrbits::error.
   bool read(const std::string& name, std::uint64_t offset, std::span<std::byte> to);
 
  private:

@@ -3,7 +3,7 @@
 
 #include "io/files.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -90,17 +90,21 @@ std::string_view host_of(std::string_view url) {
 std::string checked_server(std::string server) {
   while (!server.empty() && server.back() == '/') server.pop_back();
   if (server.find('@') != std::string::npos) {
-    throw convert_error(
+    throw zarrbits::error(
+        errc::invalid_option,
         "the URL of the S3 server has a user name or a password in it, which S3 does not know; leave them out, and give the keys "
         "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
   }
   const bool web = server.starts_with("http://") || server.starts_with("https://");
   for (const char c : server) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '\\')
-      throw convert_error("the URL of the S3 server has characters that no such URL has; check `endpoint` and AWS_ENDPOINT_URL");
+      throw zarrbits::error(
+          errc::invalid_option,
+          "the URL of the S3 server has characters that no such URL has; check `endpoint` and AWS_ENDPOINT_URL");
   }
   if (!server.empty() && (!web || host_of(server).empty())) {
-    throw convert_error("the S3 server \"" + server + "\" is not a URL; begin it with https:// or http://");
+    throw zarrbits::error(errc::invalid_option,
+                          "the S3 server \"" + server + "\" is not a URL; begin it with https:// or http://");
   }
   return server;
 }
@@ -122,10 +126,10 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   while (!s.prefix.empty() && s.prefix.back() == '/') s.prefix.pop_back();
   if (s.bucket.empty() ||
       s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
-    throw convert_error("\"" + target + "\" names no S3 bucket; write it as \"s3://bucket/prefix\"");
+    throw zarrbits::error(errc::invalid_option, "\"" + target + "\" names no S3 bucket; write it as \"s3://bucket/prefix\"");
   }
   if (("/" + s.prefix + "/").find("//") != (s.prefix.empty() ? 0 : std::string::npos)) {
-    throw convert_error("\"" + target + "\" has an empty part; write it as \"s3://bucket/prefix\"");
+    throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as \"s3://bucket/prefix\"");
   }
 
   const std::string home = environment("HOME");
@@ -156,9 +160,11 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
     if (secret_key) *secret_key = given.secret_key();
   }
   if (!s.keys) {
-    throw convert_error("nothing says who may use \"" + target +
-                        "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" + profile +
-                        "\" in ~/.aws/credentials");
+    throw zarrbits::error(errc::permission_denied,
+                          "nothing says who may use \"" + target +
+                              "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" + profile +
+                              "\" in ~/.aws/credentials",
+                          {target});
   }
   const std::string server = checked_server(
       first_of({endpoint, environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"), ours("endpoint_url")}));

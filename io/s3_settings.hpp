@@ -24,7 +24,7 @@ struct s3_settings {
   bool is_open() const;
 };
 
-// Throws convert_error if the target is not an "s3://bucket/prefix", or there are no keys. `endpoint` wins over the
+// Throws zarrbits::error if the target is not an "s3://bucket/prefix", or there are no keys. `endpoint` wins over the
 // environment's. `secret_key`: receives the secret key, for code that signs requests itself.
 s3_settings read_s3_settings(const std::string& target, const std::string& endpoint, secret_bytes* secret_key = nullptr);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/s3_access.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <sys/stat.h>
 

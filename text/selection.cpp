@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "text/selection.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ char32_t next_character(std::string_view& text) {
 }
 
 [[noreturn]] void no_pattern(const std::string& text, const char* why) {
-  throw convert_error("\"" + text + "\" is not a pattern of paths: " + why);
+  throw zarrbits::error(errc::invalid_option, "\"" + text + "\" is not a pattern of paths: " + why);
 }
 
 }  // namespace
@@ -157,8 +157,9 @@ void selection::require_all_matched() const {
   for (const auto* list : {&include_, &exclude_}) {
     for (const entry& e : *list) {
       if (e.matched) continue;
-      throw convert_error(std::string(list == &include_ ? "`include`" : "`exclude`") + " \"" + e.pattern.text() +
-                          "\" matches no path of the file; \"zarrbits inspect\" lists them, and ** matches across groups");
+      throw zarrbits::error(errc::no_match,
+                            std::string(list == &include_ ? "`include`" : "`exclude`") + " \"" + e.pattern.text() +
+                                "\" matches no path of the file; \"zarrbits inspect\" lists them, and ** matches across groups");
     }
   }
 }

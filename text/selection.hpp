@@ -23,7 +23,7 @@ namespace zarrbits::conversion {
 
 class path_pattern {
  public:
-  // Throws convert_error if the text is not a pattern.
+  // Throws zarrbits::error if the text is not a pattern.
   explicit path_pattern(std::string text);
 
   // Time is at most proportional to the product of both lengths, for any pattern.
@@ -53,7 +53,7 @@ class selection {
   bool wants(std::string_view path);
   bool excludes(std::string_view path);
 
-  // Throws convert_error that names a pattern without any match.
+  // Throws zarrbits::error that names a pattern without any match.
   void require_all_matched() const;
 
  private:

@@ -62,9 +62,9 @@ void set_units(cf_meaning& m, const std::string& own_units, const std::string& o
   const std::string& units = own_units.empty() ? lent.units : own_units;
   const std::string& calendar = own_calendar.empty() ? lent.calendar : own_calendar;
   m.units = units;
-  m.epoch = conversion::parse_epoch(units, calendar);
+  m.epoch = time_scale_of(units, calendar);
   if (!m.epoch) return;
-  m.calendar = conversion::calendar_name(calendar);
+  m.calendar = calendar_of(calendar);
   m.units += " " + m.calendar;
 }
 
@@ -143,6 +143,12 @@ long double store_number(const zarr_type& t, const std::byte* p) {
   return static_cast<long double>(load_signed(p, t.size));
 }
 
+std::optional<long double> instant(const cf_meaning& m, long double stored) {
+  if (std::isnan(stored) || std::find(m.missing.begin(), m.missing.end(), stored) != m.missing.end()) return {};
+  const long double value = stored * m.scale + m.offset;
+  return m.epoch ? value * static_cast<long double>(m.epoch->unit) + static_cast<long double>(m.epoch->start) : value;
+}
+
 bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store) {
   const auto none = [](const cf_meaning& m, long double v) {
     return std::isnan(v) || std::find(m.missing.begin(), m.missing.end(), v) != m.missing.end();
@@ -154,7 +160,7 @@ bool same_value(const cf_meaning& here, long double source, const cf_meaning& th
   const long double precision = 4 * std::max(here.precision, there.precision);
   if (here.epoch && there.epoch) {
     const long double a = x * static_cast<long double>(here.epoch->unit), b = y * static_cast<long double>(there.epoch->unit);
-    const auto dates_agree = conversion::same_from(here.calendar, there.calendar);
+    const auto dates_agree = calendars_agree_from(here.calendar, there.calendar);
     if (!dates_agree || a + static_cast<long double>(here.epoch->start) < static_cast<long double>(*dates_agree)) return false;
     const auto apart = static_cast<long double>(there.epoch->start - here.epoch->start);
     const auto packed = [](const cf_meaning& m) { return m.scale != 1 || m.offset != 0; };

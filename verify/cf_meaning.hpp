@@ -9,7 +9,7 @@
 #ifndef ZARRBITS_VERIFY_CF_MEANING_HPP
 #define ZARRBITS_VERIFY_CF_MEANING_HPP
 
-#include "text/cf_calendar.hpp"
+#include "verify/cf_time.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <hdf5.h>
@@ -25,9 +25,9 @@ struct cf_meaning {
   long double scale = 1, offset = 0;  // value = stored * scale + offset
   std::vector<long double> missing;   // stored numbers that mean "missing"; NaN always does
   std::string units, calendar;
-  std::optional<conversion::cf_epoch> epoch;  // of units "days since ..."
-  bool exact = true;                          // integers without packing
-  long double precision = 0;                  // relative precision of the floats that carry it
+  std::optional<time_scale> epoch;  // of units "days since ..."
+  bool exact = true;                // integers without packing
+  long double precision = 0;        // relative precision of the floats that carry it
 
   bool operator==(const cf_meaning& other) const;
 };
@@ -45,6 +45,10 @@ std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zar
 
 // A number of the store; `t` is a type that meaning_in_store() accepted.
 long double store_number(const zarr_type& t, const std::byte* p);
+
+// The meaning of a number, to be compared with others; of times, microseconds since the calendar's year 0. Empty if it is
+// missing.
+std::optional<long double> instant(const cf_meaning& meaning, long double stored);
 
 bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store);
 

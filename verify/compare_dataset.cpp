@@ -88,6 +88,7 @@ void dataset_comparison::guarded(const std::string& member, F&& f) {
   } catch (const store_error& e) {
     conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
   } catch (const zarrbits::error& e) {
+    if (!is_codec_error(e)) throw;
     conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
   } catch (const source_error& e) {
     conclude(verdict::unreadable, std::string("cannot be read from the source: ") + e.what(), member);

@@ -2,6 +2,7 @@
 #include "verify/lent_units.hpp"
 
 #include "text/names.hpp"
+#include "verify/cf_time.hpp"
 #include "verify/compare_metadata.hpp"
 
 #include <nlohmann/json.hpp>
@@ -56,7 +57,7 @@ source_lenders::source_lenders(const source_tree& tree) {
         const auto named = tree.address_of(path);
         if (!named) continue;
         const lent_units units = units_of(dataset.get(), o.path);
-        if (*named != address && conversion::is_time_units(units.units)) lent_.try_emplace(*named, units);
+        if (*named != address && is_time_units(units.units)) lent_.try_emplace(*named, units);
         break;
       }
     }
@@ -86,7 +87,7 @@ void store_lenders::look_at(const store_folder& root, const std::string& group) 
       return value != found->end() && value->is_string() ? value->get<std::string>() : "";
     };
     const std::string own = "/" + node.path();
-    if (!conversion::is_time_units(text("units"))) continue;
+    if (!is_time_units(text("units"))) continue;
     for (const char* attribute : naming_attributes) {
       for (const std::string& path : places_of(own, text(attribute))) {
         if (kind_of(root / path.substr(1)) != node_kind::array) continue;

@@ -4,11 +4,11 @@
 //
 #include <zarrbits/verify.hpp>
 
-#include "convert/concat/file_order.hpp"
 #include "io/s3_access.hpp"
 #include "text/names.hpp"
 #include "text/selection.hpp"
 #include "verify/joined_files.hpp"
+#include "verify/source_order.hpp"
 #include "verify/walk.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -61,14 +62,7 @@ verify_result verify_joined(const verify_options& options, const store_folder& s
   joined_arrays joined(*options.concat);
   verify_result all;
   bool first = true;
-  convert_options files;
-  files.source = options.source;
-  files.concat = options.concat;
-  conversion::source_options how;
-  how.endpoint = options.endpoint;
-  how.external = options.external;
-  how.lock = options.lock;
-  for (const std::string& source : conversion::ordered_sources(files, how)) {
+  for (const std::string& source : sources_in_order(options)) {
     if (options.part) {
       const told_place told = place_in(store, source);
       joined.begin_at(told.first);
@@ -115,20 +109,17 @@ bool verify_result::incomplete() const noexcept {
 }
 
 void check_options(const verify_options& options) {
-  if (options.part && !options.concat) throw verify_error("`part` goes with `concat`: it is of stores of several files");
-  try {
-    conversion::selection(options.include, options.exclude);
-  } catch (const convert_error& e) {
-    throw verify_error(e.what());
-  }
+  if (options.part && !options.concat)
+    throw zarrbits::error(errc::invalid_option, "`part` goes with `concat`: it is of stores of several files");
+  conversion::selection(options.include, options.exclude);
 }
 
 bool is_whole_store(const verify_options& options) {
-  conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint, {});
+  conversion::prepare_s3(verification::sources_of(options), options.store, options.endpoint, {});
   try {
     using verification::store_entry;
-    const auto store = verification::open_store(options.store, options.endpoint,
-                                                conversion::given_sources(options.source, options.concat), options.memory);
+    const auto store =
+        verification::open_store(options.store, options.endpoint, verification::sources_of(options), options.memory);
     bool begun = false;
     store.list([&](const store_entry& e) {
       if (!e.name.starts_with(conversion::own_prefix)) return true;
@@ -152,17 +143,23 @@ verify_result verify(const verify_options& options) {
   check_options(options);
   const h5::silence quiet;
   try {
-    conversion::prepare_s3(conversion::given_sources(options.source, options.concat), options.store, options.endpoint,
-                           options.warning);
-    verification::store_folder store = verification::open_store(
-        options.store, options.endpoint,
-        conversion::may_be_read(conversion::given_sources(options.source, options.concat), options.external), options.memory,
-        verification::use_of_store::all_of_it);
+    conversion::prepare_s3(verification::sources_of(options), options.store, options.endpoint, options.warning);
+    verification::store_folder store =
+        verification::open_store(options.store, options.endpoint, verification::may_be_read(options), options.memory,
+                                 verification::use_of_store::all_of_it);
     store.most_text = options.memory / 2;
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);
-  } catch (const std::runtime_error& e) {  // an error of the source, the store, or their names
-    throw verify_error(e.what());
+  } catch (const error&) {
+    throw;
+  } catch (const verification::store_error& e) {
+    std::error_code unknown;
+    const bool there = conversion::is_s3(options.store) || std::filesystem::exists(options.store, unknown);
+    throw error(there ? errc::damaged_store : errc::not_found, e.what(), {options.store});
+  } catch (const verification::not_supported& e) {
+    throw error(errc::unsupported, e.what(), {options.store});
+  } catch (const std::runtime_error& e) {  // of libhdf5
+    throw error(errc::damaged_source, e.what(), {options.source});
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/walk.hpp"
 
-#include "convert/concat/file_order.hpp"
 #include "text/names.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/source_notes.hpp"

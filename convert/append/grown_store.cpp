@@ -34,7 +34,7 @@ std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
       sum.add(bytes);
     }
   } catch (const unreadable_range& e) {
-    throw convert_error("\"" + name + "\" cannot be read: " + e.what());
+    throw zarrbits::error(errc::damaged_store, "\"" + name + "\" cannot be read: " + e.what(), {name});
   }
   return sum.hex(32);
 }
@@ -69,7 +69,7 @@ grown_store::grown_store(const std::string& path, const std::vector<std::string>
       sum.add_field(json_text(metadata));
     }
   } catch (const verification::store_error& error) {
-    throw convert_error("nothing can be appended to \"" + path + "\": " + error.what());
+    throw zarrbits::error(errc::damaged_store, "nothing can be appended to \"" + path + "\": " + error.what(), {path});
   }
   checksum_ = sum.hex();
   read_sources();
@@ -133,7 +133,9 @@ void grown_store::read_sources() {
   const auto list = notes_of_root.find("sources");
   if (list == notes_of_root.end()) return;
   const auto refuse = [&] {
-    throw convert_error("\"" + name_ + "\" has no valid list of the files that it was made of; make it again with `concat`");
+    throw zarrbits::error(errc::damaged_store,
+                          "\"" + name_ + "\" has no valid list of the files that it was made of; make it again with `concat`",
+                          {name_});
   };
   if (!list->is_array()) refuse();
   for (const json& each : *list) {
@@ -159,9 +161,12 @@ verification::zarr_array grown_store::open_array(const std::string& path) const 
   try {
     return verification::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1));
   } catch (const verification::not_supported& e) {
-    throw convert_error("array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not know " + e.what());
+    throw zarrbits::error(errc::unsupported,
+                          "array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not know " + e.what(),
+                          {name_, path});
   } catch (const verification::store_error& e) {
-    throw convert_error("array \"" + path + "\" of \"" + name_ + "\" cannot be read: " + e.what());
+    throw zarrbits::error(errc::damaged_store, "array \"" + path + "\" of \"" + name_ + "\" cannot be read: " + e.what(),
+                          {name_, path});
   }
 }
 

@@ -34,7 +34,7 @@ struct known_source {
   json state;  // its state_note(); null: unknown
 };
 
-// Identifies a file and its state: size, modification time, checksum; in S3 size and ETag. Throws convert_error.
+// Identifies a file and its state: size, modification time, checksum; in S3 size and ETag. Throws zarrbits::error.
 json state_note(const joined_files::entry& file);
 
 // The files of a store, for its root: the start of each, and its state_note(). Files that are left out are not in it.
@@ -42,7 +42,7 @@ json source_notes(const std::vector<joined_source>& sources, const joined_files&
 
 class grown_store {
  public:
-  // Reads all metadata. `sources`: files, and folders, beside which or in which references may lead. Throws convert_error.
+  // Reads all metadata. `sources`: files, and folders, beside which or in which references may lead. Throws zarrbits::error.
   grown_store(const std::string& path, const std::vector<std::string>& sources, std::uint64_t memory);
 
   const std::string& name() const { return name_; }
@@ -56,10 +56,10 @@ class grown_store {
   // Adds a note at the place where this store has such notes.
   void set_note(json& node, const std::string& key, json value) const;
 
-  // Null if there is no such array. `axis`: the axis along which it grows. Throws convert_error.
+  // Null if there is no such array. `axis`: the axis along which it grows. Throws zarrbits::error.
   std::shared_ptr<const stored_values> array(const std::string& path, std::size_t axis) const;
   // The difference between an array and a dataset that is not joined, as the end of a sentence; "" if there is none. Throws
-  // h5::failure, skip_dataset, convert_error.
+  // h5::failure, skip_dataset, zarrbits::error.
   std::string difference(const std::string& path, const source_dataset& data) const;
   // The last two numbers of an array of one dimension, or fewer.
   std::vector<double> last_values(const std::string& path) const;

@@ -102,8 +102,9 @@ waiting_append::waiting_append(std::string store, bool to_disk) : store_(std::mo
   root_ = file_descriptor(::open(store_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info {};
   if (!root_ || ::fstatat(root_.get(), "zarr.json", &info, 0) != 0) {
-    throw convert_error("nothing can be appended to \"" + store_ +
-                        "\": there is no such store in a directory; make it with `concat`");
+    throw zarrbits::error(
+        errc::not_found,
+        "nothing can be appended to \"" + store_ + "\": there is no such store in a directory; make it with `concat`", {store_});
   }
   for (int tries = 0; !lock_; ++tries) {
     if (tries == 100) fail_file("cannot write to the store", store_, errno);
@@ -115,7 +116,7 @@ waiting_append::waiting_append(std::string store, bool to_disk) : store_(std::mo
     if (!lock_) continue;
     const lock_state state = take_lock(lock_.get(), own_.get(), lock_name, false);
     if (state == lock_state::busy)
-      throw convert_error("another process appends to \"" + store_ + "\"; wait for it, and append then");
+      throw zarrbits::error(errc::busy, "another process appends to \"" + store_ + "\"; wait for it, and append then", {store_});
     if (state == lock_state::gone) lock_ = file_descriptor();
   }
 }
@@ -170,8 +171,10 @@ void waiting_append::move() {
   const std::string shown = store_ + "/" + own_folder;
   const json list = parse_foreign_json(text_at(own_.get(), list_name, shown + "/" + list_name));
   const auto refuse = [&](const std::string& why) {
-    throw convert_error("an append to \"" + store_ + "\" was cut off and cannot be resumed: " + why + "; remove \"" + shown +
-                        "\" and append again");
+    throw zarrbits::error(errc::damaged_store,
+                          "an append to \"" + store_ + "\" was cut off and cannot be resumed: " + why + "; remove \"" + shown +
+                              "\" and append again",
+                          {store_});
   };
   const auto text_of = [](const json& j, const char* key) {
     return j.is_object() && j.contains(key) && j[key].is_string() ? std::optional(j[key].get<std::string>()) : std::nullopt;

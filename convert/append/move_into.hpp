@@ -24,7 +24,7 @@ namespace zarrbits::conversion {
 // run is killed, the next one completes its moves.
 class waiting_append {
  public:
-  // Throws convert_error.
+  // Throws zarrbits::error.
   waiting_append(std::string store, bool sync);
   // Removes what is not declared, also that of an earlier run.
   ~waiting_append();
@@ -41,7 +41,7 @@ class waiting_append {
   // Removes chunks from the store that nobody sees, because they lie beyond its arrays.
   void remove_from_store(const std::string& key);
   bool has(const std::string& key) const;
-  // Throws convert_error; files that are moved stay moved, and a further call continues.
+  // Throws zarrbits::error; files that are moved stay moved, and a further call continues.
   void move();
   // Removes what an incomplete run left.
   void discard();

@@ -97,7 +97,7 @@ stored_array::stored_array(std::string store, std::string path, verification::za
 std::shared_ptr<const stored_values> stored_array::make(const std::string& store, const std::string& path, const json& node,
                                                         verification::zarr_array array, std::size_t axis) {
   const auto refuse = [&](const std::string& why) {
-    throw convert_error("array \"" + path + "\" of \"" + store + "\" cannot grow: " + why);
+    throw zarrbits::error(errc::unsupported, "array \"" + path + "\" of \"" + store + "\" cannot grow: " + why, {store, path});
   };
   if (axis >= array.shape().size()) refuse("it has no such dimension");
   const json keys = node.contains("chunk_key_encoding") ? node["chunk_key_encoding"] : json(nullptr);
@@ -231,9 +231,10 @@ void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<
       std::memcpy(place, row.data(), n * size);
     });
   } catch (const verification::store_error& e) {
-    throw convert_error("\"" + folder_ + "\" cannot be completed: " + e.what());
+    throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" cannot be completed: " + e.what(), {folder_});
   } catch (const verification::not_supported& e) {
-    throw convert_error("\"" + folder_ + "\" cannot be completed: zarrbits does not know " + e.what());
+    throw zarrbits::error(errc::unsupported, "\"" + folder_ + "\" cannot be completed: zarrbits does not know " + e.what(),
+                          {folder_});
   }
 }
 
@@ -244,7 +245,9 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
   for (const hsize_t n : at) key += "/" + std::to_string(n);
   for (std::size_t d = at.size(); d < shape.size(); ++d) key += "/0";
   const std::string name = store_ + "/" + key;
-  const auto fail = [&](const std::string& why) { throw convert_error("\"" + name + "\" is not a shard that can grow: " + why); };
+  const auto fail = [&](const std::string& why) {
+    throw zarrbits::error(errc::damaged_store, "\"" + name + "\" is not a shard that can grow: " + why, {name});
+  };
   stored_shard found;
   found.file = std::make_shared<const raw_file>(open_without_links(store_, key).release());
   if (found.file->descriptor() < 0) {
@@ -285,7 +288,7 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
     const std::uint64_t offset = load(entry), size = load(entry + 8);
     if (offset == ~std::uint64_t{0} && size == offset) continue;
     if (offset > found.size || size > found.size - offset)
-      throw convert_error("\"" + folder_ + "\" has a shard whose index lies; it cannot grow");
+      throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" has a shard whose index lies; it cannot grow", {folder_});
   }
 }
 

@@ -16,7 +16,7 @@ namespace zarrbits::conversion {
 
 class stored_array final : public stored_values {
  public:
-  // `node`: its zarr.json. Throws convert_error if the array cannot grow along the axis.
+  // `node`: its zarr.json. Throws zarrbits::error if the array cannot grow along the axis.
   static std::shared_ptr<const stored_values> make(const std::string& store, const std::string& path, const json& node,
                                                    verification::zarr_array array, std::size_t axis);
 

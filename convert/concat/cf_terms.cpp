@@ -218,7 +218,9 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
   for (std::size_t i = 1; i < all.size(); ++i) {
     const cf_terms& t = all[i];
     const auto refuse = [&](const std::string& what) {
-      throw convert_error("\"" + path + "\" of \"" + who[0] + "\" and of \"" + who[i] + "\" cannot be joined: " + what);
+      throw zarrbits::error(errc::not_joinable,
+                            "\"" + path + "\" of \"" + who[0] + "\" and of \"" + who[i] + "\" cannot be joined: " + what,
+                            {who[i], path});
     };
     if (t.kind.size == 0 || first.kind.size == 0) {
       if (t.kind != first.kind) refuse("their datatypes differ");
@@ -270,7 +272,9 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
   std::size_t size = 4;
   for (const cf_terms& t : all) {
     size = std::max(size, unpacked_kind(t).size);
-    if (t.units != first.units) throw convert_error("\"" + path + "\" cannot be joined: its packing and its epoch differ");
+    if (t.units != first.units)
+      throw zarrbits::error(errc::not_joinable, "\"" + path + "\" cannot be joined: its packing and its epoch differ",
+                            {who[0], path});
   }
   way.unpacked = true;
   way.terms.kind = {false, true, size};

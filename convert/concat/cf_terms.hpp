@@ -68,7 +68,7 @@ struct agreement {
   std::string why;        // the end of a sentence: why it is unpacked, or has another type than the first file; else empty
 };
 // Agrees on the terms of the array; `all` begins with those of the first file, or of a store that grows: then floats keep their
-// size in another epoch. Throws convert_error if no array can hold them all: the sentence ends with the difference, and `who`
+// size in another epoch. Throws zarrbits::error if no array can hold them all: the sentence ends with the difference, and `who`
 // gives the name of each file.
 agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>& who, const std::string& path, bool grows);
 

@@ -40,11 +40,15 @@ long double first_value(const std::string& source, const std::string& dimension,
         }
       }
     });
-    if (why) throw convert_error("\"" + o.path + "\" of \"" + source + "\" cannot be read: " + *why);
+    if (why)
+      throw zarrbits::error(errc::damaged_source, "\"" + o.path + "\" of \"" + source + "\" cannot be read: " + *why,
+                            {source, o.path});
   }
   if (!value) {
-    throw convert_error("\"" + source + "\" has no variable \"" + dimension +
-                        "\" with a first value, by which the files were to be ordered; give another `order`");
+    throw zarrbits::error(errc::no_match,
+                          "\"" + source + "\" has no variable \"" + dimension +
+                              "\" with a first value, by which the files were to be ordered; give another `order`",
+                          {source, dimension});
   }
   return *value;
 }

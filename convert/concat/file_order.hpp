@@ -19,7 +19,7 @@ namespace zarrbits::conversion {
 std::vector<std::string> given_sources(const std::string& first, const std::optional<concatenation>& concat);
 
 // The names of all files in `options`, which have `concat`, in the order in which they are joined. The order by value opens each
-// file. Throws convert_error.
+// file. Throws zarrbits::error.
 std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how);
 
 // Files, and folders, that references may lead to: the sources themselves, and what lies beside them or in `external`

@@ -85,7 +85,7 @@ file_metadata file_reader::read(std::size_t k) {
   } catch (const unjoinable& e) {
     found.why = e.what();
     found.stops = true;
-  } catch (const convert_error& e) {
+  } catch (const zarrbits::error& e) {
     found.why = e.what();
   }
   return found;
@@ -121,8 +121,9 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
   const source_dataset data(file, o);
   const auto axis = axis_of(concat_, file, o, data);
   const auto refuse = [&](const std::string& what) {
-    throw unjoinable("\"" + model.path + "\" of \"" + all_.names[0] + "\" and of \"" + all_.names[k] +
-                     "\" cannot be joined: " + what);
+    throw unjoinable(
+        "\"" + model.path + "\" of \"" + all_.names[0] + "\" and of \"" + all_.names[k] + "\" cannot be joined: " + what,
+        {all_.names[k], model.path});
   };
   if (axis != v.axis || data.dims.size() != v.dims.size()) refuse("its dimensions differ");
   for (std::size_t d = 0; d < v.dims.size(); ++d) {
@@ -132,7 +133,8 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
   }
   if (holds_references(data.type) && !(data.type.kind == type_class::text))
     throw unjoinable("\"" + o.path + "\" of \"" + all_.names[k] +
-                     "\" cannot be joined: its values are references or sequences; leave it out with `exclude`");
+                         "\" cannot be joined: its values are references or sequences; leave it out with `exclude`",
+                     {all_.names[k], o.path});
   found_part part;
   part.variable = variable;
   part.form = form_of(data, lender_of(model.store_path, data.dataset, file, there));
@@ -145,17 +147,18 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
   if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap && part.form.terms.kind.size > 0) {
     if (const std::string name = lacks_packing(part.form.terms); !name.empty())
       throw unjoinable("\"" + model.path + "\" of \"" + all_.names[k] + "\" cannot be joined: its \"" + name +
-                       "\" is not a single number that can be read exactly, and the order of its values cannot be checked; "
-                       "`allow_overlap` does without");
+                           "\" is not a single number that can be read exactly, and the order of its values cannot be checked; "
+                           "`allow_overlap` does without",
+                       {all_.names[k], model.path});
     part.values = values_of(data);
   }
   found.parts.push_back(std::move(part));
-  if (k > 0) compare_attributes(model, file, o, data.dataset, &data.leaf(), true, found);
+  if (k > 0) compare_attributes(model, file, data.dataset, &data.leaf(), true, found);
 }
 
-void file_reader::compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
-                                     const type_tree* leaf, bool joined, file_metadata& found) {
-  std::vector<converted_object> unused;
+void file_reader::compare_attributes(const source_object& model, source_file& file, hid_t object, const type_tree* leaf,
+                                     bool joined, file_metadata& found) {
+  std::vector<attribute_report> unused;
   auto known = attributes_.find(model.store_path);
   if (known == attributes_.end()) {
     const h5::handle mine = first_.open(model);
@@ -164,11 +167,11 @@ void file_reader::compare_attributes(const source_object& model, source_file& fi
       type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
     }
     file_references references(first_, mine);
-    json all = convert_attributes(mine, model.path, references, type ? &*type : nullptr, {}, memory(), unused);
+    json all = convert_attributes(mine, references, type ? &*type : nullptr, {}, memory(), unused);
     known = attributes_.emplace(model.store_path, std::move(all)).first;
   }
   file_references references(file, object);
-  const json theirs = convert_attributes(object, o.path, references, leaf, {}, memory(), unused);
+  const json theirs = convert_attributes(object, references, leaf, {}, memory(), unused);
   std::string names;
   for (const std::string& name : differing_attributes(known->second, theirs)) {
     if (!joined || !cf_attributes.contains(name)) names += (names.empty() ? "\"" : ", \"") + shown(name) + "\"";
@@ -183,7 +186,8 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
   const auto differs = [&](const std::string& path, const std::string& store_path, const std::string& what) {
     if (concat_.different == different::refuse) {
       throw unjoinable("\"" + path + "\" of \"" + all_.names[0] + "\" and of \"" + all_.names[k] + "\" is not joined, and " +
-                       what + "; leave it out with `exclude`, or give `different`");
+                           what + "; leave it out with `exclude`, or give `different`",
+                       {all_.names[k], path});
     }
     const bool skip = concat_.different == different::skip;
     if (skip) left_out_.insert(store_path);
@@ -203,9 +207,9 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
     if (o.kind == kind_type::dataset) {
       const source_dataset mine(first_, o), theirs(file, *at->second);
       if (const std::string what = difference(mine, theirs); !what.empty()) differs(o.path, o.store_path, what);
-      compare_attributes(o, file, *at->second, object, &theirs.leaf(), false, found);
+      compare_attributes(o, file, object, &theirs.leaf(), false, found);
     } else if (o.kind == kind_type::group) {
-      compare_attributes(o, file, *at->second, object, nullptr, false, found);
+      compare_attributes(o, file, object, nullptr, false, found);
     } else if (o.kind == kind_type::dimension && leaf_of(o.store_path) != concat_.dimension &&
                o.arranged.shape != at->second->arranged.shape) {
       differs(o.path, o.store_path, "the dimension's lengths differ");
@@ -215,7 +219,8 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
     if (known.contains(path) || o->kind == kind_type::group || !wanted_.wants(o->path)) continue;
     if (concat_.different == different::refuse) {
       throw unjoinable("\"" + o->path + "\" is in \"" + all_.names[k] + "\", and not in \"" + all_.names[0] +
-                       "\", the first; put a file first that has all, leave it out with `exclude`, or give `different`");
+                           "\", the first; put a file first that has all, leave it out with `exclude`, or give `different`",
+                       {all_.names[k], o->path});
     }
     found.remarks.push_back({"\"" + o->path + "\" is not in the first file, and is left out", "", false});
   }
@@ -229,7 +234,8 @@ void file_reader::compare_with_store(std::size_t k, source_file& file, file_meta
     if (what.empty()) continue;
     if (concat_.different == different::refuse) {
       throw unjoinable("\"" + o.path + "\" of \"" + all_.names[k] + "\" is not joined, and beside \"" + all_.store->name() +
-                       "\" " + what + "; leave it out with `exclude`, or give `different`");
+                           "\" " + what + "; leave it out with `exclude`, or give `different`",
+                       {all_.names[k], o.path});
     }
     found.remarks.push_back({"\"" + o.path + "\": beside the store, " + what + "; the store's is kept", "", false});
   }

@@ -49,8 +49,8 @@ class file_reader {
   void add_part(std::size_t k, std::size_t variable, source_file& file, const objects& there, file_metadata& found);
   void compare_rest(std::size_t k, source_file& file, const objects& there, file_metadata& found);
   void compare_with_store(std::size_t k, source_file& file, file_metadata& found);
-  void compare_attributes(const source_object& model, source_file& file, const source_object& o, hid_t object,
-                          const type_tree* leaf, bool joined, file_metadata& found);
+  void compare_attributes(const source_object& model, source_file& file, hid_t object, const type_tree* leaf, bool joined,
+                          file_metadata& found);
   std::uint64_t memory() const;
   // The variable that lends its units of time to a dataset: as in the first file or the store, or else in this file. Invalid if
   // it needs none.

@@ -60,7 +60,7 @@ class joiner {
     const unsigned processes = there_ ? 1 : options_.processes;
     reader_processes others(names_.size(), processes, [&] {
       const std::shared_ptr<source_file> first = open_first_();
-      if (first->state() != first_.state()) throw convert_error("the first file has changed");
+      if (first->state() != first_.state()) throw zarrbits::error(errc::changed, "the first file has changed", {names_[0]});
       return [first, reader = std::make_shared<file_reader>(*first, setting)](std::size_t k) { return reader->read(k); };
     });
     std::string damaged;
@@ -86,8 +86,9 @@ class joiner {
     tell(first_.objects()[0].path);
     if (count > most_named) damaged += "; and " + std::to_string(count - most_named) + " more";
     if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
-      throw convert_error(counted(count, "file") + " of " + std::to_string(names_.size()) + " cannot be joined: " + damaged +
-                          "; `keep_going` leaves such files out, but for the first, and names them");
+      throw zarrbits::error(errc::not_joinable, counted(count, "file") + " of " + std::to_string(names_.size()) +
+                                                    " cannot be joined: " + damaged +
+                                                    "; `keep_going` leaves such files out, but for the first, and names them");
     }
     for (variable& v : variables_)
       v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "",
@@ -136,10 +137,12 @@ class joiner {
     }
     if (!variables_.empty()) return;
     if (concat_.is_new)
-      throw convert_error("no dataset of \"" + names_[0] + "\" can have a new dimension: there are scales alone");
-    throw convert_error(
+      throw zarrbits::error(errc::no_match,
+                            "no dataset of \"" + names_[0] + "\" can have a new dimension: there are scales alone", {names_[0]});
+    throw zarrbits::error(
+        errc::no_match,
         "no dataset of \"" + names_[0] + "\" has a dimension \"" + concat_.dimension +
-        "\"; \"zarrbits inspect\" lists the datasets, and \"/PATH:0\" in place of a name is the first axis of one");
+            "\"; \"zarrbits inspect\" lists the datasets, and \"/PATH:0\" in place of a name is the first axis of one");
   }
 
   void note_state(const std::string& name, const file_state& state) {
@@ -187,7 +190,8 @@ class joiner {
     for (variable& v : variables_) {
       const source_object& o = first_.objects()[v.object];
       const auto refuse = [&](const std::string& why) {
-        throw unjoinable("\"" + o.path + "\" of \"" + names_[0] + "\" cannot be appended to \"" + there_->name() + "\": " + why);
+        throw unjoinable("\"" + o.path + "\" of \"" + names_[0] + "\" cannot be appended to \"" + there_->name() + "\": " + why,
+                         {names_[0], o.path});
       };
       v.before = there_->array(o.store_path, v.axis);
       if (!v.before) refuse("the store has no such array; leave it out with `exclude`");
@@ -214,7 +218,8 @@ class joiner {
       const json& names = node["dimension_names"];
       if (std::find(names.begin(), names.end(), concat_.dimension) != names.end()) {
         throw unjoinable("\"" + path + "\" of \"" + there_->name() + "\" has the dimension, and \"" + names_[0] +
-                         "\", the first of the new files, has no such dataset; put a file first that has all");
+                             "\", the first of the new files, has no such dataset; put a file first that has all",
+                         {names_[0], path});
       }
     }
   }

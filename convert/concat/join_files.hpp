@@ -38,7 +38,7 @@ using open_function = std::function<std::unique_ptr<source_file>()>;
 // `sources`: from ordered_sources(); `first` is the first of them, after select(). Sets source_object::joined of its datasets.
 // With convert_options::processes other than 1, other processes read the files. With a store, the parts come after those of the
 // store, in its terms. Other datasets must then be equal to those of the store, and are removed from `first`. Throws
-// convert_error.
+// zarrbits::error.
 joined_store join_files(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
                         const convert_options& options, const source_options& how, bool tells_case_apart,
                         const grown_store* store = nullptr);

@@ -40,10 +40,13 @@ std::optional<std::size_t> axis_of(const concatenation& how, const source_file& 
     std::size_t axis = 0;
     const char* end = wanted.data() + wanted.size();
     const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
-    if (error != std::errc() || at != end) throw convert_error("`concat` \"" + wanted + "\" ends with no number of an axis");
+    if (error != std::errc() || at != end)
+      throw zarrbits::error(errc::invalid_option, "`concat` \"" + wanted + "\" ends with no number of an axis");
     if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
     if (axis >= data.dims.size()) {
-      throw convert_error("dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis));
+      throw zarrbits::error(errc::no_match,
+                            "dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis),
+                            {file.path(), o.path});
     }
     return axis;
   }

@@ -15,7 +15,7 @@
 
 namespace zarrbits::conversion {
 
-// Empty if the dataset neither has nor gets the dimension. Throws convert_error.
+// Empty if the dataset neither has nor gets the dimension. Throws zarrbits::error.
 std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
                                    const source_dataset& data);
 

@@ -62,8 +62,9 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
     terms.push_back(each.terms);
     who.push_back(each.file);
     if (each.terms.kind.size == 0 && H5Tequal(each.type, variants[0].type) <= 0 && !both_are_text(each, variants[0])) {
-      throw unjoinable("\"" + o.path + "\" of \"" + who[0] + "\" and of \"" + each.file +
-                       "\" cannot be joined: their datatypes differ");
+      throw unjoinable(
+          "\"" + o.path + "\" of \"" + who[0] + "\" and of \"" + each.file + "\" cannot be joined: their datatypes differ",
+          {each.file, o.path});
     }
   }
   made->chunk =
@@ -86,7 +87,8 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   const agreement way = agree(all, who, o.path, before != nullptr);
   if (before && (way.terms.kind != all[0].kind || (way.unpacked && (all[0].scale || all[0].offset || all[0].kind.integer)))) {
     throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store + "\", where it would need another type: " + way.why +
-                     "; make the store again from all files, with `concat`");
+                         "; make the store again from all files, with `concat`",
+                     {store, o.path});
   }
   const bool other_type =
       before ? before->missing && H5Tequal(variants[0].type, before->number) <= 0 && H5Tget_class(variants[0].type) != H5T_ENUM

@@ -19,8 +19,8 @@
 namespace zarrbits::conversion {
 
 // The files can be read, but do not belong together.
-struct unjoinable : convert_error {
-  using convert_error::convert_error;
+struct unjoinable : error {
+  explicit unjoinable(const std::string& what, error_place place = {}) : error(errc::not_joinable, what, std::move(place)) {}
 };
 
 // One of the forms in which the files store a variable.
@@ -57,7 +57,7 @@ struct variable {
   // The index of this form among `variants`; adds it if it is new.
   std::size_t variant_of(variant form);
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
-  // converted to other terms. `store`: the growing store. `added`: as in joined_parts. Throws unjoinable, convert_error.
+  // converted to other terms. `store`: the growing store. `added`: as in joined_parts. Throws unjoinable, zarrbits::error.
   void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
               std::vector<joined_source>& sources, const std::string& store, const std::string& added);
 };

@@ -50,8 +50,8 @@ struct wrong_assumption {
 };
 
 // Values that no run with these options can store.
-struct wrong_options : convert_error {
-  using convert_error::convert_error;
+struct wrong_options : error {
+  explicit wrong_options(const std::string& what, error_place place = {}) : error(errc::no_match, what, std::move(place)) {}
 };
 
 struct array_plan {

@@ -41,12 +41,12 @@ compression compression_of(const filter& f) {
 void check_compression(const compression& c) {
   const int highest = highest_levels[number(c.kind)];
   if (c.level < 0 || c.level > highest) {
-    throw convert_error(std::to_string(c.level) + " is not a level of " + kinds[number(c.kind)] +
-                        (highest > 0 ? "; give 1 to " + std::to_string(highest) : "; leave it out"));
+    throw zarrbits::error(errc::invalid_option, std::to_string(c.level) + " is not a level of " + kinds[number(c.kind)] +
+                                                    (highest > 0 ? "; give 1 to " + std::to_string(highest) : "; leave it out"));
   }
   if (c.kind == compressor::blosc && (c.inside == blosc_compressor::blosclz || c.inside == blosc_compressor::snappy)) {
-    throw convert_error(std::string("readers of Zarr are built without blosc's ") + to_string(c.inside) +
-                        "; give lz4, lz4hc, zlib or zstd");
+    throw zarrbits::error(errc::invalid_option, std::string("readers of Zarr are built without blosc's ") + to_string(c.inside) +
+                                                    "; give lz4, lz4hc, zlib or zstd");
   }
 }
 

@@ -19,7 +19,7 @@
 
 namespace zarrbits::conversion {
 
-// Throws convert_error if no compressor supports this.
+// Throws zarrbits::error if no compressor supports this.
 void check_compression(const compression& c);
 // Replaces a missing level by the default.
 compression with_level(compression c);

@@ -22,12 +22,14 @@ constexpr std::uint64_t most_per_shard = 1U << 22;
 
 void check_shape(const char* option, const std::vector<std::uint64_t>& shape) {
   if (shape.size() > H5S_MAX_RANK) {
-    throw convert_error(std::string(option) + " has more than " + std::to_string(H5S_MAX_RANK) +
-                        " dimensions, which no dataset has");
+    throw zarrbits::error(errc::invalid_option, std::string(option) + " has more than " + std::to_string(H5S_MAX_RANK) +
+                                                    " dimensions, which no dataset has");
   }
   for (const std::uint64_t n : shape) {
-    if (n == 0) throw convert_error(std::string("an extent of ") + option + " is 0; extents are at least 1");
-    if (n > std::uint64_t{1} << 62) throw convert_error(std::string("an extent of ") + option + " is more than there can be");
+    if (n == 0)
+      throw zarrbits::error(errc::invalid_option, std::string("an extent of ") + option + " is 0; extents are at least 1");
+    if (n > std::uint64_t{1} << 62)
+      throw zarrbits::error(errc::invalid_option, std::string("an extent of ") + option + " is more than there can be");
   }
 }
 
@@ -36,7 +38,8 @@ void check_shape(const char* option, const std::vector<std::uint64_t>& shape) {
 void check_grid(const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
   check_shape("`chunk`", chunk);
   check_shape("`shard`", shard.shape);
-  if (shard.bytes > 0 && !shard.shape.empty()) throw convert_error("`shard` has bytes and a shape; give one of them");
+  if (shard.bytes > 0 && !shard.shape.empty())
+    throw zarrbits::error(errc::invalid_option, "`shard` has bytes and a shape; give one of them");
 }
 
 std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid& grid, std::uint64_t element_size) {
@@ -52,8 +55,9 @@ std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid
   if (wanted.shape.size() != grid.rank()) return n;
   for (std::size_t d = 0; d < n.size(); ++d) n[d] = wanted.shape[d] / grid.chunk[d] + (wanted.shape[d] % grid.chunk[d] != 0);
   if (product(n) > most_per_shard) {
-    throw convert_error("a shard would have " + std::to_string(product(n)) + " chunks, whose index alone has " +
-                        human_bytes(product(n) * 16) + "; give `shard` a smaller shape, or a size such as 64M");
+    throw zarrbits::error(errc::no_match, "a shard would have " + std::to_string(product(n)) + " chunks, whose index alone has " +
+                                              human_bytes(product(n) * 16) +
+                                              "; give `shard` a smaller shape, or a size such as 64M");
   }
   return n;
 }

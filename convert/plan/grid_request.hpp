@@ -16,15 +16,15 @@
 
 namespace zarrbits::conversion {
 
-// Throws convert_error if no dataset can have such chunks, or shards.
+// Throws zarrbits::error if no dataset can have such chunks, or shards.
 void check_grid(const std::vector<std::uint64_t>& chunk, const shard_size& shard);
 
 // The number of chunks in a shard along each dimension. For a shape: enough to cover it. For a limit in bytes before compression:
-// as many as fit, so that a shard is contiguous in C order of chunks. {1, 1, ...}: no shards. Throws convert_error.
+// as many as fit, so that a shard is contiguous in C order of chunks. {1, 1, ...}: no shards. Throws zarrbits::error.
 std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid& grid, std::uint64_t element_size);
 
 // Chooses the grid of the dataset's array, and its shards: the source's chunks if there are any and no others are requested, else
-// a sensible shape. Throws skip_dataset, and convert_error if the shards are impossible.
+// a sensible shape. Throws skip_dataset, and zarrbits::error if the shards are impossible.
 void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard);
 
 }  // namespace zarrbits::conversion

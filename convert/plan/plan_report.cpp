@@ -8,13 +8,26 @@
 #include "convert/plan/array_plan.hpp"
 #include "convert/plan/compression.hpp"
 #include "hdf5/chunk_grid.hpp"
-#include "hdf5/other_files.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 
 #include <algorithm>
 
 namespace zarrbits {
+
+void conversion::list_other_files(const file_gate& gate, std::vector<std::string>& read,
+                                  std::vector<convert_result::refused_file>& refused) {
+  for (const std::string& file : gate.read()) read.push_back(shown(file));
+  for (const auto& [file, reason] : gate.refused()) refused.push_back({shown(file), reason});
+}
+
+void conversion::add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
+                                 const std::vector<convert_result::refused_file>& refused) {
+  if (!read.empty()) report["other_files"] = read;
+  if (refused.empty()) return;
+  auto& list = report["refused_files"] = nlohmann::ordered_json::array();
+  for (const auto& r : refused) list.push_back({{"file", r.file}, {"reason", r.reason}});
+}
 
 namespace {
 

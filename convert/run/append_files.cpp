@@ -4,9 +4,9 @@
 #include "convert/append/grown_store.hpp"
 #include "convert/append/move_into.hpp"
 #include "convert/concat/file_order.hpp"
+#include "convert/plan/plan_report.hpp"
 #include "convert/run/grown_metadata.hpp"
 #include "convert/run/job.hpp"
-#include "hdf5/other_files.hpp"
 #include "io/files.hpp"
 #include "io/s3_access.hpp"
 #include "io/s3_objects.hpp"
@@ -63,7 +63,7 @@ file_state state_now(const std::string& file, s3_objects& in_s3) {
   return state_of(raw_file(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).descriptor());
 }
 
-// The entry of a file that is in the store; null where it is in none. Throws convert_error where it has changed since.
+// The entry of a file that is in the store; null where it is in none. Throws zarrbits::error where it has changed since.
 const known_source* find_known(const grown_store& store, const std::string& name, s3_objects& in_s3) {
   const joined_files::entry file{split_source(name).file, {}};
   const json leaf = text_or_base64(leaf_of(file.name));
@@ -77,9 +77,12 @@ const known_source* find_known(const grown_store& store, const std::string& name
   for (const known_source* s : same_name) {
     if (s->state == state) return s;
   }
-  throw convert_error("a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
-                      "\" has another size, time or content; if it was changed, make the store again with `concat`; if it is "
-                      "another file, give it another name");
+  throw zarrbits::error(
+      errc::different,
+      "a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
+          "\" has another size, time or content; if it was changed, make the store again with `concat`; if it is "
+          "another file, give it another name",
+      {name});
 }
 
 new_files choose(const convert_options& given) {
@@ -151,7 +154,7 @@ void append_chunks(new_files& all, waiting_append& waiting, convert_result& resu
   const auto begin = [&] { made = std::make_unique<job>(all.options, job::mode::resume, all.store); };
   try {
     begin();
-  } catch (const convert_error&) {  // what is there may be of other files
+  } catch (const zarrbits::error&) {  // what is there may be of other files
     waiting.discard();
     begin();
   }
@@ -174,7 +177,7 @@ file_descriptor lock_references(const std::string& path) {
     if (!there) break;
     const lock_state state = take_lock(there.get(), AT_FDCWD, name, false);
     if (state == lock_state::busy)
-      throw convert_error("another process appends to \"" + path + "\"; wait for it, and append then");
+      throw zarrbits::error(errc::busy, "another process appends to \"" + path + "\"; wait for it, and append then", {path});
     if (state != lock_state::gone) return there;
   }
   return {};  // what is wrong with it is told where it is read

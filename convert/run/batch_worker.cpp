@@ -158,8 +158,10 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
 
 void batch_worker::lose(one_chunk& c) {
   if (!options_.keep_going) {
-    throw convert_error("chunk " + place(c.chunk.at) + " of dataset \"" + c.data.object.path + "\" cannot be read: " + c.why +
-                        "; `keep_going` leaves such chunks out and names them");
+    throw zarrbits::error(errc::damaged_source,
+                          "chunk " + place(c.chunk.at) + " of dataset \"" + c.data.object.path + "\" cannot be read: " + c.why +
+                              "; `keep_going` leaves such chunks out and names them",
+                          {c.data.file.path(), c.data.object.path});
   }
   ++c.result.counts.lost;
   c.result.worst = std::max(c.result.worst, outcome::recoded);

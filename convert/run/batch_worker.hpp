@@ -30,7 +30,7 @@ class batch_worker {
  public:
   batch_worker(sink& out, const convert_options& options) : out_(out), options_(options) {}
 
-  // Reports the results of the chunks to the batch's unit. Returns the bytes of the source that are done. Throws convert_error.
+  // Reports the results of the chunks to the batch's unit. Returns the bytes of the source that are done. Throws zarrbits::error.
   std::uint64_t work(chunk_batch& all);
 
  private:

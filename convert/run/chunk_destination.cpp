@@ -73,8 +73,10 @@ std::uint64_t chunk_destination::finish(bool whole) {
       try {
         shard.add_range(first.at, source_bytes(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
       } catch (const unreadable_range& e) {  // the file was longer when it was opened
-        throw convert_error("the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() +
-                            "; is it still there, and whole?");
+        throw zarrbits::error(
+            errc::io_failed,
+            "the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() + "; is it still there, and whole?",
+            {plan_.data.file.path(), plan_.data.object.path});
       }
       i += sizes.size();
     }

@@ -29,7 +29,7 @@ struct stored_range {
   std::size_t file = source_dataset::no_file;
 };
 
-// The bytes of a range. Throws unreadable_range, convert_error.
+// The bytes of a range. Throws unreadable_range, zarrbits::error.
 buffer fetch(const source_dataset& data, const stored_range& range);
 
 // Used by one thread. `node` is the array's path in the store. The batch has one turn at a shard.

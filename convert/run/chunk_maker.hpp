@@ -23,7 +23,7 @@ class chunk_maker {
   explicit chunk_maker(const array_plan& plan) : plan_(plan), data_(plan.data) {}
 
   // Makes a chunk from stored bytes and their filter mask (HDF5's; all ones for chunks at the edge that are stored unfiltered).
-  // Empty if only libhdf5 can decode it. Throws damaged_chunk, wrong_assumption, convert_error.
+  // Empty if only libhdf5 can decode it. Throws damaged_chunk, wrong_assumption, zarrbits::error.
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // True if a chunk of this stored size becomes a chunk of the store without a look at its bytes.
   bool is_copied(std::uint64_t stored, unsigned mask) const { return !plan_.checksum && needs_no_look(stored, mask); }

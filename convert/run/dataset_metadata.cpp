@@ -129,8 +129,10 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
       for (; made < result.made.size(); ++made) {
         const made_array& m = result.made[made];
         if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
-          throw convert_error("the journal of the unfinished store names \"" + utf8_text(m.store_path.substr(0, 200)) +
-                              "\" in the place of dataset \"" + data.object.path + "\"; start over with `overwrite`");
+          throw zarrbits::error(errc::damaged_store,
+                                "the journal of the unfinished store names \"" + utf8_text(m.store_path.substr(0, 200)) +
+                                    "\" in the place of dataset \"" + data.object.path + "\"; start over with `overwrite`",
+                                {"", data.object.path});
         }
         if (m.store_path == part.store_path) {
           ++made;

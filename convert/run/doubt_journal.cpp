@@ -30,7 +30,8 @@ void job::doubt_journal(on_doubt then) {
     const source_object& o = source_->objects()[index];
     const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
                              "\", or have another size than its journal says";
-    if (then == on_doubt::refuse) throw convert_error(what + "; convert again with `resume`, which makes them again");
+    if (then == on_doubt::refuse)
+      throw zarrbits::error(errc::incomplete, what + "; convert again with `resume`, which makes them again");
     if (options_.warning) options_.warning(what + "; the dataset is made again");
     if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
     results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));

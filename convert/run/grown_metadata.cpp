@@ -67,8 +67,10 @@ class grown_writer {
       if (e.chunks.absent > 0) list_absent(*plan);
     });
     if (why) {
-      throw convert_error("dataset \"" + o.path + "\" cannot be appended to \"" + store_.name() + "\": " + *why +
-                          "; the store is as before");
+      throw zarrbits::error(
+          errc::unsupported,
+          "dataset \"" + o.path + "\" cannot be appended to \"" + store_.name() + "\": " + *why + "; the store is as before",
+          {store_.name(), o.path});
     }
     const std::size_t axis = o.joined->axis;
     json& node = changed(o.store_path);

@@ -335,7 +335,7 @@ std::string job::keep() {
   if (units == 0) return {};
   try {
     require_unchanged();
-  } catch (const convert_error&) {
+  } catch (const zarrbits::error&) {
     return {};  // what another file has been made from this one is of no use
   }
   out_->keep();

@@ -35,7 +35,8 @@ class job {
     finish,  // the same, but there must be an unfinished store
     look,    // writes nothing: there is no store
   };
-  // Opens the source and the store. `grown`: the store whose arrays grow; only new chunks are written then. Throws convert_error.
+  // Opens the source and the store. `grown`: the store whose arrays grow; only new chunks are written then. Throws
+  // zarrbits::error.
   job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown = nullptr);
 
   source_file& source() { return *source_; }
@@ -44,7 +45,7 @@ class job {
   // The files that are joined; none if the source is one file.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
   const joined_files& files() const { return *joined_.files; }
-  // Throws convert_error if a file has changed.
+  // Throws zarrbits::error if a file has changed.
   void require_unchanged() const;
   const convert_options& options() const { return options_; }
   // The convention that the store follows; null: none.

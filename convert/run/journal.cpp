@@ -109,13 +109,17 @@ std::string command_in(const json& plan, const convert_options& options) {
   std::string commands;
   const std::string before = command_in(plan, options), now = command_in({{"command", options.command}}, options);
   if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
-  throw convert_error("the unfinished store \"" + options.store + "\" " + what + commands +
-                      "; continue it as it was begun, or choose another name (`overwrite` would remove what is done)");
+  throw zarrbits::error(errc::different,
+                        "the unfinished store \"" + options.store + "\" " + what + commands +
+                            "; continue it as it was begun, or choose another name (`overwrite` would remove what is done)",
+                        {options.store});
 }
 
 // What is done is of no use any more.
 [[noreturn]] void useless(const convert_options& options, const std::string& what) {
-  throw convert_error("the unfinished store \"" + options.store + "\" " + what + "; start over with `overwrite`");
+  throw zarrbits::error(errc::damaged_store,
+                        "the unfinished store \"" + options.store + "\" " + what + "; start over with `overwrite`",
+                        {options.store});
 }
 
 }  // namespace
@@ -153,7 +157,9 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto there = out.get(key_of("plan"));
   if (!join || !there)
-    throw convert_error("another conversion writes to \"" + options.store + "\"; wait for it or choose another name");
+    throw zarrbits::error(errc::busy,
+                          "another conversion writes to \"" + options.store + "\"; wait for it or choose another name",
+                          {options.store});
   const json other = parse_foreign_json(as_text(*there));
   if (!other.is_object() || !other.contains("options")) useless(options, "has a plan that cannot be read");
   const json ours = parse_json(text);

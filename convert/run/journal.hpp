@@ -20,12 +20,12 @@
 namespace zarrbits::conversion {
 
 // For a store that somebody began: options that are not set get the values of its plan. True if there were some. Throws
-// convert_error if an option is set to another value or, with `same`, if an option has another value than in the plan.
+// zarrbits::error if an option is set to another value or, with `same`, if an option has another value than in the plan.
 bool take_plan(sink& out, convert_options& options, bool same);
 
 class journal {
  public:
-  // Writes the plan, or, with `join`, compares it with the existing one. `joined`: joined_store::checksum. Throws convert_error
+  // Writes the plan, or, with `join`, compares it with the existing one. `joined`: joined_store::checksum. Throws zarrbits::error
   // if they differ.
   journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join);
   // Writes the rest, if possible.

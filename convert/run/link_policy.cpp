@@ -59,8 +59,10 @@ void refuse_links(const source_file& source, const convert_options& options) {
     all.add(link.kind + " link \"" + path + "\"" + (link.target.empty() ? "" : " to \"" + link.target + "\""));
   });
   if (all.count == 0) return;
-  throw convert_error("\"" + options.source + "\" has " + counted(all.count, "link") +
-                      ", and `links` is refuse: " + all.and_others() + "; keep gives notes of them, copy what they lead to");
+  throw zarrbits::error(errc::refused,
+                        "\"" + options.source + "\" has " + counted(all.count, "link") +
+                            ", and `links` is refuse: " + all.and_others() + "; keep gives notes of them, copy what they lead to",
+                        {options.source});
 }
 
 void warn_of_links(const source_file& source, const convert_options& options) {

@@ -18,7 +18,7 @@ void follow_links(source_file& source, const convert_options& options, const con
 // Counts the selected links.
 link_counts count_links(const source_file& source);
 
-// Throws convert_error if there are links and they are refused.
+// Throws zarrbits::error if there are links and they are refused.
 void refuse_links(const source_file& source, const convert_options& options);
 
 // Warns of links into other files that stay notes, and of links that cannot be followed.

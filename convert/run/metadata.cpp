@@ -92,7 +92,18 @@ class metadata_writer {
     file_references references(source_, object);
     attribute_form form = all_.rules() ? all_.rules()->form : attribute_form();
     form.notes_shown = all_.options().convention == convention::none;
-    json user = convert_attributes(object, o.path, references, leaf, form, memory(), report);
+    std::vector<attribute_report> found;
+    json user = convert_attributes(object, references, leaf, form, memory(), found);
+    for (attribute_report& a : found) {
+      converted_object& e = report.emplace_back();
+      e.path = o.path;
+      e.kind = "attribute";
+      e.attribute = std::move(a.name);
+      e.zarr_name = std::move(a.key);
+      e.outcome = a.skipped ? outcome::skipped : outcome::mapped;
+      e.lossy = a.lossy;
+      e.reason = std::move(a.reason);
+    }
     if (o.joined) {
       for (const std::string& name : o.joined->without) remove_attribute(user, name);
     }
@@ -131,7 +142,9 @@ class metadata_writer {
   void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, json user,
             const std::string& reason) {
     if (index == 0) {  // nothing would remain
-      throw convert_error("dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason);
+      throw zarrbits::error(errc::unsupported,
+                            "dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason,
+                            {options_.source, e.path});
     }
     skipped_[index] = true;
     all_.out().remove(std::string_view(source_.objects()[index].store_path).substr(1));
@@ -281,7 +294,8 @@ class metadata_writer {
         source_.bytes()->require_range(0, size);
         read_range(source_.bytes()->descriptor(), 0, bytes);
       } catch (const unreadable_range& reason) {
-        throw convert_error("the user block of \"" + source_.path() + "\" cannot be read: " + reason.what());
+        throw zarrbits::error(errc::io_failed, "the user block of \"" + source_.path() + "\" cannot be read: " + reason.what(),
+                              {source_.path()});
       }
       own["user_block"] = {{"base64", base64(bytes)}};
       e.outcome = outcome::mapped;

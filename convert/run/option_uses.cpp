@@ -42,8 +42,9 @@ void require_rank(const source_file& source, const char* option, const std::vect
   std::string text, there;
   for (const std::uint64_t n : shape) text += (text.empty() ? "" : "x") + std::to_string(n);
   for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
-  throw convert_error(std::string(option) + " " + text + " has " + counted(shape.size(), "dimension") +
-                      ", as no dataset has: the datasets have " + there + "; \"zarrbits inspect\" lists their shapes");
+  throw zarrbits::error(errc::no_match, std::string(option) + " " + text + " has " + counted(shape.size(), "dimension") +
+                                            ", as no dataset has: the datasets have " + there +
+                                            "; \"zarrbits inspect\" lists their shapes");
 }
 
 bool has_integers(hid_t dataset) {
@@ -65,8 +66,8 @@ void require_uses(const source_file& source, const convert_options& options) {
       return has_integers(dataset);
     });
     if (!found) {
-      throw convert_error("`bits` \"" + of.pattern + "\" matches no dataset" + (matches ? " of integers" : "") +
-                          "; \"zarrbits inspect\" lists them");
+      throw zarrbits::error(errc::no_match, "`bits` \"" + of.pattern + "\" matches no dataset" + (matches ? " of integers" : "") +
+                                                "; \"zarrbits inspect\" lists them");
     }
   }
 }

@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// Call after the objects are selected, and joined with those of other files. Throws convert_error.
+// Call after the objects are selected, and joined with those of other files. Throws zarrbits::error.
 void require_uses(const source_file& source, const convert_options& options);
 
 }  // namespace zarrbits::conversion

@@ -27,7 +27,7 @@ struct other_options {
 struct invalid_plan {};
 
 // Sets unset options to the values of `plan`, from plan_options(). True if there were some. With `same`, only permissions may be
-// set otherwise. Throws other_options, invalid_plan; convert_error if the options together make no sense.
+// set otherwise. Throws other_options, invalid_plan; zarrbits::error if the options together make no sense.
 bool take_plan_options(const json& plan, convert_options& options, bool same);
 
 }  // namespace zarrbits::conversion

@@ -32,7 +32,7 @@ class unit_runner {
   };
   unit_runner(sink& out, const convert_options& options, work_queue& queue, calls calls);
 
-  // Begins a unit of a prepared dataset, and reads what it needs. Its chunks may be made later. Throws convert_error.
+  // Begins a unit of a prepared dataset, and reads what it needs. Its chunks may be made later. Throws zarrbits::error.
   void run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id);
   // Waits until all units are done.
   void finish();

@@ -4,13 +4,17 @@
 //
 //   try {
 //     auto c = zarrbits::packbits("uint16", {.last_bit = 16});
+//     zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
 //   } catch (const zarrbits::error& e) {   // a std::runtime_error; what() is a whole sentence
-//     // packbits: "last_bit" is 16, but uint16 has bits 0 to 15; ...
+//     switch (e.kind()) {
+//       case zarrbits::errc::invalid_configuration: ...   // packbits: "last_bit" is 16, but uint16 has bits 0 to 15; ...
+//       case zarrbits::errc::not_found: ...               // e.place().file is "in.h5"
+//     }
 //   }
 //
-// A wrong configuration throws `error` when the codec is made. Wrong *data* is a std::error_code that transforms and chunk
-// functions return, with a `failure` that has the element and its value. Only encode() and decode(), which return vectors, throw
-// it, as `data_error`.
+// Every function of zarrbits that throws an error of its own throws `error`: a codec that is made with a wrong configuration,
+// convert(), verify(), inspect(). Wrong *data* of a codec is a std::error_code that transforms and chunk functions return, with a
+// `failure` that has the element and its value. Only encode() and decode(), which return vectors, throw it, as `data_error`.
 //
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
@@ -22,6 +26,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace zarrbits {
 
@@ -46,10 +51,31 @@ enum class errc {
   invalid_range = 15,           // a range of elements outside the chunk
   partial_element = 16,         // decode: the size of the output buffer is not a multiple of the element size
   element_size_mismatch = 17,   // the elements in memory do not have the size of the data type's elements
+  // files, stores and options: thrown as `error` by convert(), verify() and inspect()
+  invalid_option = 32,     // an option, or a combination of options, that is wrong whatever the source has
+  no_match = 33,           // an option that the source cannot obey: a pattern without a match, another rank, too few bits
+  not_found = 34,          // a file, a store or an object does not exist
+  already_exists = 35,     // the target exists
+  permission_denied = 36,  // the system, or a server, does not allow it
+  no_space = 37,           // the disk, or a quota, is full
+  io_failed = 38,          // the system cannot read or write
+  damaged_source = 39,     // the source is not an HDF5 file, or is damaged
+  damaged_store = 40,      // the store, or what an unfinished conversion left, is damaged
+  unsupported = 41,        // Zarr, the target or this build does not have what it needs
+  refused = 42,            // a limit or a rule for untrusted files, which an option may lift
+  changed = 43,            // a file or a store was changed meanwhile
+  busy = 44,               // another process has it
+  different = 45,          // a store that was begun or made from another source, or with other options
+  not_joinable = 46,       // files that do not belong together
+  incomplete = 47,         // parts of the store are missing
+  server_failed = 48,      // a server does not answer, or answers wrongly
 };
 
 // The category of `errc`; its name is "zarrbits", its messages are short sentences without the details of `failure`.
 const std::error_category& error_category() noexcept;
+
+// Its name, as in the command's log: "not_found".
+const char* to_string(errc e) noexcept;
 
 // Converts an errc to a std::error_code implicitly.
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
@@ -61,14 +87,24 @@ inline bool operator==(const std::error_code& code, errc e) noexcept {
          (code.category() == error_category() || std::strcmp(code.category().name(), "zarrbits") == 0);
 }
 
-// A wrong configuration, found when a codec or a data type is made. what() names the key, the value, the data type and what
-// would be right.
+// Where an error is.
+struct error_place {
+  std::string file = {};    // a file, a store or a server; "" if the error is not in one
+  std::string object = {};  // the path of an object in it; "" if it is not in one
+};
+
+// An error with its sentence: what() says what is wrong, where, and what to do. It names members of options in backquotes.
 class error : public std::runtime_error {
  public:
   // With its own sentence.
-  error(errc code, const std::string& what) : std::runtime_error(what), code_(make_error_code(code)) {}
+  error(errc code, const std::string& what, error_place place = {})
+      : std::runtime_error(what), code_(make_error_code(code)), place_(std::move(place)) {}
   // Which kind of mistake it is.
   const std::error_code& code() const noexcept { return code_; }
+  // The same, for a `switch`.
+  errc kind() const noexcept { return static_cast<errc>(code_.value()); }
+  // The file and the object that it is about.
+  const error_place& place() const noexcept { return place_; }
 
  protected:
   // The same, for errors in data.
@@ -76,7 +112,11 @@ class error : public std::runtime_error {
 
  private:
   std::error_code code_;
+  error_place place_;
 };
+
+// True for errors of codecs: a wrong configuration, or wrong data.
+inline bool is_codec_error(const error& e) noexcept { return e.kind() < errc::invalid_option; }
 
 // Where and why data was refused. `codec::explain()` turns it into a sentence.
 struct failure {

@@ -13,20 +13,15 @@
 #define ZARRBITS_INSPECT_HPP
 
 #include <zarrbits/detail/linkage.hpp>
+#include <zarrbits/error.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace zarrbits {
-
-// The file or store cannot be opened, or it is neither. what() is a sentence.
-struct inspect_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // A group, an array, or another object of a tree.
 struct inspected_node {
@@ -71,7 +66,7 @@ struct inspect_options {
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 
-// Does not read values. Throws inspect_error; the tree names the objects that cannot be read.
+// Does not read values. Throws error; the tree names the objects that cannot be read.
 [[nodiscard]] inspected_tree inspect(const inspect_options& options);
 
 // A store that a conversion began and has not completed. What it says of itself: anybody may have written it.
@@ -96,7 +91,7 @@ struct unfinished_store {
   std::optional<double> seconds_ago;   // since the last unit was done
 };
 
-// Empty if there is no unfinished store. Reads its plan and journals only. Throws inspect_error.
+// Empty if there is no unfinished store. Reads its plan and journals only. Throws error.
 [[nodiscard]] std::optional<unfinished_store> find_unfinished(const std::string& store, const std::string& endpoint = {});
 
 // An HDF5 file whose chunks are examined.
@@ -137,7 +132,7 @@ struct filter_report {
   std::vector<std::string> unreadable;  // objects that cannot be read, with the reason
 };
 
-// `progress` is called with each object and the number of objects. Throws inspect_error.
+// `progress` is called with each object and the number of objects. Throws error.
 [[nodiscard]] filter_report report_filters(
     const file_options& options, const std::function<void(const std::string& path, std::uint64_t objects)>& progress = {});
 
@@ -178,7 +173,7 @@ struct suggest_progress {
   std::uint64_t of = 0;     // bytes to read in total
 };
 
-// Reads every value, a few MiB at a time. Throws inspect_error.
+// Reads every value, a few MiB at a time. Throws error.
 [[nodiscard]] suggested_bits suggest_bits(const file_options& options,
                                           const std::function<void(const suggest_progress&)>& progress = {});
 

@@ -25,7 +25,7 @@ source_name split_source(const std::string& text);
 
 // Names of the objects "s3://bucket/key" that match a pattern such as "s3://bucket/data/*.nc", in no order. In the key, `*`
 // stands for any characters but "/", `?` for one character, `[a-z]` for one of these. If an object has the pattern itself as its
-// name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws convert_error.
+// name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws error.
 [[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const std::string& endpoint = {});
 
 }  // namespace zarrbits

@@ -2,8 +2,8 @@
 //
 // Does a Zarr v3 store hold what an HDF5 file holds? Values come from H5Dread on one side, and on the other from zarr.json and
 // the chunks, through a separate reader. Nothing that chooses or makes chunks and metadata is shared with the conversion. Shared
-// are: the core's codecs, how sources, S3 and .zip files are opened, names of nodes, the list of references, CF's calendars, and
-// the decoders of filters for which libhdf5 finds no plugin.
+// are: the core's codecs, how sources, S3 and .zip files are opened, names of nodes, the list of references, and the decoders of
+// filters for which libhdf5 finds no plugin. Times, packing and the order of files are computed again, with other algorithms.
 //
 //   const zarrbits::verify_result r = zarrbits::verify({.source = "in.h5", .store = "out.zarr"});
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
@@ -17,23 +17,18 @@
 #ifndef ZARRBITS_VERIFY_HPP
 #define ZARRBITS_VERIFY_HPP
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/convert_options.hpp>
+#include <zarrbits/error.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace zarrbits {
-
-// The source or the store cannot be opened at all, or an option makes no sense. what() is a sentence.
-struct verify_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // In order of severity: if a dataset has several verdicts, the last one counts.
 enum class verdict {
@@ -115,13 +110,13 @@ struct verify_options {
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 
-// Throws verify_error if an option makes no sense. verify() calls it first.
+// Throws error if an option makes no sense. verify() calls it first.
 void check_options(const verify_options& options);
 
 // True if there is a store that is not left unfinished by a conversion. Does not read its content.
 [[nodiscard]] bool is_whole_store(const verify_options& options);
 
-// Compares. Throws verify_error; errors of a single object are in the result.
+// Compares. Throws error; errors of a single object are in the result.
 [[nodiscard]] verify_result verify(const verify_options& options);
 
 }  // namespace zarrbits

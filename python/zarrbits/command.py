@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -21,11 +20,16 @@ _END = 120  # seconds that the command has to clean up after SIGTERM
 
 
 class Error(RuntimeError):
-    """What the command said. `status`: its exit status, 1 for a failure, 2 for wrong options."""
+    """What the command said.
 
-    def __init__(self, sentence: str, status: int) -> None:
+    status: its exit status, 1 for a failure, 2 for wrong options.
+    code: what went wrong, such as "not_found" or "changed" (docs/python.md lists them); "" where the command does not say.
+    file, object: what it is about, a file, a store or a server, and the path of an object in it; "" where it is about none.
+    """
+
+    def __init__(self, sentence: str, status: int, code: str = "", file: str = "", object: str = "") -> None:
         super().__init__(sentence)
-        self.status = status
+        self.status, self.code, self.file, self.object = status, code, file, object
 
 
 class NotFound(Error, FileNotFoundError):
@@ -44,13 +48,37 @@ class WrongOption(Error, ValueError):
     """An option, or a value of one, that the command does not take."""
 
 
-_KINDS: Tuple[Tuple[str, Type[Error]], ...] = (("No such file or directory", NotFound), ("Permission denied", Denied), (r'" exists(?:;| and)', Exists))
+_KINDS: Dict[str, Type[Error]] = {"not_found": NotFound, "permission_denied": Denied, "already_exists": Exists}
 
 
-def error_of(sentence: str, status: int) -> Error:
+def error_of(said: Log, status: int, otherwise: str) -> Error:
     """The error for what the command said, in Python's words and of Python's kind."""
-    kind = WrongOption if status == 2 else next((k for words, k in _KINDS if re.search(words, sentence)), Error)
-    return kind(in_python(sentence), status)
+    last = said.errors[-1] if said.errors else {}
+    sentence = "\n".join(f"zarrbits: {e['message']}" for e in said.errors) or said.rest or otherwise
+    code = last.get("code", "")
+    kind = WrongOption if status == 2 else _KINDS.get(code, Error)
+    return kind(in_python(sentence), status, code, last.get("file", ""), last.get("object", ""))
+
+
+class Log:
+    """What the command wrote to standard error, a JSON object a line."""
+
+    def __init__(self, said: bytes) -> None:
+        self.errors: List[Dict[str, str]] = []
+        self.warnings: List[str] = []
+        rest = []
+        for line in said.decode(errors="replace").splitlines():
+            try:
+                entry = json.loads(line)
+                level = entry["level"]
+            except (ValueError, TypeError, KeyError):
+                rest.append(line)  # of a library, or of a process that dies
+                continue
+            if level == "error":
+                self.errors.append(entry)
+            elif level == "warning":
+                self.warnings.append(entry["message"])
+        self.rest = "\n".join(rest).strip()
 
 
 def program() -> str:
@@ -112,6 +140,7 @@ def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: 
     command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *(os.fspath(p) for p in paths)]
     environment, ends, passed = dict(os.environ), None, ()  # type: Dict[str, str], Optional[Tuple[int, int]], Tuple[int, ...]
     environment.pop("ZARRBITS_PROGRESS_FD", None)
+    environment["ZARRBITS_LOG_FORMAT"] = "json"
     if told is not None:
         ends = os.pipe()
         environment["ZARRBITS_PROGRESS_FD"], passed = str(ends[1]), (ends[1],)
@@ -140,14 +169,13 @@ def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: 
     finally:
         for thread in threads:
             thread.join()
-    said = got.get("said", b"").decode(errors="replace").strip()
+    said = Log(got.get("said", b""))
     # there was nothing to do, or a share was done, and so nothing is told
     whole = child.returncode == 0 and (not json_wanted or bool(options.get("resume") or options.get("append")))
     if child.returncode not in accepted or not (whole or got.get("out", b"").strip()):
-        raise error_of(said or f"zarrbits {verb}: exit status {child.returncode}", child.returncode)
-    for sentence in said.splitlines():
-        if sentence.startswith("zarrbits: warning: "):
-            warnings.warn(in_python(sentence[len("zarrbits: warning: "):]), stacklevel=3)
+        raise error_of(said, child.returncode, f"zarrbits {verb}: exit status {child.returncode}")
+    for sentence in said.warnings:
+        warnings.warn(in_python(sentence), stacklevel=3)
     return json.loads(got["out"].strip() or b"{}"), child.returncode
 
 

@@ -10,7 +10,7 @@
 // Stores in folders, as the tests of sinks open them.
 namespace store_support {
 
-using zarrbits::convert_error;
+using zarrbits::error;
 using zarrbits::conversion::file_descriptor;
 using zarrbits::conversion::make_sink;
 using zarrbits::conversion::sink;
@@ -49,7 +49,7 @@ inline std::string text(const std::optional<std::vector<std::byte>>& bytes) {
 }
 
 inline auto says(const std::string& part) {
-  return [part](const convert_error& e) { return std::string(e.what()).find(part) != std::string::npos; };
+  return [part](const zarrbits::error& e) { return std::string(e.what()).find(part) != std::string::npos; };
 }
 
 }  // namespace store_support

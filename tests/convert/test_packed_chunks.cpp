@@ -131,7 +131,7 @@ BOOST_FIXTURE_TEST_CASE(packed_chunks_of_a_wrong_length_are_damage, fixture) {
     { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.encoded + "x"); }
     zarrbits::convert_options o;
     o.codec = codec;
-    BOOST_CHECK_THROW(c.run(o), zarrbits::convert_error);
+    BOOST_CHECK_THROW(c.run(o), zarrbits::error);
   }
 }
 
@@ -158,7 +158,7 @@ BOOST_FIXTURE_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_
   o.bits_of = {{.pattern = "x", .first_bit = 0, .last_bit = 11}};
   conversion c;
   c.dataset("x", H5T_STD_U16LE, {34}, v);
-  BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
+  BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::error, [](const zarrbits::error& e) {
     const std::string s = e.what();
     return s.find("\"/x\"") != std::string::npos && s.find("index [9]") != std::string::npos;
   });

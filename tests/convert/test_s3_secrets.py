@@ -61,7 +61,7 @@ class TestSecrets(S3):
             for more in ({"endpoint": ["--endpoint", endpoint]}, {"endpoint": [], "AWS_ENDPOINT_URL": endpoint}):
                 options = more.pop("endpoint")
                 done = run("convert", self.source, TARGET, *options, "--report", self.folder / "report.json", **more)
-                self.sentence(done, "user name or a password")
+                self.sentence(done, "user name or a password", status=2)
                 assert "geheim" not in done.stderr + done.stdout
                 assert not (self.folder / "report.json").exists()
         assert "geheim" not in run("convert", self.source, self.folder / "x.zarr", "--endpoint", "http://u:geheim@h").stderr

@@ -37,18 +37,18 @@ BOOST_AUTO_TEST_CASE(what_was_joined_stays_without_finish_and_can_be_joined_agai
   folder f;
   share(f / "out")->put("a/c/0", "x");
   BOOST_TEST(read_file(f / "out/a/c/0") == "x");
-  BOOST_CHECK_THROW(open(f / "out"), convert_error);
+  BOOST_CHECK_THROW(open(f / "out"), zarrbits::error);
   {
     const auto first = share(f / "out"), second = share(f / "out");
-    BOOST_CHECK_EXCEPTION(open(f / "out", join), convert_error, says("another conversion"));  // alone
-    BOOST_CHECK_EXCEPTION(open(f / "out", replace), convert_error, says("another conversion"));
+    BOOST_CHECK_EXCEPTION(open(f / "out", join), zarrbits::error, says("another conversion"));  // alone
+    BOOST_CHECK_EXCEPTION(open(f / "out", replace), zarrbits::error, says("another conversion"));
     first->put("a/c/1", "y");
     second->put("a/c/2", "z");
     first->put("zarr.json", "{}");
     first->finish();
   }
   BOOST_TEST(files_below(f / "out") == 4U);
-  BOOST_CHECK_EXCEPTION(open(f / "out", join), convert_error, says("unfinished store"));
+  BOOST_CHECK_EXCEPTION(open(f / "out", join), zarrbits::error, says("unfinished store"));
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_run_can_be_replaced) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_killed_run_can_be_replaced) {
   std::ofstream(f / "out/.zarrbits-unfinished/journal-0") << "done\n";
   std::ofstream(f / "out/.zarrbits-unfinished/plan") << plan;
   std::ofstream(f / "out/a/zarr.json") << "{}";
-  BOOST_CHECK_THROW(open(f / "out"), convert_error);
+  BOOST_CHECK_THROW(open(f / "out"), zarrbits::error);
   {
     const auto s = open(f / "out", replace);
     BOOST_TEST(s->list(".zarrbits-unfinished").empty());

@@ -46,16 +46,15 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
   second.make(units[0]);
   zarrbits::convert_options all = c.elsewhere(0);
   all.share.reset();
-  BOOST_CHECK_EXCEPTION((void)zarrbits::finalize(all), zarrbits::convert_error, [](const zarrbits::convert_error& e) {
-    return std::string(e.what()).starts_with("1 of 3 units are missing");
-  });
+  BOOST_CHECK_EXCEPTION((void)zarrbits::finalize(all), zarrbits::error,
+                        [](const zarrbits::error& e) { return std::string(e.what()).starts_with("1 of 3 units are missing"); });
   BOOST_TEST(zarrbits::convert_worker(c.elsewhere(0)).missing().size() == 1U);
   first.make(units[1]);
   BOOST_TEST(!zarrbits::finalize(all).lost());
   const auto r = zarrbits::verify({.source = all.source, .store = all.store});
   BOOST_TEST(r.elements == 300U);
   BOOST_TEST((!r.failed() && !r.incomplete()));
-  BOOST_CHECK_THROW(begin_store(c.elsewhere(0)), zarrbits::convert_error);
+  BOOST_CHECK_THROW(begin_store(c.elsewhere(0)), zarrbits::error);
 }
 
 BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
@@ -95,6 +94,6 @@ BOOST_AUTO_TEST_CASE(a_file_is_inspected) {
   const zarrbits::filter_report r = zarrbits::report_filters({.file = c.source()});
   BOOST_TEST(r.datasets == 3U);
   BOOST_TEST(r.ours.empty());
-  BOOST_CHECK_THROW((void)zarrbits::inspect({.name = c.folder() / "nothing"}), zarrbits::inspect_error);
-  BOOST_CHECK_THROW((void)zarrbits::suggest_bits({.file = c.folder() / "nothing"}), zarrbits::inspect_error);
+  BOOST_CHECK_THROW((void)zarrbits::inspect({.name = c.folder() / "nothing"}), zarrbits::error);
+  BOOST_CHECK_THROW((void)zarrbits::suggest_bits({.file = c.folder() / "nothing"}), zarrbits::error);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // libFuzzer over what users write: command lines of convert, plan and finalize, with the patterns, compressions and shapes in
-// them; and the settings of S3. Nothing is converted. What is refused is a usage_error or a convert_error with a sentence.
+// them; and the settings of S3. Nothing is converted. What is refused is a usage_error or a zarrbits::error with a sentence.
 //
 // An input begins with a letter: c, p or f (a command line, an argument in each line), s (a profile file of S3, the first line is
 // the target).
@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } catch (const cli::usage_error& e) {
     fuzz::require(*e.what() != 0, "what is refused has a sentence");
-  } catch (const convert_error& e) {
+  } catch (const zarrbits::error& e) {
     fuzz::require(*e.what() != 0, "what is refused has a sentence");
   }
   return 0;

@@ -14,6 +14,9 @@ outside = {"HDF5": re.compile(r"(hdf5|H5\w+)\.h"), "Boost": re.compile(r"boost/.
 include = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 literal, flag = re.compile(r'"((?:[^"\\]|\\.)*)"'), re.compile(r"--[a-z]")
 sources = {".hpp", ".cpp", ".h", ".c"}
+# Below the jobs nothing knows their options and reports.
+of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect)\.hpp")
+below_jobs = {"text", "io", "compression", "hdf5", "zarr", "core", "library", "streams", "filter"}
 wrong = []
 
 # The rows, from the top: the folders of each, and what they may include. A row that says "all", or nothing at all, has no rule.
@@ -38,7 +41,7 @@ def home(path):
     return max((f for f in row_of if path.startswith(f + "/")), key=len, default=None)
 
 
-used, seen, count = set(), {}, 0
+used, seen, count, edges = set(), {}, 0, {}
 for top in sorted({folder.split("/")[0] for folder in row_of}):
     for file in sorted((root / top).rglob("*")):
         path = file.relative_to(root).as_posix()
@@ -59,7 +62,10 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
         for name in include.findall(file.read_text()):
             if name.startswith("boost/") and "/detail/" in name:
                 wrong.append(f"{path} includes {name}: what is in detail/ is Boost's own, and changes without a word")
+            if of_jobs.fullmatch(name) and top in below_jobs:
+                wrong.append(f"{path} includes {name}, which is above it: {top}/ knows no options and reports of jobs")
             target = "include/" + name if name.startswith("zarrbits/") else name
+            edges.setdefault(path, set()).add(target)
             to = next((known for known, pattern in outside.items() if pattern.fullmatch(name)), None) or home(target)
             if to is None:
                 continue  # a system's header, or one of another library
@@ -76,6 +82,25 @@ for i, (folders, allowed) in enumerate(rows):
     for name in allowed:
         if name not in outside and (i, name) not in used:
             wrong.append(f"CONTRIBUTING.md: nothing in {folders[0]}/ includes {name}, which it may; take it out")
+def circle(path, above):
+    """The files of a circle of includes that leads back to the first of `above`."""
+    for to in sorted(edges.get(path, ())):
+        if to == above[0]:
+            return above
+        if to in edges and to not in above and to not in free:
+            found = circle(to, [*above, to])
+            if found:
+                return found
+    free.add(path)  # nothing below it leads back
+    return None
+
+
+for file in sorted(edges):
+    free = set()
+    found = circle(file, [file])
+    if found and file == min(found):
+        wrong.append("a circle of includes: " + " includes ".join([*found, found[0]]))
+
 if count < 500:
     wrong.append(f"only {count} #include lines were found")
 print("\n".join(wrong) if wrong else f"{count} #include lines, all as the table in CONTRIBUTING.md has them")

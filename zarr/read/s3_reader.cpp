@@ -5,7 +5,7 @@
 #include "io/s3_objects.hpp"
 #include "zarr/read/sorted_keys.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <list>
@@ -23,7 +23,7 @@ template <class F>
 auto asked(F&& f) {
   try {
     return f();
-  } catch (const convert_error& e) {
+  } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
 }

@@ -64,6 +64,7 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
 } catch (const json::exception& e) {
   throw store_error(std::string("zarr.json is not as it should be: ") + e.what());
 } catch (const zarrbits::error& e) {
+  if (!is_codec_error(e)) throw;
   throw store_error(e.what());
 }
 

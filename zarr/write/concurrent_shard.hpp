@@ -23,7 +23,7 @@ class concurrent_shard {
  public:
   concurrent_shard(sink& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}
 
-  // Call before the first turn; see shard_writer. Throws convert_error, unreadable_range.
+  // Call before the first turn; see shard_writer. Throws zarrbits::error, unreadable_range.
   void begin_with(int fd, std::uint64_t size, std::span<const std::byte> index) { writer_.begin_with(fd, size, index); }
   std::uint64_t next_turn();
   // The last turn of a closed shard completes it and returns its overhead; other turns return 0.

@@ -4,7 +4,7 @@
 #include "io/files.hpp"
 #include "text/names.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -81,9 +81,11 @@ file_descriptor directory_sink::folder_of(std::string_view key, missing folders)
     at = file_descriptor(::openat(at.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (at) continue;
     if (errno == ELOOP || errno == ENOTDIR) {
-      throw convert_error("\"" + path_of(key.substr(0, end)) +
-                          "\" is a symbolic link, or no folder, in a store that others may write to; start over with "
-                          "`overwrite`, or choose another name");
+      throw zarrbits::error(errc::refused,
+                            "\"" + path_of(key.substr(0, end)) +
+                                "\" is a symbolic link, or no folder, in a store that others may write to; start over with "
+                                "`overwrite`, or choose another name",
+                            {path_of(key)});
     }
     break;
   }
@@ -306,11 +308,12 @@ void directory_sink::append(std::string_view key, std::string_view text) {
   }
   file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!fd && (errno == ENOENT || errno == EBADF))
-    throw convert_error("the store \"" + root_ + "\" was finished, or removed, by another process meanwhile");
+    throw zarrbits::error(errc::changed, "the store \"" + root_ + "\" was finished, or removed, by another process meanwhile",
+                          {root_});
   struct stat info {};
   int error = fd && ::fstat(fd.get(), &info) == 0 ? 0 : errno;
   if (!error && (!S_ISREG(info.st_mode) || info.st_nlink > 1))
-    throw convert_error("\"" + path + "\" is not a file of this store; start over with `overwrite`");
+    throw zarrbits::error(errc::refused, "\"" + path + "\" is not a file of this store; start over with `overwrite`", {path});
   if (!error) error = write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size())));
   if (!error && sync_ && ::fsync(fd.get()) != 0) error = errno;
   if (const int closing = fd.close(); !error) error = closing;

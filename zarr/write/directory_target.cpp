@@ -3,7 +3,7 @@
 
 #include "text/json_text.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 #include <zarrbits/version.hpp>
 
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ std::string text_of_file(int folder, const char* name) {
   try {
     const auto bytes = read_regular_file(folder, name, name);
     if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
-  } catch (const convert_error&) {  // the converter writes no such file
+  } catch (const zarrbits::error&) {  // the converter writes no such file
   }
   return {};
 }
@@ -97,7 +97,8 @@ directory_target::directory_target(const std::string& path) : path_(path) {}
 directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
   const bool shared = joins(options.target) && options.shared;
   const auto busy = [&] {
-    return convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+    return zarrbits::error(errc::busy, "another conversion writes to \"" + path_ + "\"; wait for it or choose another name",
+                           {path_});
   };
   for (int tries = 0;; ++tries) {  // another process may remove at any time what this one has just seen
     if (tries == 200) throw busy();
@@ -108,7 +109,9 @@ directory_target::directory_target(const std::string& path, const sink_options& 
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!root_ && errno == ENOTDIR)
-      throw convert_error("the target \"" + path_ + "\" exists and is not a directory; choose another name or remove it");
+      throw zarrbits::error(errc::already_exists,
+                            "the target \"" + path_ + "\" exists and is not a directory; choose another name or remove it",
+                            {path_});
     if (!root_ && errno == ENOENT && options.target == existing::finish) throw nothing_to_finish(path_);
     if (!root_ && errno == ENOENT) continue;
     if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
@@ -153,14 +156,16 @@ bool directory_target::look(const sink_options& options, bool locked) {
   const bool node = is_node(root());
   if (options.target == existing::replace) {
     if (node || there.plan || there.half_removed) return true;
-    throw convert_error(
+    throw zarrbits::error(
+        errc::already_exists,
         target +
-        " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+            " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
   }
   if (there.half_removed)
-    throw convert_error(target + " is an old store that was not wholly removed; replace it with `overwrite`");
+    throw zarrbits::error(errc::already_exists,
+                          target + " is an old store that was not wholly removed; replace it with `overwrite`");
   if (!there.plan || options.target == existing::refuse)
-    throw convert_error(target + in_the_way(options.target, there.plan, node));
+    throw zarrbits::error(errc::already_exists, target + in_the_way(options.target, there.plan, node));
   if (locked) found_unfinished_ = true;
   return false;
 }
@@ -187,7 +192,8 @@ bool directory_target::open_mark() {
     fail_file("cannot write to the store", name + "/" + lock_name, error);
   }
   if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
-    throw convert_error("\"" + name + "/" + lock_name + "\" is not a file of this store; choose another target");
+    throw zarrbits::error(errc::refused, "\"" + name + "/" + lock_name + "\" is not a file of this store; choose another target",
+                          {name});
   return true;
 }
 
@@ -205,7 +211,9 @@ void directory_target::replace(const sink_options& options) {
   std::error_code e;
   const fs::path relative = fs::weakly_canonical(options.source, e).lexically_relative(fs::weakly_canonical(root, e));
   if (!options.source.empty() && !relative.empty() && *relative.begin() != "..") {
-    throw convert_error("the source \"" + options.source + "\" lies inside the target \"" + path_ + "\"; choose another target");
+    throw zarrbits::error(errc::refused,
+                          "the source \"" + options.source + "\" lies inside the target \"" + path_ + "\"; choose another target",
+                          {path_});
   }
   try {
     fs::remove_all(mark / removing);
@@ -218,8 +226,10 @@ void directory_target::replace(const sink_options& options) {
     empty_mark(mark, removing);  // the journal of an older run does not belong to this run
     fs::remove(mark / removing);
   } catch (const fs::filesystem_error& error) {
-    throw convert_error("cannot remove the old store \"" + path_ + "\": " + error.code().message() +
-                        "; remove it yourself or choose another name");
+    throw zarrbits::error(errc::io_failed,
+                          "cannot remove the old store \"" + path_ + "\": " + error.code().message() +
+                              "; remove it yourself or choose another name",
+                          {path_});
   }
 }
 

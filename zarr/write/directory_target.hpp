@@ -22,7 +22,7 @@ inline bool is_temporary(std::string_view name) { return name.starts_with(tempor
 // has no locks, only a new folder of the unfinished tells runs apart.
 class directory_target {
  public:
-  // Creates the folder, or removes or resumes the existing content, as far as allowed. Throws convert_error.
+  // Creates the folder, or removes or resumes the existing content, as far as allowed. Throws zarrbits::error.
   directory_target(const std::string& path, const sink_options& options);
 
   int root() const { return root_.get(); }
@@ -32,7 +32,7 @@ class directory_target {
 
   // Removes everything after a failure, the metadata first. What cannot be removed stays, marked as unfinished.
   void discard() noexcept;
-  // Removes the marks of an unfinished store: the store is complete. Throws convert_error.
+  // Removes the marks of an unfinished store: the store is complete. Throws zarrbits::error.
   void finish();
 
   // Removes what a killed run left (options.run, or any run). True if there was something, and nobody else writes to it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/file_target.hpp"
 
-#include <zarrbits/convert.hpp>
+#include "text/names.hpp"
+
+#include <zarrbits/error.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -15,13 +17,21 @@ namespace zarrbits::conversion {
 
 namespace fs = std::filesystem;
 
+std::string unfinished_name(const std::string& store) {
+  std::string name = store;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();  // of a folder: beside it, not in it
+  return name + unfinished_folder;
+}
+
 file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind) {
   const bool folder = kind == left_over::folder;
   struct stat info {};
   if (::lstat(temporary.c_str(), &info) != 0) return {};
   if (folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode) || info.st_nlink != 1) {
-    throw convert_error("\"" + temporary + "\" is in the way, and is not a " + (folder ? "folder" : "file") +
-                        " of a conversion; remove it or choose another target");
+    throw zarrbits::error(errc::already_exists,
+                          "\"" + temporary + "\" is in the way, and is not a " + (folder ? "folder" : "file") +
+                              " of a conversion; remove it or choose another target",
+                          {temporary});
   }
   file_descriptor fd(::open(temporary.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return {};
@@ -29,7 +39,8 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
   const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
   if (state == lock_state::gone) return {};
   if (state != lock_state::taken)
-    throw convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+    throw zarrbits::error(errc::busy, "another conversion writes to \"" + target + "\"; wait for it or choose another name",
+                          {target});
   return fd;
 }
 
@@ -49,14 +60,19 @@ file_target::file_target(std::string path, std::string temporary, const sink_opt
 void file_target::check_target(const sink_options& options) const {
   std::error_code e;
   if (!fs::exists(fs::symlink_status(path_, e))) return;
-  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`");
+  if (!replaces_)
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`", {path_});
   if (!fs::is_regular_file(path_, e) || !replaceable_.is_one(path_)) {
-    throw convert_error("the target \"" + path_ + "\" exists and is not " + replaceable_.words +
-                        ", so `overwrite` does not replace it; "
-                        "choose another name or remove it yourself");
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + path_ + "\" exists and is not " + replaceable_.words +
+                              ", so `overwrite` does not replace it; "
+                              "choose another name or remove it yourself",
+                          {path_});
   }
   if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {
-    throw convert_error("the source \"" + options.source + "\" is the target, too; choose another target");
+    throw zarrbits::error(errc::refused, "the source \"" + options.source + "\" is the target, too; choose another target",
+                          {path_});
   }
 }
 
@@ -73,7 +89,8 @@ void file_target::open_temporary() {
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     if (const file_descriptor old = take_left_over(temporary_, path_, left_over::file)) ::unlink(temporary_.c_str());
   }
-  throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+  throw zarrbits::error(errc::busy, "another conversion writes to \"" + path_ + "\"; wait for it or choose another name",
+                        {path_});
 }
 
 bool file_target::remove_unfinished(const std::string& path, const std::string& temporary) {

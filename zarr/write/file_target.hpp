@@ -2,7 +2,7 @@
 //
 // A file that has a temporary name until it is complete: a store in one file, or a part of a store.
 //
-//   file_target file("out.zip", unfinished_zip("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
+//   file_target file("out.zip", unfinished_name("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
 //   file.write_at(0, bytes);
 //   file.finish();              // without it there is none
 //
@@ -20,9 +20,12 @@
 namespace zarrbits::conversion {
 
 // Opens and locks what a killed run left under a temporary name, so nobody else writes to it. Empty if there is nothing; throws
-// convert_error if somebody writes to it, or it is not ours.
+// zarrbits::error if somebody writes to it, or it is not ours.
 enum class left_over { file, folder };
 file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind);
+
+// The file or folder that a store in one file, such as "x.zip", is written to until it is complete.
+std::string unfinished_name(const std::string& store);
 
 class file_target {
  public:
@@ -31,7 +34,7 @@ class file_target {
     std::string words;
     std::function<bool(const std::string& path)> is_one;
   };
-  // Throws convert_error if the file exists and must not be replaced, or another process writes it.
+  // Throws zarrbits::error if the file exists and must not be replaced, or another process writes it.
   file_target(std::string path, std::string temporary, const sink_options& options, kind replaceable);
   ~file_target();
   file_target(const file_target&) = delete;
@@ -41,9 +44,9 @@ class file_target {
   const std::string& temporary() const { return temporary_; }
   int descriptor() const { return fd_.get(); }
   bool replaces() const { return replaces_; }
-  // Callable from any thread. Throws convert_error.
+  // Callable from any thread. Throws zarrbits::error.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
-  // Gives the file its final name. Throws convert_error; the file is then gone, unless it has replaced another.
+  // Gives the file its final name. Throws zarrbits::error; the file is then gone, unless it has replaced another.
   void finish();
   bool in_place() const { return finished_; }
 

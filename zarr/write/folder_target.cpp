@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/folder_target.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -36,14 +36,20 @@ folder_target::folder_target(std::string path, std::string temporary, const sink
 void folder_target::check_target(const sink_options& options) const {
   std::error_code e;
   if (!fs::exists(fs::symlink_status(path_, e))) return;
-  if (!replaces_) throw convert_error("the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`");
+  if (!replaces_)
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + path_ + "\" exists; choose another name, or replace it with `overwrite`", {path_});
   const bool holds_source =
       !options.source.empty() &&
       fs::weakly_canonical(options.source, e).native().starts_with(fs::weakly_canonical(path_, e).native() + "/");
-  if (holds_source) throw convert_error("the source \"" + options.source + "\" lies in the target; choose another target");
+  if (holds_source)
+    throw zarrbits::error(errc::refused, "the source \"" + options.source + "\" lies in the target; choose another target",
+                          {path_});
   if (!fs::is_directory(fs::symlink_status(path_, e)) || !replaceable_.is_one(path_)) {
-    throw convert_error("the target \"" + path_ + "\" exists and is not " + replaceable_.words +
-                        ", so `overwrite` does not replace it; choose another name or remove it yourself");
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + path_ + "\" exists and is not " + replaceable_.words +
+                              ", so `overwrite` does not replace it; choose another name or remove it yourself",
+                          {path_});
   }
 }
 
@@ -61,7 +67,8 @@ void folder_target::open_temporary() {
     std::error_code e;
     if (const file_descriptor old = take_left_over(temporary_, path_, left_over::folder)) fs::remove_all(temporary_, e);
   }
-  throw convert_error("another conversion writes to \"" + path_ + "\"; wait for it or choose another name");
+  throw zarrbits::error(errc::busy, "another conversion writes to \"" + path_ + "\"; wait for it or choose another name",
+                        {path_});
 }
 
 bool folder_target::remove_unfinished(const std::string& path, const std::string& temporary) {

@@ -2,7 +2,7 @@
 //
 // A folder that stands under another name beside its own until it is whole.
 //
-//   folder_target folder("refs.parquet", unfinished_zip("refs.parquet"), options, {"a folder of references",
+//   folder_target folder("refs.parquet", unfinished_name("refs.parquet"), options, {"a folder of references",
 //   are_own_references}); folder.write("a/refs.0.parq", bytes); folder.finish();  // without it there is none, or the old one
 //
 #ifndef ZARRBITS_ZARR_WRITE_FOLDER_TARGET_HPP
@@ -19,15 +19,15 @@ namespace zarrbits::conversion {
 
 class folder_target {
  public:
-  // Throws convert_error where the folder is there and is not to be replaced, or another process writes it.
+  // Throws zarrbits::error where the folder is there and is not to be replaced, or another process writes it.
   folder_target(std::string path, std::string temporary, const sink_options& options, file_target::kind replaceable);
   ~folder_target();
   folder_target(const folder_target&) = delete;
   folder_target& operator=(const folder_target&) = delete;
 
-  // A file in it, with the folders above. Throws convert_error.
+  // A file in it, with the folders above. Throws zarrbits::error.
   void write(const std::string& name, std::span<const std::byte> bytes) const;
-  // Gives it its name, in one step also where it replaces another. Throws convert_error; then all is as before.
+  // Gives it its name, in one step also where it replaces another. Throws zarrbits::error; then all is as before.
   void finish();
   bool in_place() const { return finished_; }
 

@@ -4,7 +4,7 @@
 #include "io/parquet_file.hpp"
 #include "io/thrift_compact.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 #include <zarrbits/version.hpp>
 
 #include <algorithm>
@@ -43,7 +43,8 @@ std::string runs_of(std::span<const std::uint32_t> numbers, unsigned width) {
 std::string compressed(const std::string& content) {
   std::string out(ZSTD_compressBound(content.size()), '\0');
   const std::size_t n = ZSTD_compress(out.data(), out.size(), content.data(), content.size(), 3);
-  if (ZSTD_isError(n)) throw convert_error(std::string("Zstandard cannot compress references: ") + ZSTD_getErrorName(n));
+  if (ZSTD_isError(n))
+    throw zarrbits::error(errc::io_failed, std::string("Zstandard cannot compress references: ") + ZSTD_getErrorName(n));
   out.resize(n);
   return out;
 }
@@ -51,7 +52,8 @@ std::string compressed(const std::string& content) {
 }  // namespace
 
 void parquet_writer::add_page(column& to, int kind, int encoding, std::size_t values, const std::string& content) {
-  if (content.size() > INT32_MAX) throw convert_error("a Parquet file of references would have a column of more than 2 GiB");
+  if (content.size() > INT32_MAX)
+    throw zarrbits::error(errc::unsupported, "a Parquet file of references would have a column of more than 2 GiB");
   const std::string stored = compressed(content);
   thrift_writer header;
   header.number(1, kind);

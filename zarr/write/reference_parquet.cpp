@@ -10,7 +10,7 @@
 #include "zarr/write/parquet_writer.hpp"
 #include "zarr/write/reference_writer.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,7 @@ class parquet_references final : public reference_writer {
  public:
   parquet_references(const std::string& path, const sink_options& options)
       : path_(path),
-        folder_(path, unfinished_zip(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
+        folder_(path, unfinished_name(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
 
   void begin(const std::vector<referred_file>& files) override {
     sources_ = sources_json(files);
@@ -78,10 +78,12 @@ class parquet_references final : public reference_writer {
     const std::string path = key.substr(0, key.size() - std::min<std::size_t>(key.size(), 10));
     if (node["node_type"] == "array") {
       if (path.empty()) {
-        throw convert_error(
+        throw zarrbits::error(
+            errc::unsupported,
             "\"" + path_ +
-            "\" would be one array, for which kerchunk's Parquet format has no place; make references \"OUT.json\", or "
-            "of the group that it is in");
+                "\" would be one array, for which kerchunk's Parquet format has no place; make references \"OUT.json\", or "
+                "of the group that it is in",
+            {path_});
       }
       const auto shape = node["shape"].get<counts>(), chunk = node["chunk_grid"]["configuration"]["chunk_shape"].get<counts>();
       counts& n = arrays_[path];
@@ -112,7 +114,8 @@ class parquet_references final : public reference_writer {
   void add_row(const std::string& key, row r) {
     const std::string* const array = array_of(key);
     const auto refuse = [&] {
-      throw convert_error("\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"");
+      throw zarrbits::error(errc::unsupported,
+                            "\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"", {path_});
     };
     if (!array) refuse();
     std::string_view rest = std::string_view(key).substr(array->size() + 2);

@@ -3,7 +3,7 @@
 
 #include "text/names.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <climits>
@@ -28,10 +28,11 @@ std::string name_of(int fd) {
   }, here{};
   if (!name.starts_with('/') || ::stat(name.c_str(), &there) != 0 || ::fstat(fd, &here) != 0 || there.st_dev != here.st_dev ||
       there.st_ino != here.st_ino)
-    throw convert_error("a source has no name that references could use" + (name.empty() ? "" : ": \"" + name + "\"") +
-                        "; convert it without references");
+    throw zarrbits::error(errc::unsupported, "a source has no name that references could use" +
+                                                 (name.empty() ? "" : ": \"" + name + "\"") + "; convert it without references");
   if (!is_utf8(name))
-    throw convert_error(
+    throw zarrbits::error(
+        errc::unsupported,
         "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
   return name;
 }
@@ -50,7 +51,9 @@ reference_sink::reference_sink(const std::string& path, std::uint64_t inline_byt
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   if (options.target == sink_options::existing::grow) take_what_is_there();
   else if (const std::string other = data_beside(path_); exists(other) && !exists(path_))
-    throw convert_error("\"" + other + "\" exists, which would be a part of the store; choose another name or remove it");
+    throw zarrbits::error(errc::already_exists,
+                          "\"" + other + "\" exists, which would be a part of the store; choose another name or remove it",
+                          {other});
 }
 
 // The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
@@ -64,17 +67,20 @@ void reference_sink::take_what_is_there() {
     }
     old_ = all_.size();
   } catch (const reference_error& e) {
-    throw convert_error(e.what());
+    throw zarrbits::error(errc::damaged_store, e.what(), {path_});
   }
   for (const referred_file& f : files_) {
     struct stat s {};
     if (f.url.starts_with(s3_url))
-      throw convert_error("\"" + path_ + "\" has references to S3, and cannot grow; make them again with `concat`");
+      throw zarrbits::error(errc::unsupported,
+                            "\"" + path_ + "\" has references to S3, and cannot grow; make them again with `concat`", {path_});
     if (!f.state || !f.url.starts_with(file_url)) continue;
     const std::string name = f.url.substr(file_url.size());
     if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
-      throw convert_error("\"" + name + "\" is not as it was when the references in \"" + path_ +
-                          "\" were made: it was changed, moved or removed; make them again with `concat`");
+      throw zarrbits::error(errc::changed,
+                            "\"" + name + "\" is not as it was when the references in \"" + path_ +
+                                "\" were made: it was changed, moved or removed; make them again with `concat`",
+                            {name});
     }
   }
 }
@@ -83,7 +89,7 @@ bool reference_sink::remove_unfinished(const std::string& target) {
   bool some = false;
   for (std::size_t n = 0; n == 0 || exists(data_beside(target, n - 1)); ++n) {
     const std::string other = data_beside(target, n);
-    some = file_target::remove_unfinished(other, unfinished_zip(other)) || some;
+    some = file_target::remove_unfinished(other, unfinished_name(other)) || some;
   }
   return remove_unfinished_references(target) || some;
 }
@@ -109,7 +115,7 @@ void reference_sink::add_text(std::string_view key, std::string text) {
 
 std::size_t reference_sink::number_of(int fd) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) throw convert_error("a source cannot be looked at");
+  if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be looked at");
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
   if (is_new) files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
@@ -124,7 +130,7 @@ void reference_sink::open_data() {
   const std::string name = data_beside(path_, number);
   sink_options options = options_;
   options.target = sink_options::existing::refuse;
-  data_ = std::make_unique<file_target>(name, unfinished_zip(name), options, file_target::kind{});
+  data_ = std::make_unique<file_target>(name, unfinished_name(name), options, file_target::kind{});
   data_file_ = files_.size();
   files_.push_back({std::string(file_url) + absolute(name)});
 }
@@ -161,7 +167,8 @@ void reference_sink::refer(std::string_view key, const std::string& url, const f
     const std::lock_guard lock(mutex_);
     const auto [at, is_new] = known_in_s3_.emplace(url, files_.size());
     if (is_new && !is_utf8(url))
-      throw convert_error(
+      throw zarrbits::error(
+          errc::unsupported,
           "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
     if (is_new) files_.push_back({url, state});
     file = at->second;
@@ -208,7 +215,7 @@ std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) 
   try {
     read_range(own ? data_->descriptor() : from.get(), found->offset, bytes);
   } catch (const unreadable_range& e) {
-    throw convert_error("cannot read \"" + std::string(key) + "\" of \"" + path_ + "\": " + e.what());
+    throw zarrbits::error(errc::io_failed, "cannot read \"" + std::string(key) + "\" of \"" + path_ + "\": " + e.what(), {path_});
   }
   return bytes;
 }

@@ -9,7 +9,7 @@
 #include "zarr/write/file_target.hpp"
 #include "zarr/write/folder_target.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -23,7 +23,7 @@ namespace {
 class json_references final : public reference_writer {
  public:
   json_references(const std::string& path, const sink_options& options)
-      : file_(path, unfinished_zip(path), options, {"a file of references that zarrbits made", are_own_references}) {}
+      : file_(path, unfinished_name(path), options, {"a file of references that zarrbits made", are_own_references}) {}
 
   void begin(const std::vector<referred_file>& files) override {
     text_ = own_references_begin;
@@ -97,8 +97,8 @@ std::unique_ptr<reference_writer> make_reference_writer(const std::string& path,
 }
 
 bool remove_unfinished_references(const std::string& path) {
-  if (is_parquet_target(path)) return folder_target::remove_unfinished(path, unfinished_zip(path));
-  return file_target::remove_unfinished(path, unfinished_zip(path));
+  if (is_parquet_target(path)) return folder_target::remove_unfinished(path, unfinished_name(path));
+  return file_target::remove_unfinished(path, unfinished_name(path));
 }
 
 }  // namespace zarrbits::conversion

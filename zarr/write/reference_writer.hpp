@@ -23,7 +23,7 @@
 
 namespace zarrbits::conversion {
 
-// All functions throw convert_error.
+// All functions throw zarrbits::error.
 class reference_writer {
  public:
   virtual ~reference_writer() = default;

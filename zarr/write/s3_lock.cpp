@@ -48,8 +48,9 @@ std::optional<double> seconds_of(const std::string& time) {
   return std::nullopt;
 }
 
-convert_error s3_taken(const std::string& target) {
-  return convert_error("another conversion writes to \"" + target + "\"; wait for it or choose another name");
+zarrbits::error s3_taken(const std::string& target) {
+  return zarrbits::error(errc::busy, "another conversion writes to \"" + target + "\"; wait for it or choose another name",
+                         {target});
 }
 
 std::string in_unfinished(std::string_view name) { return std::string(unfinished_folder) + "/" + std::string(name); }
@@ -80,9 +81,11 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   mark_text_ = s3_mark(options.run, token_);
   if (joins(options.target)) return join_target(target, options.target, unfinished, anything);
   const auto exists = [&] {
-    return convert_error(
+    return zarrbits::error(
+        errc::already_exists,
         "the target \"" + target + "\"" +
-        in_the_way(options.target, is_own_plan(text_of(in_unfinished("plan"))), is_zarr_node(text_of("zarr.json"))));
+            in_the_way(options.target, is_own_plan(text_of(in_unfinished("plan"))), is_zarr_node(text_of("zarr.json"))),
+        {target});
   };
   if (options.target == existing::go_on && can_go_on(target, unfinished)) return;
   if (anything && options.target != existing::replace) throw exists();
@@ -110,8 +113,8 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
     remove_all(false);
     for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
       if (!e.key.starts_with(whole(in_unfinished("")))) {
-        throw convert_error("the S3 server did not remove \"" + e.key +
-                            "\" of the old store, or another program writes there; choose another name");
+        throw zarrbits::error(errc::busy, "the S3 server did not remove \"" + e.key +
+                                              "\" of the old store, or another program writes there; choose another name");
       }
     }
     remove_object(whole(in_unfinished(removing)));
@@ -140,13 +143,15 @@ void s3_sink::join_target(const std::string& target, sink_options::existing how,
   bool begun = false;
   for (const s3_entry& e : unfinished) {
     if (e.key == whole(in_unfinished(removing))) {
-      throw convert_error("the target \"" + target +
-                          "\" is an old store that was not wholly removed; replace it with `overwrite`");
+      throw zarrbits::error(
+          errc::already_exists,
+          "the target \"" + target + "\" is an old store that was not wholly removed; replace it with `overwrite`", {target});
     }
     begun |= e.key == whole(in_unfinished(s3_begun));
   }
   if (anything && unfinished.empty())
-    throw convert_error("the target \"" + target + "\"" + in_the_way(how, false, is_zarr_node(text_of("zarr.json"))));
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + target + "\"" + in_the_way(how, false, is_zarr_node(text_of("zarr.json"))), {target});
   if (unfinished.empty() && how == sink_options::existing::finish) throw nothing_to_finish(target);
   found_unfinished_ = !unfinished.empty();
   if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
@@ -160,9 +165,11 @@ bool s3_sink::has_own_note() {
 void s3_sink::require_removable(const std::string& target, bool unfinished) {
   if (is_zarr_node(text_of("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
-  throw convert_error(
+  throw zarrbits::error(
+      errc::already_exists,
       "the target \"" + target +
-      "\" exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+          "\" exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself",
+      {target});
 }
 
 // A killed run leaves the same objects as a run that still writes. Only their age by the server's clock tells them apart.
@@ -172,9 +179,11 @@ void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry
   for (const s3_entry& e : unfinished) {
     const auto then = seconds_of(e.modified);
     if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
-    throw convert_error(
+    throw zarrbits::error(
+        errc::busy,
         "another conversion wrote to \"" + target + "\" a moment ago; wait for it, or, if it was killed, try again in " +
-        std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds");
+            std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds",
+        {target});
   }
 }
 

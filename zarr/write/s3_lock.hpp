@@ -7,7 +7,7 @@
 
 #include "io/s3_client.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -49,7 +49,7 @@ class s3_heartbeat {
   std::jthread thread_;
 };
 
-convert_error s3_taken(const std::string& target);
+zarrbits::error s3_taken(const std::string& target);
 
 }  // namespace zarrbits::conversion
 

@@ -6,7 +6,7 @@
 #include "zarr/write/s3_lock.hpp"
 #include "zarr/write/s3_upload.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -199,14 +199,18 @@ void s3_sink::require_all_listed() {
     if (joined_ ? mine_there == mine_.size() : there == tally_) return;
   }
   if (joined_) {
-    throw convert_error("the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) +
-                        " objects that were written to \"" + target_ +
-                        "\" just now; convert again with `resume`, and look for who else writes there");
+    throw zarrbits::error(errc::server_failed,
+                          "the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) +
+                              " objects that were written to \"" + target_ +
+                              "\" just now; convert again with `resume`, and look for who else writes there",
+                          {target_});
   }
-  throw convert_error("the S3 server lists other objects in \"" + target_ +
-                      "\" than were written: " + std::to_string(there.objects) + " of " + std::to_string(there.bytes) +
-                      " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
-                      "; convert again, and look for who else writes there");
+  throw zarrbits::error(errc::server_failed,
+                        "the S3 server lists other objects in \"" + target_ +
+                            "\" than were written: " + std::to_string(there.objects) + " of " + std::to_string(there.bytes) +
+                            " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
+                            "; convert again, and look for who else writes there",
+                        {target_});
 }
 
 void s3_sink::finish() {
@@ -214,7 +218,9 @@ void s3_sink::finish() {
   if (root_size_ > 0) {
     const auto root = client_.send({.method = "HEAD", .key = whole("zarr.json")});
     if (root.status == 404 || root.length != static_cast<long long>(root_size_)) {
-      throw convert_error("the S3 server does not have \"" + whole("zarr.json") + "\" as it was written; convert again");
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server does not have \"" + whole("zarr.json") + "\" as it was written; convert again",
+                            {target_});
     }
   }
   const std::string begun = whole(in_unfinished(s3_begun));
@@ -238,7 +244,7 @@ bool s3_sink::remove_unfinished(const std::string& target, const sink_options& o
     }
     sink.remove_all(true);
     return true;
-  } catch (const convert_error&) {
+  } catch (const zarrbits::error&) {
     return false;
   }
 }

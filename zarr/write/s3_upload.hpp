@@ -25,7 +25,7 @@ class s3_upload {
   ~s3_upload();
 
   void append(std::span<const std::byte> bytes);
-  // Completes the object, and checks it with the server. Throws convert_error.
+  // Completes the object, and checks it with the server. Throws zarrbits::error.
   void commit();
   std::uint64_t size() const { return size_; }
 
@@ -40,7 +40,7 @@ class s3_upload {
   std::uint64_t size_ = 0;
 };
 
-// A PUT in one request. Throws convert_error.
+// A PUT in one request. Throws zarrbits::error.
 void put_object(s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes);
 
 }  // namespace zarrbits::conversion

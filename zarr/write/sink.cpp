@@ -10,7 +10,7 @@
 #include "zarr/write/reference_sink.hpp"
 #include "zarr/write/zip_sink.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -35,9 +35,10 @@ void check_key(std::string_view key) {
   std::string shown = utf8_text(key.substr(0, 200));
   std::replace_if(
       shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
-  throw convert_error("\"" + shown +
-                      "\" is not a place in a store: the unfinished store was damaged, or made by somebody who means "
-                      "harm; start over with `overwrite`, or choose another name");
+  throw zarrbits::error(errc::refused,
+                        "\"" + shown +
+                            "\" is not a place in a store: the unfinished store was damaged, or made by somebody who means "
+                            "harm; start over with `overwrite`, or choose another name");
 }
 
 void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
@@ -72,21 +73,28 @@ bool is_one_file(const std::string& target) { return !is_s3(target) && (is_refer
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   if (joins(options.target) && is_one_file(target))
-    throw convert_error("a store in one file is made in one run, not in partitions; choose a directory for \"" + target + "\"");
+    throw zarrbits::error(errc::invalid_option,
+                          "a store in one file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
+                          {target});
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_sink>(target, options);
 #else
-    throw convert_error("this zarrbits was built without libcurl and cannot write to \"" + target +
-                        "\"; choose a directory, or build it with "
-                        "-DZARRBITS_S3=ON");
+    throw zarrbits::error(errc::unsupported,
+                          "this zarrbits was built without libcurl and cannot write to \"" + target +
+                              "\"; choose a directory, or build it with "
+                              "-DZARRBITS_S3=ON",
+                          {target});
 #endif
   }
   if (!options.endpoint.empty())
-    throw convert_error("an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"");
+    throw zarrbits::error(errc::invalid_option,
+                          "an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"", {target});
   if (is_reference_target(target) != options.references.has_value())
-    throw convert_error(options.references ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
-                                           : "\"" + target + "\" would have references; give `references`, or another name");
+    throw zarrbits::error(errc::invalid_option,
+                          options.references ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
+                                             : "\"" + target + "\" would have references; give `references`, or another name",
+                          {target});
   if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);
@@ -124,9 +132,10 @@ std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string&
   return all;
 }
 
-convert_error nothing_to_finish(const std::string& target) {
-  return convert_error("there is no unfinished store \"" + target +
-                       "\"; check the name of the store that the shares were made in");
+zarrbits::error nothing_to_finish(const std::string& target) {
+  return zarrbits::error(
+      errc::not_found,
+      "there is no unfinished store \"" + target + "\"; check the name of the store that the shares were made in", {target});
 }
 
 void tidy_whole(const std::string& target) noexcept {

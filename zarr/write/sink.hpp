@@ -13,7 +13,7 @@
 #include "io/files.hpp"
 #include "text/names.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -36,7 +36,7 @@ constexpr const char* removing = "removing";
 // Another file there is lock_name: of a single writing process, or the lock of several that share a plan. It holds the
 // sink_options::run of a process that writes alone.
 
-// Throws convert_error if this is not like "a/b/c": parts that are empty, ".", "..", or too long for a file system, and NUL.
+// Throws zarrbits::error if this is not like "a/b/c": parts that are empty, ".", "..", or too long for a file system, and NUL.
 // Anybody may have written a store or its journal. Every sink calls this where a key becomes a place, so no other code needs to
 // check.
 void check_key(std::string_view key);
@@ -53,7 +53,7 @@ class object_writer {
 
 // All functions except remove() and finish() may be called from several threads at once. Keys are "/"-separated, without empty
 // parts,
-// "." or "..". A failed write throws convert_error.
+// "." or "..". A failed write throws zarrbits::error.
 class sink {
  public:
   virtual ~sink() = default;
@@ -152,7 +152,7 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
 // Why something that exists is in the way, as the end of a sentence: "plan" if it is an unfinished store, "node" if a Zarr store.
 std::string in_the_way(sink_options::existing target, bool plan, bool node);
 // For existing::finish.
-convert_error nothing_to_finish(const std::string& target);
+zarrbits::error nothing_to_finish(const std::string& target);
 
 // Whether a store appears whole, in one step, so that an interrupted run leaves nothing to resume.
 bool is_one_file(const std::string& target);

@@ -4,7 +4,7 @@
 #include "io/zip_archive.hpp"
 #include "text/json_text.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,16 +44,17 @@ bool is_zip_store(const std::string& path) {
 }  // namespace
 
 zip_sink::zip_sink(const std::string& path, const sink_options& options)
-    : file_(path, unfinished_zip(path), options, {"a .zip file of a Zarr v3 store", is_zip_store}) {}
+    : file_(path, unfinished_name(path), options, {"a .zip file of a Zarr v3 store", is_zip_store}) {}
 
 bool zip_sink::remove_unfinished(const std::string& target) {
-  return file_target::remove_unfinished(target, unfinished_zip(target));
+  return file_target::remove_unfinished(target, unfinished_name(target));
 }
 
 std::uint64_t zip_sink::reserve(std::string_view key, std::uint64_t size) {
   check_key(key);
   if (key.size() > 0xFFFF)
-    throw convert_error("the key \"" + std::string(key.substr(0, 100)) + "...\" is too long for a .zip file; choose a directory");
+    throw zarrbits::error(errc::unsupported, "the key \"" + std::string(key.substr(0, 100)) +
+                                                 "...\" is too long for a .zip file; choose a directory");
   const std::uint64_t header = zip_header_size(key, size);
   const std::lock_guard lock(mutex_);
   const std::uint64_t at = end_ + header;
@@ -157,7 +158,8 @@ std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
   try {
     read_range(file_.descriptor(), m->offset, bytes);
   } catch (const unreadable_range& e) {
-    throw convert_error("cannot read \"" + std::string(key) + "\" in \"" + file_.temporary() + "\": " + e.what());
+    throw zarrbits::error(errc::io_failed,
+                          "cannot read \"" + std::string(key) + "\" in \"" + file_.temporary() + "\": " + e.what());
   }
   return bytes;
 }
@@ -184,9 +186,3 @@ void zip_sink::finish() {
 }
 
 }  // namespace zarrbits::conversion
-
-std::string zarrbits::unfinished_zip(const std::string& store) {
-  std::string name = store;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();  // of a folder: beside it, not in it
-  return name + conversion::unfinished_folder;
-}

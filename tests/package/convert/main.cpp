@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The converter from outside: it links with all that it needs, and errors come as its own exception.
+// The converter from outside: it links with all that it needs, and errors come as its own exception, with a
+// code and a place.
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
 #include <zarrbits/verify.hpp>
@@ -15,19 +16,21 @@ int main() {
     (void)zarrbits::convert(options);
     std::cerr << "a file that does not exist was converted\n";
     return EXIT_FAILURE;
-  } catch (const zarrbits::convert_error& e) {
+  } catch (const zarrbits::error& e) {
     if (std::string(e.what()).find(options.source) == std::string::npos) return EXIT_FAILURE;
+    if (e.kind() != zarrbits::errc::not_found || e.place().file != options.source) return EXIT_FAILURE;
   }
   try {
     (void)zarrbits::verify({.source = options.source, .store = options.store});
     std::cerr << "a store that does not exist was verified\n";
     return EXIT_FAILURE;
-  } catch (const zarrbits::verify_error& e) {
+  } catch (const zarrbits::error& e) {
     if (std::string(e.what()).find(options.store) == std::string::npos) return EXIT_FAILURE;
+    if (e.kind() != zarrbits::errc::not_found || e.place().file != options.store) return EXIT_FAILURE;
   }
   try {
     (void)zarrbits::inspect({.name = options.source});
-  } catch (const zarrbits::inspect_error& e) {
+  } catch (const zarrbits::error& e) {
     return std::string(e.what()).find(options.source) != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   std::cerr << "a file that does not exist was inspected\n";

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What to convert, where to, and how: the options of convert(), plan() and finalize() of <zarrbits/convert.hpp>.
+//
+//   zarrbits::convert_options options{.source = "in.h5", .store = "out.zarr", .profile = zarrbits::profile::native};
+//
+#ifndef ZARRBITS_CONVERT_OPTIONS_HPP
+#define ZARRBITS_CONVERT_OPTIONS_HPP
+
+#include <zarrbits/compression.hpp>
+#include <zarrbits/source_name.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits {
+
+struct convert_progress;
+struct convert_result;
+
+// What the Zarr readers of a community expect beyond HDF5's own terms; see docs/conventions.md.
+enum class convention {
+  none,      // objects, names and attributes as HDF5 has them
+  netcdf,    // netCDF-4, as xarray reads it
+  anndata,   // AnnData and MuData, as anndata reads them
+  nwb,       // Neurodata Without Borders, as hdmf-zarr reads it
+  nexus,     // NeXus
+  matlab,    // MATLAB 7.3
+  pytables,  // PyTables
+};
+// Its name, as in the report: "netcdf".
+const char* to_string(convention c) noexcept;
+
+// What to do with links other than the first one to an object (soft links, further hard links, links into other files): Zarr has
+// none.
+enum class link_policy {
+  keep,    // keep them as notes, under "zarrbits"
+  copy,    // copy the target to the link's place, with all below it; the note stays
+  refuse,  // do not convert a file that has one
+};
+// Which chunks are copied, and which codecs are used.
+enum class profile {
+  portable,  // codecs that all Zarr readers have
+  native,    // stored chunks are copied if numcodecs has the filters as codecs ("numcodecs.shuffle", ...); zarr-python and zarrs
+             // read those
+  recode,    // every chunk is encoded again
+};
+// Its name, as in the report.
+const char* to_string(profile p) noexcept;
+
+// The codec that turns numbers into bytes.
+enum class array_codec {
+  automatic,  // `bytes`, but chunks of our packbits filter are copied unchanged, as `packbits`
+  bytes,      // packbits chunks are decoded too, for readers without packbits, such as zarr-python
+  packbits,   // bool and integers are packed
+};
+
+// The last codec of every array.
+enum class checksum {
+  none,    // nothing
+  crc32c,  // 4 bytes that reveal damage of a chunk
+};
+
+// The size of a shard: a limit in bytes before compression, or a shape. With neither there are no shards.
+struct shard_size {
+  std::uint64_t bytes = 0;                // 0: no limit is set
+  std::vector<std::uint64_t> shape = {};  // elements in each dimension, for datasets of this rank; rounded up to whole chunks
+};
+
+// Several files as one store; see docs/many.md.
+struct concatenation {
+  // The dimension along which datasets are joined: its name, or an axis of the datasets that match a pattern of paths: "time",
+  // "/images:0". Datasets without it must be equal in all files.
+  std::string dimension = {};
+  std::vector<std::string> sources = {};  // the files after convert_options::source
+  // The order of the files.
+  enum class order_type {
+    given,  // as given
+    name,   // by name, with digits compared as numbers: d9.nc before d10.nc
+    value,  // by the first value of the dimension's coordinate variable
+  };
+  order_type order = order_type::given;  // order of the files
+  // What to do with a dataset without the dimension that is not equal in all files.
+  enum class different_type {
+    refuse,  // fail with a sentence
+    first,   // use that of the first file
+    skip,    // leave it out
+  };
+  different_type different = different_type::refuse;  // for datasets without the dimension
+  // Each file becomes one step of a new dimension of this name. It is the first dimension of all datasets except dimension
+  // scales, which must be equal in all files.
+  bool is_new = false;
+  // Append these files to an existing store: its arrays stay as they are, and take the new values in their own terms (units,
+  // scale). Files that the store already has are skipped.
+  bool append = false;
+  bool allow_overlap = false;  // coordinate values of the dimension need not stay monotonic across files
+};
+
+constexpr std::uint64_t least_memory = std::uint64_t{16} << 20;  // the least value of convert_options::memory
+constexpr std::uint64_t usual_inline_bytes = 1024;               // the usual value of convert_options::references
+
+// What to convert, where to, and how.
+struct convert_options {
+  std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
+  std::optional<concatenation> concat = {};  // not set: only `source`
+  std::string store = {};     // a new directory, "x.zip", "s3://bucket/prefix" or, with `references`, "x.json" or "x.parquet"
+  std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
+  bool overwrite = false;     // replace an existing Zarr store
+  // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
+  // objects of at most this many bytes, up to memory / 4, are among the references, others in "x.json.data". Not set: a copy.
+  std::optional<std::uint64_t> references = {};
+  // Repeat the metadata of all nodes in the root's: one request opens a remote store. Not set: as the convention's readers expect
+  // it, which are those of netCDF and AnnData.
+  std::optional<bool> consolidate = {};
+  // Patterns of paths in the source. Objects that are included (none given: all) and not excluded are converted, with the groups
+  // above them. `*` any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without a leading "/" they begin
+  // in any group; a group stands for all below it. A pattern that matches nothing is an error.
+  std::vector<std::string> include = {};
+  std::vector<std::string> exclude = {};  // patterns of objects to leave out; wins over `include`
+  // Other files of the source (external storage, sources of virtual datasets) must be regular files in its folder or below, or
+  // in these folders; "all" allows any file. Other files are not read, but reported.
+  std::vector<std::string> external = {};
+  // Lock the source (flock) as HDF5's own readers do: this keeps writers away, and fails while a writer has the file open. false:
+  // no lock, even if somebody may write; a change of the file's size or time still ends the conversion.
+  bool lock = true;
+  bool keep_going = false;       // leave a damaged chunk out and report it, instead of failing
+  bool allow_expansion = false;  // allow chunks to expand more than 1,000 times, beyond `memory`, when they are decoded
+  std::optional<zarrbits::profile> profile = {};  // not set: see effective_profile()
+  std::optional<compression> compress = {};       // with recode; not set: as portable does for compressed sources
+  std::vector<std::uint64_t> chunk = {};  // with recode: another chunk shape, for datasets of this rank; clipped to the extents
+  shard_size shard = {};                  // many chunks in one object, by Zarr's codec sharding_indexed
+  zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
+  array_codec codec = array_codec::automatic;              // of every array
+  std::optional<zarrbits::convention> convention = {};     // not set: the one that the file declares
+  // Not set: targets in other files are copied. Targets in the source are copied if readers of its convention see them, as those
+  // of netCDF, AnnData and NeXus do; not with convention::none (HDF5's own terms). Nothing is copied if files are joined. An
+  // object with several links is copied for each link. Other files are read under the rules of `external`.
+  std::optional<link_policy> links = {};
+  // With packbits: bits to keep of each integer. A dataset with a value that does not fit is stored as bytes; so each dataset is
+  // one piece of work, which processes do not divide.
+  std::optional<unsigned> bits = {};
+  // Bits for the datasets that a pattern matches; a value that does not fit is an error.
+  struct pattern_bits {
+    std::string pattern;     // as in `include`; a pattern that matches nothing is an error
+    unsigned first_bit = 0;  // the lowest bit that is kept
+    unsigned last_bit = 0;   // the highest bit, inclusive; of narrower integers, their highest
+  };
+  std::vector<pattern_bits> bits_of = {};  // win over `bits`; if several patterns match, the last one counts
+  // The profile, or the one that the other options imply.
+  zarrbits::profile effective_profile() const {
+    const auto usual = references ? zarrbits::profile::native : zarrbits::profile::portable;
+    return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : usual;
+  }
+  unsigned threads = 0;  // threads that make chunks; 0: one for each available processor
+  // Processes that read the metadata of many files (`concat`); 0: one for each available processor. With more than one the
+  // calling process forks: for programs that have no other threads.
+  unsigned processes = 1;
+  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
+  bool sync = false;                                // flush everything to disk before it counts as done
+  // An unfinished store that the same options began is continued. With `resume` options that are not set are those that the
+  // store was begun with, as they are with `share` and in finalize() (not `external`). Other options are an error. Finished work
+  // stays in a store of many files if a run fails, and the error says so.
+  bool resume = false;
+  // The caller's command, which an unfinished store keeps: for the error if a store was begun with other options.
+  std::vector<std::string> command = {};
+  // Shows such a command in a sentence.
+  std::function<std::string(const std::vector<std::string>&)> show_command = {};
+  // Do only this share of the work, without metadata; finalize() writes it after all shares. Several processes may work at once.
+  struct share_type {
+    unsigned index = 0;  // index, from 0
+    unsigned count = 1;  // number of shares
+  };
+  std::optional<share_type> share = {};                        // not set: all of the work
+  std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
+  // Called before the first chunk is made: a sentence on a limit or promise that this run cannot keep.
+  std::function<void(const std::string&)> warning = {};
+  // Called with a sentence on what is not to be expected, but no fault: an unfinished store that goes on.
+  std::function<void(const std::string&)> note = {};
+  // Sentences name options in backquotes, as in "replace it with `overwrite`". Each reason passes through this function on its
+  // way into the store and the report, so that the caller can reword options. (Exceptions and warnings are the caller's anyway.)
+  std::function<std::string(const std::string& reason)> wording = {};
+  // Called before the last step, which completes the store; an exception from it ends the conversion. The place to write reports.
+  std::function<void(const convert_result&)> before_done = {};
+  std::string run = {};        // a text unique to this run: tells what this run leaves, if it is killed, from what others leave
+  bool measure_first = false;  // add up the stored bytes first, for a progress bar
+};
+
+}  // namespace zarrbits
+
+#endif
