@@ -21,7 +21,17 @@ if(ZARRBITS_BUILD_FILTER)
 endif()
 set(zarrbits_has_plugins ${ZARRBITS_BUILD_FILTER})
 
+# The C library has a target of another name.
+if(TARGET zarrbits::c)
+  list(APPEND zarrbits_parts c)
+  list(APPEND zarrbits_components c)
+  install(TARGETS zarrbits_library EXPORT zarrbits_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel)
+endif()
+
 foreach(part ${zarrbits_parts})
+  if(part STREQUAL c)
+    continue()
+  endif()
   install(TARGETS zarrbits_${part} EXPORT zarrbits_targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
@@ -39,6 +49,9 @@ install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmak
 
 # Headers of parts that were not built are not installed, so that a missing part shows when compiling and not when linking.
 set(unbuilt_headers)
+if(NOT TARGET zarrbits::c)
+  list(APPEND unbuilt_headers PATTERN zarrbits_c.h EXCLUDE)
+endif()
 if(NOT TARGET zarrbits_streams)
   list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)
 endif()
@@ -55,7 +68,7 @@ if(NOT ZARRBITS_DEBIAN)  # which has names of its own for these
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
   # what README.md links to
   install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel
-    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN reference EXCLUDE PATTERN man EXCLUDE)
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN "*.c" PATTERN reference EXCLUDE PATTERN man EXCLUDE)
 endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "library/zarrbits_c.h"
-
 #include <zarrbits/chunk.hpp>
 #include <zarrbits/codec.hpp>
 #include <zarrbits/version.hpp>
+#include <zarrbits/zarrbits_c.h>
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +22,7 @@ namespace {
 std::span<const std::byte> bytes(const void* p, std::size_t size) { return {static_cast<const std::byte*>(p), size}; }
 std::span<std::byte> bytes(void* p, std::size_t size) { return {static_cast<std::byte*>(p), size}; }
 
-std::int64_t told(const zarrbits::chunk_result& r) {
+std::int64_t to_status(const zarrbits::chunk_result& r) {
   if (r) return ZARRBITS_DONE;
   if (r.failure.code == zarrbits::errc::invalid_padding_count) return ZARRBITS_WRONG_CHUNK;
   if (r.failure.code == zarrbits::errc::value_does_not_fit || r.failure.code == zarrbits::errc::invalid_bool)
@@ -83,12 +82,12 @@ ZARRBITS_EXPORTED int zarrbits_encoded_range(const zarrbits_codec* codec, uint64
 
 ZARRBITS_EXPORTED int64_t zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size, void* chunk,
                                           size_t chunk_size) {
-  return told(zarrbits::encode_chunk(codec->codec, bytes(elements, elements_size), bytes(chunk, chunk_size)));
+  return to_status(zarrbits::encode_chunk(codec->codec, bytes(elements, elements_size), bytes(chunk, chunk_size)));
 }
 
 ZARRBITS_EXPORTED int64_t zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size, void* elements,
                                           size_t elements_size) {
-  return told(zarrbits::decode_chunk(codec->codec, bytes(chunk, chunk_size), bytes(elements, elements_size)));
+  return to_status(zarrbits::decode_chunk(codec->codec, bytes(chunk, chunk_size), bytes(elements, elements_size)));
 }
 
 ZARRBITS_EXPORTED int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t all, uint64_t first,
@@ -96,8 +95,8 @@ ZARRBITS_EXPORTED int64_t zarrbits_decode_range(const zarrbits_codec* codec, uin
                                                 size_t elements_size) {
   const std::size_t each = codec->codec.element_size();
   if (elements_size % each != 0) return ZARRBITS_WRONG_SIZE;
-  return told(zarrbits::decode_range_bytes(codec->codec, all, bytes(chunk_bytes, bytes_size), {first, elements_size / each},
-                                           bytes(elements, elements_size)));
+  return to_status(zarrbits::decode_range_bytes(codec->codec, all, bytes(chunk_bytes, bytes_size), {first, elements_size / each},
+                                                bytes(elements, elements_size)));
 }
 
 }  // extern "C"

@@ -69,8 +69,10 @@ for part in "${parts[@]}"; do
   pkg-config --validate "$package" || fail "pkg-config --validate $package"
   read -ra flags <<< "$(pkg-config --cflags "$package")"
   read -ra libraries <<< "$(pkg-config --libs "$package")"
-  "$cxx" -std=c++20 -Wall -Wextra -Werror "${flags[@]}" "$here/$part/main.cpp" -o "$work/pc-$part" "${libraries[@]}" || fail "pkg-config $package: build"
-  (cd "$work" && "./pc-$part") || fail "pkg-config $package: the program says no"
+  compiler=("$cxx" -std=c++20) source=main.cpp
+  [ "$part" = c ] && compiler=(cc -std=c99) source=main.c
+  "${compiler[@]}" -Wall -Wextra -Werror "${flags[@]}" "$here/$part/$source" -o "$work/pc-$part" "${libraries[@]}" || fail "pkg-config $package: build"
+  (cd "$work" && LD_LIBRARY_PATH=$(pkg-config --variable=libdir "$package") "./pc-$part") || fail "pkg-config $package: the program says no"
   echo "pkg-config $package: built, ran"
 done
 [ "$(pkg-config --modversion zarrbits)" = "$(sed -n 's/.*ZARRBITS_VERSION_STRING "\(.*\)".*/\1/p' "$prefix/include/zarrbits/version.hpp")" ] ||

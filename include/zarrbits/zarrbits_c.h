@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSL-1.0 */
 /*
- * The core for other languages: libzarrbits.so, plain C, which Python loads through ctypes.
+ * The codecs for other languages: libzarrbits.so, plain C. Python's package loads it through ctypes; docs/c.md has more.
  *
  *   char why[500];
  *   zarrbits_codec *c = zarrbits_make_codec("{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}", "uint16",
@@ -9,10 +9,11 @@
  *   int64_t at = zarrbits_encode(c, values, 2000, out, size);  -1, or the element that does not fit
  *   zarrbits_free_codec(c);
  *
- * Many threads may use a codec at once. Only zarrbits_make_codec() allocates, and no function throws.
+ * Many threads may use a codec at once. Only zarrbits_make_codec() allocates, and no function throws. The library needs libc
+ * alone. A function that is here stays as it is for as long as the library's SONAME does.
  */
-#ifndef ZARRBITS_LIBRARY_ZARRBITS_C_H
-#define ZARRBITS_LIBRARY_ZARRBITS_C_H
+#ifndef ZARRBITS_ZARRBITS_C_H
+#define ZARRBITS_ZARRBITS_C_H
 
 #include <stddef.h>
 #include <stdint.h>
