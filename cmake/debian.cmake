@@ -71,7 +71,7 @@ files to Zarr version 3 and compares a store with its source.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libzarrbits-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 # static libraries: what they are linked with
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libboost-dev, nlohmann-json3-dev, libhdf5-dev, zlib1g-dev, libdeflate-dev, libzstd-dev, libblosc-dev, liblz4-dev, liblzf-dev, libbz2-dev, libcurl4-openssl-dev, libssl-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libboost-dev, nlohmann-json3-dev, libhdf5-dev, zlib1g-dev, libdeflate-dev, libzstd-dev, libblosc-dev, liblz4-dev, liblzf-dev, libbz2-dev, libcurl4-openssl-dev, libssl-dev, libpugixml-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS zarrbits)
 set(CPACK_DEBIAN_DEV_DESCRIPTION "Zarr's bytes and packbits codecs as functions of chunks and as filters of
 Boost.Iostreams, the settings of the HDF5 plugins, and the converter from HDF5

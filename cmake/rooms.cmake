@@ -2,16 +2,17 @@
 # What the rooms below the jobs, and the jobs, are built with: libhdf5, S3, and zarrbits_room().
 zarrbits_find(convert REQUIRED)
 
-# Stores in S3 need a libcurl that signs requests, and a hash of what they send.
+# Stores in S3 need a libcurl that signs requests, a hash of what they send, and a parser of the answers.
 find_package(CURL 7.87 QUIET)
 find_package(OpenSSL 1.1.1 QUIET COMPONENTS Crypto)
-set(zarrbits_s3_default OFF)
-if(CURL_FOUND AND OPENSSL_FOUND)
-  set(zarrbits_s3_default ON)
+zarrbits_need_library(QUIET PUGIXML pugixml.hpp pugixml)
+set(zarrbits_s3_found OFF)
+if(CURL_FOUND AND OPENSSL_FOUND AND ZARRBITS_PUGIXML_INCLUDE_DIR AND ZARRBITS_PUGIXML_LIBRARY)
+  set(zarrbits_s3_found ON)
 endif()
-option(ZARRBITS_S3 "Stores, and HDF5 files, in S3 (s3://bucket/prefix); needs libcurl and OpenSSL" ${zarrbits_s3_default})
-if(ZARRBITS_S3 AND NOT (CURL_FOUND AND OPENSSL_FOUND))
-  message(FATAL_ERROR "ZARRBITS_S3 needs libcurl 7.87 or newer and OpenSSL, with their headers (Debian: libcurl4-openssl-dev, libssl-dev); "
+option(ZARRBITS_S3 "Stores, and HDF5 files, in S3 (s3://bucket/prefix); needs libcurl, OpenSSL and pugixml" ${zarrbits_s3_found})
+if(ZARRBITS_S3 AND NOT zarrbits_s3_found)
+  message(FATAL_ERROR "ZARRBITS_S3 needs libcurl 7.87 or newer, OpenSSL and pugixml, with their headers (Debian: libcurl4-openssl-dev, libssl-dev, libpugixml-dev); "
     "install them or set ZARRBITS_S3=OFF")
 endif()
 
