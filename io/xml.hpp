@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The small XML of a server's answers, parsed by pugixml. The input is hostile: no document types, and limits for depth and number
-// of elements.
+// The small XML of a server's answers, parsed by pugixml. The input is hostile: no document types, and limits for depth and
+// number of elements.
 //
 #ifndef ZARRBITS_IO_XML_HPP
 #define ZARRBITS_IO_XML_HPP
