@@ -103,8 +103,8 @@ int run(convert_kind kind, int argc, char** argv) {
       progress line(arguments.quiet);
       options.measure_first = line.shown();
       options.progress = [&](const convert_progress& p) {
-        at_hand(p.path.empty() ? "/" : p.path);
-        line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, p.path});
+        at_hand(p.path.empty() ? "/" : std::string(p.path));
+        line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path)});
       };
       result = finalizing ? finalize(options) : convert(options);
     }

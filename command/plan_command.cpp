@@ -77,7 +77,7 @@ int plan_main(int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
   return in_child(arguments.options.source, [&](const auto& at) {
-    arguments.options.progress = [&](const convert_progress& p) { at(p.path.empty() ? "/" : p.path); };
+    arguments.options.progress = [&](const convert_progress& p) { at(p.path.empty() ? "/" : std::string(p.path)); };
     const convert_plan p = plan(arguments.options);
     at("");
     if (arguments.print_json) std::cout << printable_json(p.json());

@@ -20,7 +20,7 @@ using text::counted;
 using text::human_bytes;
 
 std::string name_of(const converted_object& o) {
-  return o.kind + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
+  return std::string(to_string(o.kind)) + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
 }
 
 std::string ratio_text(std::uint64_t store, std::uint64_t source) {

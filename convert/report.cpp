@@ -17,6 +17,16 @@
 
 namespace zarrbits {
 
+const char* to_string(object_kind k) noexcept {
+  static const char* const names[] = {"group", "dataset", "datatype", "attribute", "link", "user_block"};
+  return names[static_cast<std::size_t>(k)];
+}
+
+const char* to_string(link_kind k) noexcept {
+  static const char* const names[] = {"hard", "soft", "external", "user", "broken"};
+  return names[static_cast<std::size_t>(k)];
+}
+
 const char* to_string(outcome o) noexcept {
   constexpr const char* names[] = {"raw", "rewrapped", "recoded", "mapped", "skipped"};
   return names[static_cast<std::size_t>(o)];
@@ -48,9 +58,9 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
     counts[to_string(o)] = 0;
   std::uint64_t lossy = 0;
   for (const converted_object& o : objects) {
-    json e = {{"path", o.path}, {"kind", o.kind}};
-    if (o.kind == "attribute") e["attribute"] = o.attribute;
-    if (o.kind == "link") e["link"] = o.link;
+    json e = {{"path", o.path}, {"kind", to_string(o.kind)}};
+    if (o.kind == object_kind::attribute) e["attribute"] = o.attribute;
+    if (o.link) e["link"] = to_string(*o.link);
     if (!o.target.empty()) e["target"] = o.target;
     e["outcome"] = to_string(o.outcome);
     if (!o.selected) e["selected"] = false;
@@ -58,7 +68,7 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
     if (!o.reason.empty()) e["reason"] = o.reason;
     if (!o.zarr_path.empty() && o.zarr_path != o.path) e["zarr_path"] = o.zarr_path;
     if (!o.zarr_name.empty() && o.zarr_name != o.attribute) e["zarr_name"] = o.zarr_name;
-    if (o.kind == "dataset" && o.outcome != outcome::skipped) {
+    if (o.kind == object_kind::dataset && o.outcome != outcome::skipped) {
       const chunk_counts& c = o.chunks;
       json chunks = json::object();
       if (c.raw) chunks["raw"] = c.raw;

@@ -53,7 +53,7 @@ class grown_writer {
     all_.at_hand(o.path);
     converted_object e;
     e.path = o.path;
-    e.kind = "dataset";
+    e.kind = object_kind::dataset;
     if (o.store_path != o.path) e.zarr_path = o.store_path;
     const auto why = reason_to_skip([&] {
       const auto plan = all_.planned(index);

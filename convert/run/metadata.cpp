@@ -27,12 +27,19 @@ void append(std::vector<converted_object>& to, std::vector<converted_object>& fr
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+link_kind kind_of(const extra_link& link) {
+  for (const link_kind k : {link_kind::hard, link_kind::soft, link_kind::external, link_kind::user}) {
+    if (link.kind == to_string(k)) return k;
+  }
+  return link_kind::broken;
+}
+
 converted_object entry_for(const source_object& o) {
   converted_object e;
   e.path = o.path;
-  e.kind = o.kind == source_object::kind_type::group      ? "group"
-           : o.kind == source_object::kind_type::datatype ? "datatype"
-                                                          : "dataset";
+  e.kind = o.kind == source_object::kind_type::group      ? object_kind::group
+           : o.kind == source_object::kind_type::datatype ? object_kind::datatype
+                                                          : object_kind::dataset;
   if (o.store_path != o.path) e.zarr_path = o.store_path;
   return e;
 }
@@ -97,7 +104,7 @@ class metadata_writer {
     for (attribute_report& a : found) {
       converted_object& e = report.emplace_back();
       e.path = o.path;
-      e.kind = "attribute";
+      e.kind = object_kind::attribute;
       e.attribute = std::move(a.name);
       e.zarr_name = std::move(a.key);
       e.outcome = a.skipped ? outcome::skipped : outcome::mapped;
@@ -242,8 +249,8 @@ class metadata_writer {
       }
       converted_object l;
       l.path = join_path(o.path, shown(link.name));
-      l.kind = "link";
-      l.link = link.kind;
+      l.kind = object_kind::link;
+      l.link = kind_of(link);
       l.target = link.target;
       links.push_back(not_selected(std::move(l)));
     }
@@ -279,7 +286,7 @@ class metadata_writer {
     const std::uint64_t most = std::min<std::uint64_t>(memory() / 8, 64U << 20);
     converted_object e;
     e.path = "/";
-    e.kind = "user_block";
+    e.kind = object_kind::user_block;
     e.outcome = outcome::skipped;
     if (root.path != "/") {
       e.selected = false;
@@ -306,8 +313,8 @@ class metadata_writer {
   converted_object record(const source_object& o, const extra_link& link, object_builder& recorded) {
     converted_object e;
     e.path = join_path(o.path, shown(link.name));
-    e.kind = "link";
-    e.link = link.kind;
+    e.kind = object_kind::link;
+    e.link = kind_of(link);
     e.outcome = outcome::mapped;
     json note = {{"kind", link.kind}};
     if (link.kind == "hard") {

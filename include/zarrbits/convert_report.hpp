@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits {
@@ -44,12 +45,35 @@ struct chunk_counts {
   std::uint64_t lost = 0;       // unreadable in the source
 };
 
-// A group, dataset, named datatype, attribute, further link, or user block (the bytes before the HDF5 superblock).
+// What an entry of the report is about.
+enum class object_kind {
+  group,
+  dataset,
+  datatype,    // a named datatype
+  attribute,   // of the object at `path`
+  link,        // a further link to an object, or one that leads to none
+  user_block,  // the bytes before the HDF5 superblock
+};
+// Its name, as in the report: "user_block".
+const char* to_string(object_kind k) noexcept;
+
+// The kinds of HDF5's links.
+enum class link_kind {
+  hard,      // a further hard link
+  soft,      // a path in the same file
+  external,  // a path in another file
+  user,      // of a class that a program registered
+  broken,    // that leads nowhere
+};
+// Its name, as in the report: "soft".
+const char* to_string(link_kind k) noexcept;
+
+// An entry of the report.
 struct converted_object {
   std::string path;                                       // in the source; bytes that are not UTF-8 as %XX
-  std::string kind;                                       // "group", "dataset", "datatype", "attribute", "link", "user_block"
-  std::string attribute;                                  // its name, if kind is "attribute"
-  std::string link;                                       // "hard", "soft", "external", "user", "broken", if kind is "link"
+  object_kind kind = object_kind::group;                  // what it is about
+  std::string attribute;                                  // its name, if `kind` is attribute
+  std::optional<link_kind> link;                          // set if `kind` is link
   std::string target;                                     // target of the link
   zarrbits::outcome outcome = zarrbits::outcome::mapped;  // what the conversion did with it
   bool lossy = false;                                     // something cannot be rebuilt from the store
@@ -65,7 +89,7 @@ struct converted_object {
 
 // How far the conversion is.
 struct convert_progress {
-  const std::string& path;     // the current object
+  std::string_view path;       // the current object
   std::uint64_t objects_done;  // objects done, out of `objects`
   std::uint64_t objects;       // objects in the source
   std::uint64_t bytes_done;    // bytes done, out of `bytes`
