@@ -6,6 +6,7 @@
 #include "convert/concat/joined_axis.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/file_references.hpp"
+#include "hdf5/source_dataset.hpp"
 #include "text/cf_calendar.hpp"
 #include "text/names.hpp"
 

@@ -6,9 +6,9 @@
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
+#include "convert/append/stored_values.hpp"
 #include "convert/plan/compression.hpp"
-#include "hdf5/joined_parts.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 #include "zarr/write/node.hpp"
 
 #include <zarrbits/codec.hpp>
@@ -56,7 +56,7 @@ struct wrong_options : error {
 
 struct array_plan {
   // Throws skip_dataset. The plan refers to `data`, `view` and `options`.
-  array_plan(const source_dataset& data, const value_view& view, const convert_options& options, const assumptions& assumed);
+  array_plan(const chunk_source& data, const value_view& view, const convert_options& options, const assumptions& assumed);
 
   // How the chunks are made; single chunks may need a costlier way.
   enum class strategy {
@@ -70,9 +70,10 @@ struct array_plan {
     read,         // H5Dread reads the values
   };
 
-  const source_dataset& data;
+  const chunk_source& data;
   const value_view& view;
   const type_tree& leaf;
+  const stored_values* const in_store;  // what a growing store already has of the array; null: it does not grow
   assumptions assumed;
   array_metadata meta;  // without attributes and dimension names, and without shards
   strategy way = strategy::read;
@@ -114,7 +115,7 @@ struct array_plan {
   void choose_packbits(const convert_options& options);
   void choose_codecs();
   // For an existing array that grows: takes over its form. Throws skip_dataset if its chunks cannot be made.
-  void adopt(const stored_values& there);
+  void adopt();
 };
 
 // Frees what libhdf5 allocated for values of the view, if anything.

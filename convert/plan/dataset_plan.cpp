@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/dataset_plan.hpp"
 
+#include "convert/concat/joined_dataset.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_grid.hpp"
-#include "hdf5/chunk_index.hpp"
 #include "hdf5/dimensions.hpp"
-#include "hdf5/joined_parts.hpp"
+#include "hdf5/other_files.hpp"
 #include "hdf5/type_json.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
@@ -36,7 +36,7 @@ bool assumes_something(const array_plan& plan) {
 }  // namespace
 
 dataset_plan::dataset_plan(source_file& file, const source_object& object, const convert_options& o)
-    : data(file, object), options(o) {}
+    : source_(open_chunks(file, object)), data(*source_), options(o) {}
 
 value_view dataset_plan::make_view(const type_tree& type, std::vector<step> steps) const {
   value_view v;
@@ -83,7 +83,7 @@ json dataset_plan::own_attributes() const {
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
     json list = json::array();
-    const std::size_t added = data.joined() && !data.joined()->added.empty() ? 1 : 0;
+    const std::size_t added = data.object.arranged.new_dimension.empty() ? 0 : 1;
     for (const hsize_t m : std::span(data.max_dims).subspan(added)) list.push_back(m == H5S_UNLIMITED ? json(nullptr) : json(m));
     own["maxshape"] = std::move(list);  // null: unlimited
   }
@@ -97,7 +97,7 @@ void dataset_plan::prepare() {
     throw skip_dataset("its datatype is not supported: " + why);
   if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
   if (data.null) return;
-  choose_grid(data, options.chunk, options.shard);
+  choose_grid(*source_, options.chunk, options.shard);
   add_parts(data.type, {}, data.object.store_path, json::object());
   choose_units();
 }
@@ -143,9 +143,7 @@ void dataset_plan::choose_units() {
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
   const array_plan plan(data, parts_[0].view, options, {});
-  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) ||
-      (!data.joined() && !can_be_walked(data.grid, data.dataset)))
-    return;
+  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.can_be_walked()) return;
   divisible_ = true;
   const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
                                                            std::max<std::size_t>(1, parts_[0].view.size)});

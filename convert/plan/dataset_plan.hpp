@@ -7,7 +7,7 @@
 #define ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
 
 #include "convert/plan/array_plan.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -34,6 +34,8 @@ struct chunk_range {
 };
 
 class dataset_plan {
+  const std::unique_ptr<chunk_source> source_;
+
  public:
   // Opens the dataset. Throws h5::failure.
   dataset_plan(source_file& file, const source_object& object, const convert_options& options);
@@ -43,7 +45,7 @@ class dataset_plan {
   // Finds the parts, once. Throws skip_dataset, h5::failure; the plan must not be used then.
   void prepare();
 
-  source_dataset data;
+  const chunk_source& data;
   const convert_options& options;
 
   // After prepare(): the nodes, in the order in which they are written; the last one is at the dataset's own path. None for a

@@ -11,7 +11,6 @@
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
-#include "hdf5/joined_parts.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 #include "zarr/write/node.hpp"
@@ -213,7 +212,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
   buffer values(elements * size, std::byte{0});
   // elements beyond the edge, or between the parts, read as fill value; packbits needs a value that fits: 0 beyond the edge
-  const bool inside = plan_.is_extended() || (data_.joined() && data_.joined()->has_gaps());
+  const bool inside = plan_.is_extended() || data_.has_gaps();
   const bool zero = std::all_of(plan_.fill.begin(), plan_.fill.end(), [](std::byte b) { return b == std::byte{0}; });
   if (!zero && !holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);

@@ -61,7 +61,7 @@ class chunk_maker {
   std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;
 
   const array_plan& plan_;
-  const source_dataset& data_;
+  const chunk_source& data_;
 };
 
 // "[0, 4]"

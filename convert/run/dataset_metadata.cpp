@@ -29,7 +29,7 @@ void move_to_notes(json& attributes, const std::string& name) {
 }
 
 void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
-  const source_dataset& data = dataset.data;
+  const chunk_source& data = dataset.data;
   const type_tree& leaf = data.leaf();
   array_metadata m;
   m.shape = {0};
@@ -48,7 +48,7 @@ void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& 
 
 void write_array(const dataset_plan& dataset, const dataset_part& part, node_writer& out, dimension_namer& dimensions,
                  json attributes, const array_result& result, converted_object& entry) {
-  const source_dataset& data = dataset.data;
+  const chunk_source& data = dataset.data;
   const array_plan plan(data, part.view, dataset.options, result.assumed);
   array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
@@ -104,7 +104,7 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, node_wri
 
 void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
                             const unit_result& result, converted_object& entry) {
-  const source_dataset& data = dataset.data;
+  const chunk_source& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
   using kind = dataset_part::kind_type;
   entry.outcome = outcome::mapped;

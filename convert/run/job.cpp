@@ -2,6 +2,7 @@
 #include "convert/run/job.hpp"
 
 #include "convert/concat/file_order.hpp"
+#include "convert/concat/joined_parts.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/run/link_policy.hpp"
@@ -185,7 +186,7 @@ void job::warn_of_chunks(std::size_t index) {
       need = std::max(need, chunk_maker(plan).memory());
     }
   });
-  const bool grows = o.joined && o.joined->before;
+  const bool grows = in_store(o);
   if (grows) need = std::max(need, chunk_maker::most_times * chunk);  // its last chunk is decoded and made again
   if (need <= bound_of(options_)) return;
   options_.warning((grows ? "the array of dataset \"" + o.path + "\" in the store"

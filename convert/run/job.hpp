@@ -44,7 +44,7 @@ class job {
   sink& out() { return *out_; }
   // The files that are joined; none if the source is one file.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
-  const joined_files& files() const { return *joined_.files; }
+  const source_files& files() const { return *joined_.files; }
   // Throws zarrbits::error if a file has changed.
   void require_unchanged() const;
   const convert_options& options() const { return options_; }
