@@ -2,6 +2,7 @@
 #include "hdf5/source_dataset.hpp"
 
 #include "hdf5/chunk_index.hpp"
+#include "hdf5/other_files.hpp"
 #include "hdf5/source_files.hpp"
 #include "io/files.hpp"
 #include "io/s3_objects.hpp"
@@ -52,6 +53,7 @@ std::uint64_t source_dataset::visit_stored(std::uint64_t first, std::uint64_t co
 void source_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
                                  const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
                                  variable_memory* strings, const std::vector<hsize_t>& corner) const {
+  if (!beside->obstacle.empty()) throw skip_dataset(beside->obstacle);
   if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, room, out, *strings)) return;
   require_whole_chunks(first, count);
   const h5::lock one_thread;

@@ -164,6 +164,7 @@ class joiner {
       hsize_t& length = lengths[v.dimension];
       length = std::max(length, p.room);
       v.stored += p.stored;
+      v.nothing_stored = v.nothing_stored && p.nothing_stored;
       p.form.file = names_[k];
       const cf_terms terms = p.form.terms;
       const std::size_t which = v.variant_of(std::move(p.form));

@@ -2,6 +2,7 @@
 #include "convert/concat/joined_dataset.hpp"
 
 #include "convert/append/stored_values.hpp"
+#include "hdf5/other_files.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "hdf5/virtual_dataset.hpp"
 
@@ -159,6 +160,8 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vect
     n[axis] = to - from;
     corner[axis] = from - first[axis];
     const std::shared_ptr<const source_dataset> one = parts_.files->dataset(part.file, part.address);
+    if (!one->beside->obstacle.empty())
+      throw skip_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->beside->obstacle);
     std::vector<hsize_t> count_there = n;
     if (adds_axis()) {
       there.erase(there.begin());

@@ -29,7 +29,7 @@ class joined_dataset final : public chunk_source {
   bool keeps_chunks() const override { return chunk_source::keeps_chunks() && !parts_.type; }
   bool assembles() const override { return true; }
   bool can_be_walked() const override { return true; }
-  bool nothing_stored() const override { return stored_bytes == 0 && !parts_.before; }
+  bool nothing_stored() const override { return parts_.nothing_stored && !parts_.before; }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
   std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const override;

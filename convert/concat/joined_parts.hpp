@@ -51,6 +51,7 @@ struct joined_parts {
   std::vector<hsize_t> chunk;                        // chunk shape of most parts; empty: they are not chunked
   std::vector<joined_part> list;                     // ordered by `first`, without overlap; gaps between them read as fill values
   std::uint64_t stored_bytes = 0;
+  bool nothing_stored = true;        // in no part; values in other files have no stored bytes
   h5::handle type;                   // type of the array, if it differs from the first file's
   bool missing_is_nan = false;       // if set, its fill value is NaN
   std::vector<std::string> without;  // names of attributes that the array must not have

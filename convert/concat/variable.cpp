@@ -53,6 +53,7 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   made->axis = axis;
   made->length = length;
   made->stored_bytes = stored;
+  made->nothing_stored = nothing_stored;
   made->files = files;
   std::map<std::vector<hsize_t>, std::uint64_t> shapes;
   std::vector<cf_terms> terms;

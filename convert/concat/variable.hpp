@@ -51,6 +51,7 @@ struct variable {
   std::vector<variant> variants;
   std::vector<draft_part> parts;
   std::uint64_t stored = 0;
+  bool nothing_stored = true;
   std::shared_ptr<const stored_values> before = {};  // for a growing store; else null
   const json* node = nullptr;                        // its zarr.json
   const json* lender = nullptr;                      // that of the variable that it inherits units from
