@@ -85,6 +85,7 @@ array_plan::array_plan(const chunk_source& d, const value_view& v, const convert
   }
   checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
+  undoable = data.filters.undoable(data.type);
   // replace one checksum by the other
   if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
   choose_way(options);
@@ -348,6 +349,44 @@ void array_plan::adopt() {
     }
   }
   meta.codecs = there.codecs;
+}
+
+array_plan::origin array_plan::where() const {
+  if (data.keeps_chunks() && !materialize) return origin::chunks;
+  return way == strategy::copy && !packed ? origin::range : origin::values;
+}
+
+array_plan::step array_plan::step_for(std::uint64_t stored, unsigned mask) const {
+  const std::vector<filter>& filters = data.filters.filters;
+  const step undone = undoable ? step::decode : step::read;
+  const bool filtered = applied(mask, 0);
+  switch (way) {
+    case strategy::copy:
+      if (!filters.empty() && !filtered) return undone;
+      return stored == chunk_bytes() && leaf.kind != type_class::boolean ? step::take : step::check;
+    case strategy::copy_zstd: return filtered ? step::check : undone;
+    case strategy::copy_blosc: return filtered ? step::check : step::encode;
+    case strategy::copy_native:
+      if (mask != 0) return undone;
+      return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == lz4_filter ? step::native : step::take;
+    case strategy::rewrap: return step::rewrap;
+    case strategy::packed:
+      if (filtered && stored == packed->encoded_size(data.grid.chunk_elements() * view.per_element())) return step::take;
+      return !filtered || stored == chunk_bytes() ? undone : step::check;  // unpacked values: see undo()
+    case strategy::decode:
+    case strategy::read: break;
+  }
+  return undone;
+}
+
+bool array_plan::is_read(const std::vector<hsize_t>& at, bool of_several) const {
+  // elements beyond the source's edge are inside of a larger array, and must be the fill value
+  return way == strategy::read || of_several || (is_extended() && data.grid.partial(at));
+}
+
+outcome array_plan::outcome_if_read() const {
+  if (way != strategy::copy || packed || data.assembles()) return outcome::recoded;
+  return checksum ? outcome::rewrapped : outcome::raw;
 }
 
 std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }

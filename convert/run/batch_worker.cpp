@@ -143,8 +143,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     made_chunk made = c.maker.from_values(std::move(values), c.chunk.at);
     strings.memory.reset();
     strings = {};  // before the wait for the shard
-    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed && !c.data.assembles())
-      made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
+    made.how = c.plan.outcome_if_read();
     c.put(std::move(made));
     return true;
   } catch (const h5::failure& e) {

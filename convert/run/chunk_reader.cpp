@@ -15,8 +15,6 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using strategy = array_plan::strategy;
-
 constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
 constexpr std::uint64_t most_chunks = 50'000'000;  // upper limit of chunks that are written though the source does not store each
                                                    // of them
@@ -43,7 +41,7 @@ void add_absent(chunk_batch& next, std::uint64_t chunks) {
 }  // namespace
 
 void chunk_reader::read(chunk_batch& next, const chunk_range& range) {
-  if (next.plan->data.keeps_chunks() && !next.plan->materialize) read_stored(next, range);
+  if (next.plan->where() == array_plan::origin::chunks) read_stored(next, range);
   else read_values(next, range);
   submit_(next);
   leave_shard(next);
@@ -79,7 +77,6 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   const chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
   const chunk_maker maker(plan);
-  const bool extended = plan.is_extended();
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
@@ -89,13 +86,11 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         const bool of_several = !stored_size;
         const hsize_t size = stored_size.value_or(0);
         enter_shard(next, at);
-        if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
+        if (stored++ == 0 && plan.way != array_plan::strategy::copy_blosc) missing = data.filters.missing(data.type);
         chunk_input chunk;
         chunk.at = at;
         chunk.progress = size;
-        // elements beyond the source's edge are inside of the array here, and must be the fill value
-        const bool over_the_edge = extended && data.grid.partial(at);
-        const bool read = (plan.way == strategy::read || over_the_edge || of_several) && missing.empty();
+        const bool is_read = plan.is_read(at, of_several), read = is_read && missing.empty();
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
         if (read) {
           chunk.form = chunk_input::form_type::retry;
@@ -135,7 +130,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
             throw missing_filter(missing);
           }
-          if (plan.way == strategy::read || over_the_edge) {
+          if (is_read) {
             chunk.form = chunk_input::form_type::retry;
             chunk.bytes = {};
           }
@@ -169,7 +164,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
       }
       if (!data.skips_empty() && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
       using where = chunk_source::where;
-      if (plan.way == strategy::copy && !plan.packed)
+      if (plan.where() == array_plan::origin::range)
         address = data.contiguous_address(out_.refers() ? where::also_in_s3 : where::in_file);
     }
   }
