@@ -136,13 +136,22 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
   parts_.push_back({kind::group, store_path, {}, std::move(attributes)});
 }
 
+std::shared_ptr<const array_plan> dataset_plan::array(std::size_t part, const assumptions& assumed) const {
+  for (const made_plan& made : plans_) {
+    if (made.part == part && made.assumed == assumed) return made.plan;
+  }
+  auto plan = std::make_shared<const array_plan>(data, parts_[part].view, options, assumed);
+  plans_.push_back({part, assumed, plan});
+  return plan;
+}
+
 void dataset_plan::choose_units() {
   const std::uint64_t all = data.shards.chunks();
   const auto has_nodes_inside = [](const dataset_part& p) { return p.kind == dataset_part::kind_type::sequences; };
   units_ = all > 0 || std::any_of(parts_.begin(), parts_.end(), has_nodes_inside) ? 1 : 0;  // also if they are all empty
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
-  const array_plan plan(data, parts_[0].view, options, {});
+  const array_plan& plan = *array(0);
   if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.can_be_walked()) return;
   divisible_ = true;
   const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),

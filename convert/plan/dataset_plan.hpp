@@ -51,6 +51,9 @@ class dataset_plan {
   // After prepare(): the nodes, in the order in which they are written; the last one is at the dataset's own path. None for a
   // null dataspace.
   const std::vector<dataset_part>& parts() const { return parts_; }
+  // The plan of the array that such a part becomes; made once for each set of assumptions. Call it after prepare(), under
+  // h5::lock or alone. Throws skip_dataset.
+  std::shared_ptr<const array_plan> array(std::size_t part, const assumptions& assumed = {}) const;
   std::uint64_t units() const { return units_; }
   // False if the dataset is a single unit: one chunk may change how all are made.
   bool divisible() const { return divisible_; }
@@ -70,7 +73,14 @@ class dataset_plan {
   void add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path, json attributes);
   void choose_units();
 
+  struct made_plan {
+    std::size_t part;
+    assumptions assumed;
+    std::shared_ptr<const array_plan> plan;
+  };
+
   std::vector<dataset_part> parts_;
+  mutable std::vector<made_plan> plans_;
   std::uint64_t units_ = 0, per_unit_ = 0;
   bool divisible_ = false, prepared_ = false;
 };

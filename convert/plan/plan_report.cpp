@@ -68,10 +68,10 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     const chunk_range range = dataset.unit(k);
     p.units.push_back({range.first, range.count, range.bytes});
   }
-  for (const dataset_part& part : dataset.parts()) {
+  for (std::size_t i = 0; i < dataset.parts().size(); ++i) {
     ++p.objects;  // its metadata
-    if (part.kind != dataset_part::kind_type::array) continue;
-    const array_plan a(data, part.view, options, {});
+    if (dataset.parts()[i].kind != dataset_part::kind_type::array) continue;
+    const array_plan& a = *dataset.array(i);
     const std::uint64_t chunks = a.materialize ? data.grid.chunks() : data.most_stored();  // upper limit of those to write
     way w = way_of(a);
     if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter))

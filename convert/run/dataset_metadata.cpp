@@ -46,10 +46,11 @@ void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& 
   out.array(data.object.store_path, m);
 }
 
-void write_array(const dataset_plan& dataset, const dataset_part& part, node_writer& out, dimension_namer& dimensions,
-                 json attributes, const array_result& result, converted_object& entry) {
+void write_array(const dataset_plan& dataset, std::size_t number, node_writer& out, dimension_namer& dimensions, json attributes,
+                 const array_result& result, converted_object& entry) {
   const chunk_source& data = dataset.data;
-  const array_plan plan(data, part.view, dataset.options, result.assumed);
+  const dataset_part& part = dataset.parts()[number];
+  const array_plan& plan = *dataset.array(number, result.assumed);
   array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
@@ -120,7 +121,7 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
     }
     const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
     if (part.kind == kind::array) {
-      write_array(dataset, part, out, dimensions, std::move(own), found, entry);
+      write_array(dataset, i, out, dimensions, std::move(own), found, entry);
       continue;
     }
     if (part.kind == kind::sequences) {
