@@ -2,7 +2,6 @@
 #include "hdf5/dimensions.hpp"
 
 #include "hdf5/attributes.hpp"
-#include "hdf5/joined_parts.hpp"
 #include "hdf5/variable_memory.hpp"
 #include "text/names.hpp"
 
@@ -73,11 +72,11 @@ bool is_dimension_without_variable(hid_t dataset) {
 
 std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
                                                 std::size_t rank) {
-  if (o.joined && !o.joined->added.empty() && rank > 0) {
+  if (!o.arranged.new_dimension.empty() && rank > 0) {
     source_object part = o;
-    part.joined = nullptr;
+    part.arranged.new_dimension.clear();
     std::vector<std::string> all = names(part, dataset, shape.subspan(1), rank - 1);
-    all.insert(all.begin(), o.joined->added);
+    all.insert(all.begin(), o.arranged.new_dimension);
     return all;
   }
   std::vector<std::string> names(shape.size());

@@ -37,7 +37,7 @@ std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
   std::string names;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const filter& f = filters[i];
-    if (i < 32 && ((mask >> i) & 1)) continue;
+    if (!applied(mask, i)) continue;
     if (conversion::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
     names += (names.empty() ? "" : ", ") + filter_name(f);
   }
@@ -114,7 +114,7 @@ values_size size_of_values(size_before here, std::size_t size) {
 size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
   size_before here{size, true};
   for (std::size_t j = 0; j < i; ++j) {
-    if (j < 32 && (mask >> j & 1)) continue;
+    if (!applied(mask, j)) continue;
     if (p.filters[j].id == H5Z_FILTER_FLETCHER32) here.bytes += 4;
     if (is_compression(p.filters[j])) {
       here.exact = false;
@@ -142,7 +142,7 @@ buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t siz
 buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, buffer chunk, std::size_t size,
                  const type_tree& type) {
   for (std::size_t i = end; i-- > first;) {
-    if (i < 32 && (mask >> i & 1)) continue;
+    if (!applied(mask, i)) continue;
     const size_before here = size_at(p, i, mask, size, type);
     chunk = undo_one(p.filters[i], std::move(chunk), here, size, type);
     if (here.exact ? chunk.size() != here.bytes && is_compression(p.filters[i]) : chunk.size() > here.bytes) {
@@ -179,7 +179,7 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
   std::size_t end = p.filters.size();
   if (found != p.filters.end()) {
     const auto packs = static_cast<std::size_t>(found - p.filters.begin());
-    if (packs >= 32 || !(mask >> packs & 1)) {
+    if (applied(mask, packs)) {
       chunk = undo_after_packbits(p, packs, mask, std::move(chunk), size, type);
       end = packs + 1;
     }

@@ -53,7 +53,10 @@ struct pipeline {
 
 pipeline read_pipeline(hid_t creation_properties);
 
-// Bit i of `mask`: filter i was not applied. `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws
+// False if filter i was left out for a chunk: then bit i of its filter mask is set.
+inline bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> i & 1)); }
+
+// `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws
 // damaged_chunk.
 buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
 // The same, but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.

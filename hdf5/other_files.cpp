@@ -5,6 +5,8 @@
 #include "hdf5/open_source.hpp"
 #include "text/names.hpp"
 
+#include <zarrbits/error.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

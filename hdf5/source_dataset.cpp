@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/source_dataset.hpp"
 
-#include "hdf5/arranged_type.hpp"
-#include "hdf5/attributes.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
-#include "hdf5/joined_parts.hpp"
-#include "hdf5/lent_decoders.hpp"
-#include "hdf5/virtual_parts.hpp"
+#include "hdf5/other_files.hpp"
+#include "hdf5/source_files.hpp"
 #include "io/files.hpp"
 #include "io/s3_objects.hpp"
 #include "text/names.hpp"
@@ -27,128 +23,37 @@ namespace {
 
 constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
 
-// Size of an element in the file. For variable length, libhdf5 returns the size in memory; the file has a length, an address and
-// an index.
-std::int64_t size_in_file(hid_t type, std::size_t address) {
-  const H5T_class_t c = H5Tget_class(type);
-  const auto size = static_cast<std::int64_t>(H5Tget_size(type));
-  if (c == H5T_VLEN || (c == H5T_STRING && H5Tis_variable_str(type) > 0)) return static_cast<std::int64_t>(4 + address + 4);
-  if (c == H5T_ARRAY) {
-    const h5::handle base(H5Tget_super(type), "tell the base of an array type");
-    const auto each = static_cast<std::int64_t>(H5Tget_size(base));
-    return each > 0 ? size / each * size_in_file(base, address) : 0;
-  }
-  if (c != H5T_COMPOUND) return size;
-  std::int64_t all = size;
-  const int n = H5Tget_nmembers(type);
-  for (int i = 0; i < n; ++i) {
-    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
-    all += size_in_file(member, address) - static_cast<std::int64_t>(H5Tget_size(member));
-  }
-  return all;
-}
-
 }  // namespace
 
-skip_dataset missing_filter(const std::string& names) {
-  return skip_dataset("it needs HDF5 filter " + names +
-                      ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
-}
-
-std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
-  try {
-    f();
-    return {};
-  } catch (const skip_dataset& e) {
-    return e.what();
-  } catch (const damaged_chunk& e) {
-    return e.what();
-  } catch (const h5::failure& e) {
-    return e.what();
-  } catch (const zarrbits::error& e) {
-    if (!is_codec_error(e)) throw;
-    return e.what();
-  } catch (const std::bad_alloc&) {
-    return "it needs more memory than there is";
-  } catch (const std::length_error&) {
-    return "it needs more memory than there is";
-  }
-}
-
-source_dataset::source_dataset(source_file& from, const source_object& o) : file(from), object(o) {
-  const h5::handle opened = file.open(object);
-  dataset = h5::handle(H5Dopen2(opened, ".", H5P_DEFAULT));
-  if (!dataset) {  // an object id of a dataset is a dataset id
-    H5Eclear2(H5E_DEFAULT);
-    H5Iinc_ref(opened);
-    dataset = h5::handle(opened.get());
-  }
-  bytes =
-      object.place.file == 0
-          ? file.bytes()
-          : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
-  // libhdf5 may open the sources of a virtual dataset to find its extent
-  beside = file.look_beside(dataset);
-  if (beside->endless) throw h5::failure(beside->obstacle);
-  stored_type = h5::handle(H5Dget_type(dataset), "tell the datatype");
-  space = h5::handle(H5Dget_space(dataset), "tell the dataspace");
-  dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
-  element_size = H5Tget_size(stored_type);
-  type = describe_type(stored_type);
-  arrange_type(type, object.arranged);
-  layout = H5Pget_layout(dcpl);
-  filters = read_pipeline(dcpl);
-  if (layout == H5D_VIRTUAL && beside->chunked) source_filters = read_pipeline(beside->chunked->properties);
-  register_decoders(dcpl);
-  external = H5Pget_external_count(dcpl) > 0;
-  stored_bytes = H5Dget_storage_size(dataset);
-  null = H5Sget_simple_extent_type(space) == H5S_NULL;
-  if (!null) {
-    dims = h5::extent(space);
-    max_dims = h5::maximum_extent(space);
-  }
-  stored_chunk_.resize(layout == H5D_CHUNKED ? dims.size() : 0);
-  if (!stored_chunk_.empty() &&
-      H5Pget_chunk(dcpl, static_cast<int>(dims.size()), stored_chunk_.data()) != static_cast<int>(dims.size())) {
-    stored_chunk_.clear();
-  }
-  if (!unsupported_reason(type).empty()) return;
+source_dataset::source_dataset(opened_dataset opened) : chunk_source(std::move(opened)) {
+  if (type.kind != type_class::text || !type.variable || bytes->descriptor() < 0 || external || file.swmr()) return;
   std::size_t address = 8, length = 8;
+  hsize_t user_block = 0;
   const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
-  element_in_file_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
-  if (type.kind == type_class::text && type.variable && bytes->descriptor() >= 0 && !external && !file.swmr()) {
-    hsize_t user_block = 0;
-    h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
-    const heap_format format{bytes->descriptor(), state_of(bytes->descriptor()).size, user_block, address, length};
-    if (format.element_size() == element_in_file_) heap_ = format;
-  }
-  const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
-  if (!null && one_piece && stored_bytes / element_in_file_ < product(dims)) {
-    throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
-  }
-  if (joined()) stand_for_all();
-  mapped = parts_of_virtual(*this);
-  if (chunks_of_sources()) filters = source_filters;
+  h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
+  const heap_format format{bytes->descriptor(), state_of(bytes->descriptor()).size, user_block, address, length};
+  if (format.element_size() == element_in_file) heap_ = format;
 }
 
-void source_dataset::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked) {
-  grid = std::move(chunks);
-  shards = std::move(of_shards);
-  rechunked_ = rechunked || (joined() && joined()->type);
+std::uint64_t source_dataset::most_stored() const {
+  if (!keeps_chunks()) return chunk_source::most_stored();
+  hsize_t stored = 0;
+  const std::uint64_t all = grid.chunks();
+  const h5::handle extent(H5Dget_space(dataset), "tell the dataspace");
+  return H5Dget_num_chunks(dataset, extent, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
 }
 
-const type_tree& source_dataset::leaf() const {
-  const type_tree* t = &type;
-  while (t->kind == type_class::array) t = &t->element();
-  return *t;
+std::uint64_t source_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
+  for_each_stored_chunk(dataset, grid, shards, first, count,
+                        [&](const std::vector<hsize_t>& at, hsize_t size) { return visit(at, size); });
+  return 0;
 }
 
-void source_dataset::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
-                                variable_memory* strings, const std::vector<hsize_t>& corner) const {
-  if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
-  if (joined()) return read_parts(memory, size, first, count, room, out, strings);
+void source_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
+                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
+                                 variable_memory* strings, const std::vector<hsize_t>& corner) const {
+  if (!beside->obstacle.empty()) throw skip_dataset(beside->obstacle);
   if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, room, out, *strings)) return;
   require_whole_chunks(first, count);
   const h5::lock one_thread;
@@ -166,34 +71,8 @@ void source_dataset::read_block(hid_t memory, std::size_t size, const std::vecto
   h5::check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }
 
-void source_dataset::count_variable(std::uint64_t read) const {
-  constexpr std::uint64_t most_times = 1000;
-  const std::uint64_t all = variable_bytes_ += read;
-  if (all <= file.largest_expansion()) return;
-  const h5::lock one_thread;
-  hsize_t size = 0;
-  const h5::handle own(H5Iget_file_id(dataset));
-  if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
-  throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
-                     ", more than 1,000 times as much as the file, and more than `memory` allows; give "
-                     "`allow_expansion` if the file can be trusted");
-}
-
-source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
-  if (in_parts()) {
-    const auto found = chunk_elsewhere(grid.chunk_of(first));
-    if (!found) throw h5::failure("a chunk of several datasets is stored in none");
-    if (const stored_place* known = known_place(*found->first, found->second)) {
-      chunk.mask = known->mask;
-      chunk.offset = known->offset;
-      chunk.file = found->first->file;
-      return chunk;
-    }
-    chunk = other_files().dataset(*found->first)->find_chunk(found->second, size);
-    chunk.file = found->first->file;
-    return chunk;
-  }
   const auto found = bytes->descriptor() < 0 ? std::nullopt : bytes->chunks().find(dataset, first.data(), chunk.mask);
   if (found) {
     if (found->size != size)
@@ -213,22 +92,45 @@ source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_
   return chunk;
 }
 
-void source_dataset::require_sensible(std::uint64_t stored) const {
-  constexpr std::uint64_t most_times = 1000;
-  const std::uint64_t plain = product(std::vector<hsize_t>{product(stored_chunk_), element_in_file_});
-  if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
-  throw damaged_chunk(
-      human_bytes(stored) + " would become " + human_bytes(plain) +
-      ", more than 1,000 times as much, and more than `memory` allows; give `allow_expansion` if the file can be trusted");
+std::optional<stored_chunk> source_dataset::find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const {
+  const auto remote = object_in_s3(no_file);
+  if (!remote) return {};
+  stored_chunk chunk;
+  const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask);
+  const std::uint64_t all = remote->second.size;
+  if (!found || found->size != size || size > all || found->offset > all - size) return {};
+  chunk.offset = found->offset;
+  return chunk;
+}
+
+std::vector<stored_place> source_dataset::places_of_chunks(std::size_t most) const {
+  if (layout != H5D_CHUNKED || bytes->descriptor() < 0 || chunk_in_file.empty() || product(chunk_in_file) == 0) return {};
+  const chunk_grid own{dims, chunk_in_file};
+  const std::uint64_t count = own.chunks();
+  if (count == 0 || count > most) return {};
+  std::vector<stored_place> places;
+  std::vector<hsize_t> at(own.rank(), 0);
+  do {
+    const std::vector<hsize_t> first = own.start(at);
+    stored_place place;
+    place.size = stored_size(dataset, first);
+    if (place.size > 0) {
+      const auto found = bytes->chunks().find(dataset, first.data(), place.mask);
+      if (!found || found->size != place.size) return {};
+      place.offset = found->offset;
+    }
+    places.push_back(place);
+  } while (own.next(at));
+  return places;
 }
 
 void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
   if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || product(count) == 0) return;
-  if (stored_chunk_.empty() || product(stored_chunk_) == 0) throw skip_dataset("the chunk shape does not fit the dataspace");
+  if (chunk_in_file.empty() || product(chunk_in_file) == 0) throw skip_dataset("the chunk shape does not fit the dataspace");
   const std::size_t rank = dims.size();
   std::vector<hsize_t> begin(rank), last(rank);
   for (std::size_t d = 0; d < rank; ++d) {
-    begin[d] = first[d] / stored_chunk_[d] * stored_chunk_[d];
+    begin[d] = first[d] / chunk_in_file[d] * chunk_in_file[d];
     last[d] = first[d] + count[d] - 1;
   }
   std::vector<hsize_t> at = begin;
@@ -236,8 +138,8 @@ void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, con
     require_whole_chunk(at);
     more = false;
     for (std::size_t d = rank; d-- > 0 && !more;) {
-      more = last[d] - at[d] >= stored_chunk_[d];
-      at[d] = more ? at[d] + stored_chunk_[d] : begin[d];
+      more = last[d] - at[d] >= chunk_in_file[d];
+      at[d] = more ? at[d] + chunk_in_file[d] : begin[d];
     }
   }
 }
@@ -280,9 +182,9 @@ std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& 
     throw h5::failure(e.what());
   }
   bool partial = false;
-  for (std::size_t d = 0; d < at.size(); ++d) partial = partial || dims[d] - at[d] < stored_chunk_[d];
+  for (std::size_t d = 0; d < at.size(); ++d) partial = partial || dims[d] - at[d] < chunk_in_file[d];
   if (filters.partial_unfiltered && partial) chunk.mask = 0xFFFFFFFFU;
-  const std::uint64_t plain = product(std::vector<hsize_t>{product(stored_chunk_), element_in_file_});
+  const std::uint64_t plain = product(std::vector<hsize_t>{product(chunk_in_file), element_in_file});
   if (plain > std::uint64_t{4} << 30) throw damaged_chunk("a chunk of " + human_bytes(plain));
   return undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
 }
@@ -292,9 +194,9 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
                                                   const std::vector<hsize_t>& room) const {
   const std::size_t rank = dims.size();
   if (layout == H5D_CHUNKED) {
-    if (stored_chunk_.size() != rank || room != stored_chunk_) return {};
+    if (chunk_in_file.size() != rank || room != chunk_in_file) return {};
     for (std::size_t d = 0; d < rank; ++d) {
-      if (first[d] % stored_chunk_[d] != 0 || count[d] != std::min(stored_chunk_[d], dims[d] - first[d])) return {};
+      if (first[d] % chunk_in_file[d] != 0 || count[d] != std::min(chunk_in_file[d], dims[d] - first[d])) return {};
     }
     return decoded_chunk(first);
   }
@@ -310,8 +212,8 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
   const haddr_t address = H5Dget_offset(dataset);
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
-  buffer elements(static_cast<std::size_t>(product(count) * element_in_file_));
-  read_range(bytes->descriptor(), address + before * element_in_file_, elements);
+  buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
+  read_range(bytes->descriptor(), address + before * element_in_file, elements);
   return elements;
 }
 
@@ -325,7 +227,7 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
     if (!elements) return false;
     const bool chunk = layout == H5D_CHUNKED;
     const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : all),
-                      size = static_cast<std::size_t>(element_in_file_);
+                      size = static_cast<std::size_t>(element_in_file);
     std::vector<hsize_t> at(count.size(), 0);
     std::vector<char*> texts(row);
     for (std::uint64_t done = 0; done < all; done += row) {
@@ -345,7 +247,7 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
 
 // libhdf5 reports where the values are; the first and the last element test that it is right.
 std::optional<std::uint64_t> source_dataset::contiguous_address(where place) const {
-  if (layout != H5D_CONTIGUOUS || joined() || external || !type.as_stored || holds_references(type)) return {};
+  if (layout != H5D_CONTIGUOUS || external || !type.as_stored || holds_references(type)) return {};
   const auto remote = object_in_s3(no_file);
   if (remote ? place != where::also_in_s3 : bytes->descriptor() < 0) return {};
   s3_objects in_s3(file.options().endpoint);
@@ -372,30 +274,6 @@ std::optional<std::uint64_t> source_dataset::contiguous_address(where place) con
     if (!read_there(offset, there) || read != there) return {};
   }
   return address;
-}
-
-bool source_dataset::chunk_loses(const std::vector<hsize_t>& at) const {
-  const h5::lock one_thread;
-  const std::size_t size = element_size;
-  buffer raw(static_cast<std::size_t>(grid.chunk_elements()) * size, std::byte{0});
-  try {
-    read_block(stored_type, size, grid.start(at), grid.inside(at), grid.chunk, raw);
-  } catch (const h5::failure&) {
-    return true;
-  }
-  const h5::handle base = [&] {
-    h5::handle t(H5Tcopy(stored_type));
-    while (H5Tget_class(t) == H5T_ARRAY) t = h5::handle(H5Tget_super(t));
-    return t;
-  }();
-  return conversion_loses(base, leaf().memory, raw, raw.size() / H5Tget_size(base));
-}
-
-bool source_dataset::nothing_stored() const {
-  if (joined()) return stored_bytes == 0 && !joined()->before;
-  if (layout == H5D_VIRTUAL)
-    return std::none_of(beside->sources.begin(), beside->sources.end(), [](const virtual_source& s) { return s.found; });
-  return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
 }
 
 }  // namespace zarrbits::conversion

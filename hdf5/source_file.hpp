@@ -54,9 +54,10 @@ struct object_place {
   auto operator<=>(const object_place&) const = default;
 };
 
-// How an object appears in the store, if a convention (convert/convention/) decides it.
+// How an object appears in the store, if a convention (convert/convention/) or the joining of files decides it.
 struct arrangement {
   std::vector<std::string> dimension_names;  // names of a dataset's dimensions; "" or too few: the source's names
+  std::string new_dimension;   // name of a first dimension that the array has, and the dataset does not; "": there is none
   std::vector<hsize_t> shape;  // shape of a dataset, if it is larger than in the source; the rest reads as fill value
   bool characters = false;     // keep strings of one byte as bytes
   // Field names: a compound of two equal floats with these names is a complex number.
@@ -66,7 +67,7 @@ struct arrangement {
   std::vector<std::size_t> text_lengths;  // for a compound that becomes one array of structs: flat_struct.hpp
 };
 
-struct joined_parts;  // joined_parts.hpp
+struct joined_parts;  // of the jobs that join files: nothing here looks into it
 
 struct source_object {
   // A dimension is a dataset without values of its own; it is not a node of the store.

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace zarrbits::conversion {
 
@@ -120,9 +121,9 @@ std::vector<hsize_t> chunk_in(const std::vector<hsize_t>& source, std::size_t ra
 }
 
 // False if the sources' chunks can never be chunks of the array.
-bool may_be_copied(const source_dataset& data) {
+bool may_be_copied(const opened_dataset& data) {
   const auto& chunked = data.beside->chunked;
-  if (!chunked || data.joined() || data.source_filters.partial_unfiltered || holds_references(data.type)) return false;
+  if (!chunked || data.source_filters.partial_unfiltered || holds_references(data.type)) return false;
   if (data.bytes->descriptor() < 0 || H5Tequal(data.stored_type, chunked->type) <= 0) return false;
   const std::string fill = fill_bytes(data.dcpl, data.stored_type);
   return !fill.empty() && fill == fill_bytes(chunked->properties, data.stored_type);
@@ -135,7 +136,7 @@ constexpr std::size_t most_open = 64;
 class file_list {
  public:
   explicit file_list(const source_file& file)
-      : files_(std::make_shared<joined_files>(file.options(), file.largest_expansion(), most_open)) {}
+      : files_(std::make_shared<source_files>(file.options(), file.largest_expansion(), most_open)) {}
   // Empty if its bytes cannot be read.
   std::optional<std::size_t> number_of(const std::string& name) {
     const auto [at, is_new] = known_.emplace(name, std::nullopt);
@@ -148,16 +149,16 @@ class file_list {
     files_->add({name, state});
     return at->second;
   }
-  std::shared_ptr<const joined_files> take() { return std::move(files_); }
+  std::shared_ptr<const source_files> take() { return std::move(files_); }
 
  private:
-  std::shared_ptr<joined_files> files_;
+  std::shared_ptr<source_files> files_;
   std::map<std::string, std::optional<std::size_t>> known_;
 };
 
 }  // namespace
 
-virtual_parts::virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const joined_files> files)
+virtual_parts::virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const source_files> files)
     : list_(std::move(list)), chunk_(std::move(chunk)), files_(std::move(files)) {
   if (list_.empty()) return;
   std::size_t most = 0;
@@ -193,8 +194,7 @@ bool virtual_parts::meets(const std::vector<hsize_t>& first, const std::vector<h
   return any;
 }
 
-std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> virtual_parts::find(const std::vector<hsize_t>& first,
-                                                                                       const std::vector<hsize_t>& count) const {
+std::optional<chunk_in_files> virtual_parts::find(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
   const part* only = nullptr;
   std::size_t met = 0;
   for_each_over(first, count, [&](const part& p) {
@@ -217,11 +217,11 @@ std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> virtual_parts
     if (!position || *position % chunk != 0 || *position >= only->extent[s] || n > only->extent[s] - *position) return {};
     at[s] = *position;
   }
-  return std::pair{&only->source, std::move(at)};
+  return chunk_in_files{only->file, only->address, std::move(at)};
 }
 
-std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data) {
-  if (data.layout != H5D_VIRTUAL || data.dims.empty()) return {};
+std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data) {
+  if (data.dims.empty()) return {};
   std::vector<virtual_parts::part> list;
   std::vector<hsize_t> chunk;
   if (may_be_copied(data)) chunk = chunk_in(data.beside->chunked->chunk, data.dims.size());
@@ -240,14 +240,15 @@ std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data
       if (file) {
         p.there = there->list;
         p.extent = source.extent;
-        p.source = {.file = *file, .address = source.address};
+        p.file = *file;
+        p.address = source.address;
         any = true;
       }
     }
     list.push_back(std::move(p));
   }
   if (!any) chunk.clear();
-  return std::make_shared<const virtual_parts>(std::move(list), std::move(chunk), files.take());
+  return std::make_unique<const virtual_parts>(std::move(list), std::move(chunk), files.take());
 }
 
 }  // namespace zarrbits::conversion

@@ -2,19 +2,18 @@
 //
 // Where the sources have the values of a block of a virtual dataset: nowhere, in one stored chunk of one source, or anywhere.
 //
-//   const std::shared_ptr<const virtual_parts> mapped = parts_of_virtual(data);
-//   if (mapped && mapped->meets(first, count)) data.read_block(...);
+//   const std::unique_ptr<const virtual_parts> mapped = parts_of_virtual(data);
+//   if (mapped && mapped->meets(first, count)) ...
 //
 #ifndef ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
 #define ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
 
-#include "hdf5/joined_parts.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/opened_dataset.hpp"
+#include "hdf5/source_files.hpp"
 
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -39,21 +38,20 @@ class virtual_parts {
     std::vector<comb> here;        // the elements of the virtual dataset that it fills
     std::vector<comb> there = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
     std::vector<hsize_t> extent = {};
-    joined_part source = {};
-    bool found = true;  // otherwise its elements read as fill value
+    std::size_t file = 0;  // index in files()
+    haddr_t address = 0;   // address of the source in its file
+    bool found = true;     // otherwise its elements read as fill value
   };
   // `chunk`: empty, or the chunk shape of the sources that have `there`, in dimensions of the virtual dataset.
-  virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const joined_files> files);
+  virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const source_files> files);
 
   // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
   bool meets(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   // The shape of chunks that may be chunks of the array; empty: there are none.
   const std::vector<hsize_t>& chunk() const { return chunk_; }
-  // For a block of that shape, smaller only at the array's edge: the source that has it as one chunk, and its first element
-  // there.
-  std::optional<std::pair<const joined_part*, std::vector<hsize_t>>> find(const std::vector<hsize_t>& first,
-                                                                          const std::vector<hsize_t>& count) const;
-  const joined_files& files() const { return *files_; }
+  // For a block of that shape, smaller only at the array's edge: the chunk of a source that it is.
+  std::optional<chunk_in_files> find(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
+  const source_files& files() const { return *files_; }
 
  private:
   // Calls `f` with each part that meets a block, until `f` returns false.
@@ -64,12 +62,11 @@ class virtual_parts {
   std::size_t axis_ = 0;       // the axis along which most of them begin at different places
   std::vector<hsize_t> ends_;  // largest end along axis_ of a part and all before it
   std::vector<hsize_t> chunk_;
-  std::shared_ptr<const joined_files> files_;
+  std::shared_ptr<const source_files> files_;
 };
 
-// Null if the dataset is not virtual, or its mapping is unknown. Everything in `data` but `mapped` must be set. Throws
-// zarrbits::error, h5::failure.
-std::shared_ptr<const virtual_parts> parts_of_virtual(const source_dataset& data);
+// Null if the mapping of a virtual dataset is unknown, or it has no dimensions. Throws zarrbits::error, h5::failure.
+std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data);
 
 }  // namespace zarrbits::conversion
 

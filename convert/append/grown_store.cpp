@@ -41,14 +41,14 @@ std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
 
 }  // namespace
 
-json state_note(const joined_files::entry& file) {
+json state_note(const source_files::entry& file) {
   if (is_s3(file.name)) return {{"size", file.state.size}, {"etag", file.state.etag}};
   return {{"size", file.state.size},
           {"modified", {static_cast<std::int64_t>(file.state.seconds), static_cast<std::int64_t>(file.state.nanoseconds)}},
           {"checksum", checksum_of_ends(file.name, file.state.size)}};
 }
 
-json source_notes(const std::vector<joined_source>& sources, const joined_files& files) {
+json source_notes(const std::vector<joined_source>& sources, const source_files& files) {
   json list = json::array();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const joined_source& s = sources[i];
@@ -176,7 +176,7 @@ std::shared_ptr<const stored_values> grown_store::array(const std::string& path,
   return stored_array::make(name_, path, *n, open_array(path), axis);
 }
 
-std::string grown_store::difference(const std::string& path, const source_dataset& data) const {
+std::string grown_store::difference(const std::string& path, const chunk_source& data) const {
   const json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return "is not in the store";
   return difference_from(open_array(path), data);

@@ -9,7 +9,9 @@
 #ifndef ZARRBITS_CONVERT_APPEND_GROWN_STORE_HPP
 #define ZARRBITS_CONVERT_APPEND_GROWN_STORE_HPP
 
-#include "hdf5/joined_parts.hpp"
+#include "convert/append/stored_values.hpp"
+#include "hdf5/chunk_source.hpp"
+#include "hdf5/source_files.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -35,10 +37,10 @@ struct known_source {
 };
 
 // Identifies a file and its state: size, modification time, checksum; in S3 size and ETag. Throws zarrbits::error.
-json state_note(const joined_files::entry& file);
+json state_note(const source_files::entry& file);
 
 // The files of a store, for its root: the start of each, and its state_note(). Files that are left out are not in it.
-json source_notes(const std::vector<joined_source>& sources, const joined_files& files);
+json source_notes(const std::vector<joined_source>& sources, const source_files& files);
 
 class grown_store {
  public:
@@ -60,7 +62,7 @@ class grown_store {
   std::shared_ptr<const stored_values> array(const std::string& path, std::size_t axis) const;
   // The difference between an array and a dataset that is not joined, as the end of a sentence; "" if there is none. Throws
   // h5::failure, skip_dataset, zarrbits::error.
-  std::string difference(const std::string& path, const source_dataset& data) const;
+  std::string difference(const std::string& path, const chunk_source& data) const;
   // The last two numbers of an array of one dimension, or fewer.
   std::vector<double> last_values(const std::string& path) const;
 

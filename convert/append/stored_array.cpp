@@ -292,7 +292,7 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
   }
 }
 
-std::string difference_from(const verification::zarr_array& array, const source_dataset& data) {
+std::string difference_from(const verification::zarr_array& array, const chunk_source& data) {
   const std::vector<std::uint64_t> dims(data.dims.begin(), data.dims.end());
   if (data.null || dims != array.shape()) return "their extents differ";
   if (product(data.dims) == 0) return "";

@@ -5,7 +5,8 @@
 #ifndef ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 #define ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 
-#include "hdf5/joined_parts.hpp"
+#include "convert/append/stored_values.hpp"
+#include "hdf5/chunk_source.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <memory>
@@ -36,7 +37,7 @@ class stored_array final : public stored_values {
 };
 
 // The same as in grown_store.
-std::string difference_from(const verification::zarr_array& array, const source_dataset& data);
+std::string difference_from(const verification::zarr_array& array, const chunk_source& data);
 std::vector<double> last_numbers(const verification::zarr_array& array);
 
 }  // namespace zarrbits::conversion

@@ -10,8 +10,8 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_CF_TERMS_HPP
 #define ZARRBITS_CONVERT_CONCAT_CF_TERMS_HPP
 
+#include "convert/concat/joined_parts.hpp"
 #include "hdf5/h5.hpp"
-#include "hdf5/joined_parts.hpp"
 #include "text/json_text.hpp"
 
 #include <cstdint>

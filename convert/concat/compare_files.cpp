@@ -16,7 +16,7 @@ constexpr std::size_t most_text = 64U << 20;  // bytes for the strings of a bloc
 
 bool is_variable_text(const type_tree& t) { return t.kind == type_class::text && t.variable; }
 
-bool same_block(const source_dataset& a, const source_dataset& b, const std::vector<hsize_t>& first,
+bool same_block(const chunk_source& a, const chunk_source& b, const std::vector<hsize_t>& first,
                 const std::vector<hsize_t>& count) {
   const std::size_t n = static_cast<std::size_t>(product(count));
   if (!is_variable_text(a.type)) {
@@ -37,7 +37,7 @@ bool same_block(const source_dataset& a, const source_dataset& b, const std::vec
 
 }  // namespace
 
-std::string difference(const source_dataset& a, const source_dataset& b) {
+std::string difference(const chunk_source& a, const chunk_source& b) {
   if (a.null != b.null || a.dims != b.dims) return "their extents differ";
   if (H5Tequal(a.stored_type, b.stored_type) <= 0) return "their datatypes differ";
   if (a.null || product(a.dims) == 0) return "";

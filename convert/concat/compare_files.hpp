@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_COMPARE_FILES_HPP
 #define ZARRBITS_CONVERT_CONCAT_COMPARE_FILES_HPP
 
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 #include "text/json_text.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 // The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if there is none. Throws
 // h5::failure, damaged_chunk, skip_dataset.
-std::string difference(const source_dataset& a, const source_dataset& b);
+std::string difference(const chunk_source& a, const chunk_source& b);
 
 // The names of attributes that differ. Both objects are from convert_attributes().
 std::vector<std::string> differing_attributes(const json& a, const json& b);

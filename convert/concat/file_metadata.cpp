@@ -62,7 +62,8 @@ json of(const found_part& p) {
   json chunks = json::array(), values = json::array();
   for (const stored_place& c : p.chunks) chunks.insert(chunks.end(), {c.offset, c.size, c.mask});
   for (const double v : p.values) values.push_back(std::bit_cast<std::uint64_t>(v));
-  return json::array({p.variable, of(p.form), p.address, p.count, p.room, p.stored, std::move(chunks), std::move(values)});
+  return json::array(
+      {p.variable, of(p.form), p.address, p.count, p.room, p.stored, std::move(chunks), std::move(values), p.nothing_stored});
 }
 
 found_part part_from(const json& from) {
@@ -76,6 +77,7 @@ found_part part_from(const json& from) {
   const json& chunks = from.at(6);
   for (std::size_t i = 0; i < chunks.size(); i += 3) p.chunks.push_back({chunks.at(i), chunks.at(i + 1), chunks.at(i + 2)});
   for (const json& v : from.at(7)) p.values.push_back(std::bit_cast<double>(v.get<std::uint64_t>()));
+  p.nothing_stored = from.at(8);
   return p;
 }
 

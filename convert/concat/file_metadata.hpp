@@ -24,6 +24,7 @@ struct found_part {
   hsize_t count = 0;                 // length along the axis
   hsize_t room = 0;                  // length of its dimension in the file, at least `count`
   std::uint64_t stored = 0;          // bytes
+  bool nothing_stored = false;       // as chunk_source::nothing_stored()
   std::vector<stored_place> chunks;  // as in joined_part
   std::vector<double> values;        // of a dimension's own variable, if the order of its values matters
 };

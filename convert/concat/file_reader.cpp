@@ -6,6 +6,7 @@
 #include "convert/concat/joined_axis.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/file_references.hpp"
+#include "hdf5/source_dataset.hpp"
 #include "text/cf_calendar.hpp"
 #include "text/names.hpp"
 
@@ -143,6 +144,7 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
   part.room = part.count;
   if (!concat_.is_new && o.arranged.shape.size() > v.axis) part.room = std::max<hsize_t>(part.room, o.arranged.shape[v.axis]);
   part.stored = data.stored_bytes;
+  part.nothing_stored = data.nothing_stored();
   if (part.count > 0) part.chunks = places_of(data);
   if (v.dimension == model.store_path && data.dims.size() == 1 && !concat_.allow_overlap && part.form.terms.kind.size > 0) {
     if (const std::string name = lacks_packing(part.form.terms); !name.empty())

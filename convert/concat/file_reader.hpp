@@ -31,7 +31,7 @@ class file_reader {
   struct setting {
     const std::vector<std::string>& names;
     const convert_options& options;
-    const joined_files& files;  // opens them
+    const source_files& files;  // opens them
     bool tells_case_apart;
     const grown_store* store;  // the store that grows; null: there is none
     const std::vector<variable>& variables;

@@ -8,6 +8,7 @@
 #include "convert/concat/reader_processes.hpp"
 #include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
+#include "hdf5/source_dataset.hpp"
 #include "hdf5/type_json.hpp"
 #include "text/names.hpp"
 #include "text/sha256.hpp"
@@ -49,7 +50,7 @@ class joiner {
         concat_(*options.concat),
         tells_case_apart_(tells_case_apart),
         there_(store),
-        files_(std::make_shared<joined_files>(how, first.largest_expansion())) {}
+        files_(std::make_shared<source_files>(how, first.largest_expansion())) {}
 
   joined_store run() {
     find_variables();
@@ -163,6 +164,7 @@ class joiner {
       hsize_t& length = lengths[v.dimension];
       length = std::max(length, p.room);
       v.stored += p.stored;
+      v.nothing_stored = v.nothing_stored && p.nothing_stored;
       p.form.file = names_[k];
       const cf_terms terms = p.form.terms;
       const std::size_t which = v.variant_of(std::move(p.form));
@@ -244,7 +246,7 @@ class joiner {
   const concatenation& concat_;
   bool tells_case_apart_;
   const grown_store* there_;
-  std::shared_ptr<joined_files> files_;
+  std::shared_ptr<source_files> files_;
   std::vector<variable> variables_;
   std::map<std::string, std::size_t> variable_of_;  // by path in the store
   std::map<std::string, hsize_t> ends_;             // of each dimension, so far

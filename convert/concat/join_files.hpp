@@ -13,8 +13,8 @@
 #define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 
 #include "convert/append/grown_store.hpp"
-#include "hdf5/joined_parts.hpp"
 #include "hdf5/source_file.hpp"
+#include "hdf5/source_files.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -28,7 +28,7 @@ namespace zarrbits::conversion {
 
 struct joined_store {
   std::vector<joined_source> sources;
-  std::shared_ptr<const joined_files> files;
+  std::shared_ptr<const source_files> files;
   std::string checksum;  // of the states of the files: it identifies them
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 // All datasets except scales get the new dimension, in front of their own.
 std::optional<std::size_t> new_axis_of(const std::string& dimension, const source_file& file, const source_object& o,
-                                       const source_dataset& data) {
+                                       const opened_dataset& data) {
   if (data.null || is_dimension_scale(data.dataset)) return {};
   const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
   const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
@@ -32,7 +32,7 @@ std::optional<std::size_t> new_axis_of(const std::string& dimension, const sourc
 }  // namespace
 
 std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
-                                   const source_dataset& data) {
+                                   const opened_dataset& data) {
   if (how.is_new) return new_axis_of(how.dimension, file, o, data);
   if (data.null || data.dims.empty()) return {};
   const std::string& wanted = how.dimension;

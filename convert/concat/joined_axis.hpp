@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOINED_AXIS_HPP
 
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/opened_dataset.hpp"
 #include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -17,7 +17,7 @@ namespace zarrbits::conversion {
 
 // Empty if the dataset neither has nor gets the dimension. Throws zarrbits::error.
 std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
-                                   const source_dataset& data);
+                                   const opened_dataset& data);
 
 }  // namespace zarrbits::conversion
 

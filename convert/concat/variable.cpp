@@ -23,7 +23,7 @@ bool both_are_text(const variant& a, const variant& b) {
 
 }  // namespace
 
-variant form_of(const source_dataset& data, hid_t lender) {
+variant form_of(const opened_dataset& data, hid_t lender) {
   variant form{terms_of(data.dataset, lender),
                h5::handle(H5Tcopy(data.stored_type), "copy a type"),
                {},
@@ -47,12 +47,13 @@ std::size_t variable::variant_of(variant form) {
   return variants.size() - 1;
 }
 
-void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
+void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<const source_files>& files,
                       std::vector<joined_source>& sources, const std::string& store, const std::string& added) {
   auto made = std::make_shared<joined_parts>();
   made->axis = axis;
   made->length = length;
   made->stored_bytes = stored;
+  made->nothing_stored = nothing_stored;
   made->files = files;
   std::map<std::vector<hsize_t>, std::uint64_t> shapes;
   std::vector<cf_terms> terms;
@@ -72,7 +73,7 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   if (variants[0].chunk.empty()) made->chunk.clear();
   const std::vector<hsize_t> chunk_of_file = made->chunk;
   if (!added.empty() && !made->chunk.empty()) made->chunk.insert(made->chunk.begin(), 1);
-  made->added = added;
+  o.arranged.new_dimension = added;
   // booleans have no terms, and are int8 in the files
   if (before && before->data_type == "bool") std::fill(terms.begin(), terms.end(), cf_terms());
   std::vector<cf_terms> all = terms;

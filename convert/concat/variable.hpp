@@ -7,7 +7,8 @@
 #define ZARRBITS_CONVERT_CONCAT_VARIABLE_HPP
 
 #include "convert/concat/cf_terms.hpp"
-#include "hdf5/joined_parts.hpp"
+#include "convert/concat/joined_parts.hpp"
+#include "hdf5/opened_dataset.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -34,7 +35,7 @@ struct variant {
 };
 
 // The form of a file's dataset; `file` is left empty. `lender`: as in terms_of().
-variant form_of(const source_dataset& data, hid_t lender);
+variant form_of(const opened_dataset& data, hid_t lender);
 
 struct draft_part {
   std::size_t file = 0, variant = 0;
@@ -50,6 +51,7 @@ struct variable {
   std::vector<variant> variants;
   std::vector<draft_part> parts;
   std::uint64_t stored = 0;
+  bool nothing_stored = true;
   std::shared_ptr<const stored_values> before = {};  // for a growing store; else null
   const json* node = nullptr;                        // its zarr.json
   const json* lender = nullptr;                      // that of the variable that it inherits units from
@@ -57,8 +59,9 @@ struct variable {
   // The index of this form among `variants`; adds it if it is new.
   std::size_t variant_of(variant form);
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
-  // converted to other terms. `store`: the growing store. `added`: as in joined_parts. Throws unjoinable, zarrbits::error.
-  void finish(source_object& o, hsize_t length, const std::shared_ptr<const joined_files>& files,
+  // converted to other terms. `store`: the growing store. `added`: arrangement::new_dimension. Throws unjoinable,
+  // zarrbits::error.
+  void finish(source_object& o, hsize_t length, const std::shared_ptr<const source_files>& files,
               std::vector<joined_source>& sources, const std::string& store, const std::string& added);
 };
 

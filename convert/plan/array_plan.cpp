@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
 
+#include "convert/concat/joined_parts.hpp"
 #include "convert/plan/stored_codecs.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
@@ -60,8 +61,8 @@ void release(const value_view& view, buffer& values) {
   H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, values.data());
 }
 
-array_plan::array_plan(const source_dataset& d, const value_view& v, const convert_options& options, const assumptions& a)
-    : data(d), view(v), leaf(*v.leaf), assumed(a) {
+array_plan::array_plan(const chunk_source& d, const value_view& v, const convert_options& options, const assumptions& a)
+    : data(d), view(v), leaf(*v.leaf), in_store(conversion::in_store(d.object)), assumed(a) {
   time = numpy_time(leaf);
   opaque = leaf.kind == type_class::opaque && time.is_null();
   characters = leaf.kind == type_class::text && !leaf.variable && leaf.size == 1 && data.object.arranged.characters;
@@ -82,16 +83,16 @@ array_plan::array_plan(const source_dataset& d, const value_view& v, const conve
   if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
     throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
   }
-  const stored_values* const there = data.joined() ? data.joined()->before.get() : nullptr;
-  checksum = there ? ends_with_crc32c(there->codecs) : options.checksum != zarrbits::checksum::none;
+  checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
+  undoable = data.filters.undoable(data.type);
   // replace one checksum by the other
   if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
   choose_way(options);
   choose_packbits(options);
   choose_compression(options);
   choose_codecs();
-  if (there) adopt(*there);
+  if (in_store) adopt();
 }
 
 void array_plan::choose_shape() {
@@ -112,9 +113,8 @@ void array_plan::choose_shape() {
 // int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
 // that no file has: these read as the fill value, and netCDF's usual one, -127, is not a boolean.
 void array_plan::choose_boolean(const convert_options& options) {
-  const joined_parts* const joined = data.joined();
-  const bool unseen = options.references.has_value(), other = joined && joined->before && joined->before->data_type != "bool";
-  if (unseen || other || is_extended() || (joined && joined->has_gaps())) assumed.bools_are_0_or_1 = false;
+  const bool unseen = options.references.has_value(), other = in_store && in_store->data_type != "bool";
+  if (unseen || other || is_extended() || data.has_gaps()) assumed.bools_are_0_or_1 = false;
 }
 
 void array_plan::choose_fill() {
@@ -183,8 +183,7 @@ void array_plan::choose_way(const convert_options& options) {
     return;
   }
   const bool again = options.effective_profile() == profile::recode;
-  const bool wants_native = data.joined() && data.joined()->before ? has_native_codecs(data.joined()->before->codecs)
-                                                                   : options.effective_profile() == profile::native;
+  const bool wants_native = in_store ? has_native_codecs(in_store->codecs) : options.effective_profile() == profile::native;
   if (bytes_are_bytes && p.empty()) {
     way = strategy::copy;
   } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
@@ -252,12 +251,12 @@ std::optional<wanted_bits> bits_for(const std::string& path, const convert_optio
 }  // namespace
 
 void array_plan::choose_packbits(const convert_options& options) {
-  if (const auto there = data.joined() ? data.joined()->before : nullptr) {
-    if (name_of_codec(there->codecs[0]) != "packbits") return;
+  if (in_store) {
+    if (name_of_codec(in_store->codecs[0]) != "packbits") return;
     const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
-    packed = parse_codec(strict_json_text(there->codecs[0]), type);
+    packed = parse_codec(strict_json_text(in_store->codecs[0]), type);
     way = strategy::read;
-    const auto layout = only(data.filters, packbits_filter) && view.whole && data.keeps_chunks() && there->codecs.size() == 1
+    const auto layout = only(data.filters, packbits_filter) && view.whole && data.keeps_chunks() && in_store->codecs.size() == 1
                             ? packbits_of(data.filters.filters[0], leaf)
                             : std::nullopt;
     if (!layout || layout->msb_first) return;
@@ -318,13 +317,15 @@ void array_plan::choose_codecs() {
   if (checksum) append_crc32c_codec(meta.codecs);
 }
 
-void array_plan::adopt(const stored_values& there) {
-  const auto refuse = [](const std::string& what, const json& in_store, const json& here) {
-    throw skip_dataset("in the store its " + what + " is " + strict_json_text(in_store) + ", and of these files it would be " +
+void array_plan::adopt() {
+  const stored_values& there = *in_store;
+  const auto refuse = [](const std::string& what, const json& stored, const json& here) {
+    throw skip_dataset("in the store its " + what + " is " + strict_json_text(stored) + ", and of these files it would be " +
                        strict_json_text(here));
   };
   std::vector<std::uint64_t> shape = meta.shape;
-  shape[data.joined()->axis] = there.shape[data.joined()->axis];
+  const std::size_t axis = data.growing_axis().value();
+  shape[axis] = there.shape[axis];
   if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
   if (meta.chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(meta.chunk));
   if (meta.data_type != there.data_type && characters && there.data_type == "string")
@@ -348,6 +349,44 @@ void array_plan::adopt(const stored_values& there) {
     }
   }
   meta.codecs = there.codecs;
+}
+
+array_plan::origin array_plan::where() const {
+  if (data.keeps_chunks() && !materialize) return origin::chunks;
+  return way == strategy::copy && !packed ? origin::range : origin::values;
+}
+
+array_plan::step array_plan::step_for(std::uint64_t stored, unsigned mask) const {
+  const std::vector<filter>& filters = data.filters.filters;
+  const step undone = undoable ? step::decode : step::read;
+  const bool filtered = applied(mask, 0);
+  switch (way) {
+    case strategy::copy:
+      if (!filters.empty() && !filtered) return undone;
+      return stored == chunk_bytes() && leaf.kind != type_class::boolean ? step::take : step::check;
+    case strategy::copy_zstd: return filtered ? step::check : undone;
+    case strategy::copy_blosc: return filtered ? step::check : step::encode;
+    case strategy::copy_native:
+      if (mask != 0) return undone;
+      return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == lz4_filter ? step::native : step::take;
+    case strategy::rewrap: return step::rewrap;
+    case strategy::packed:
+      if (filtered && stored == packed->encoded_size(data.grid.chunk_elements() * view.per_element())) return step::take;
+      return !filtered || stored == chunk_bytes() ? undone : step::check;  // unpacked values: see undo()
+    case strategy::decode:
+    case strategy::read: break;
+  }
+  return undone;
+}
+
+bool array_plan::is_read(const std::vector<hsize_t>& at, bool of_several) const {
+  // elements beyond the source's edge are inside of a larger array, and must be the fill value
+  return way == strategy::read || of_several || (is_extended() && data.grid.partial(at));
+}
+
+outcome array_plan::outcome_if_read() const {
+  if (way != strategy::copy || packed || data.assembles()) return outcome::recoded;
+  return checksum ? outcome::rewrapped : outcome::raw;
 }
 
 std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }

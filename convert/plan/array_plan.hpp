@@ -6,9 +6,9 @@
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
+#include "convert/append/stored_values.hpp"
 #include "convert/plan/compression.hpp"
-#include "hdf5/joined_parts.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 #include "zarr/write/node.hpp"
 
 #include <zarrbits/codec.hpp>
@@ -56,9 +56,10 @@ struct wrong_options : error {
 
 struct array_plan {
   // Throws skip_dataset. The plan refers to `data`, `view` and `options`.
-  array_plan(const source_dataset& data, const value_view& view, const convert_options& options, const assumptions& assumed);
+  array_plan(const chunk_source& data, const value_view& view, const convert_options& options, const assumptions& assumed);
 
-  // How the chunks are made; single chunks may need a costlier way.
+  // How the chunks are made. Everything that follows for a single chunk is decided here, too: where(), step_for(), is_read(),
+  // outcome_if_read(). convert/run/ carries it out.
   enum class strategy {
     copy,         // the stored bytes are the Zarr chunk
     copy_zstd,    // the same, with the codec zstd
@@ -70,9 +71,10 @@ struct array_plan {
     read,         // H5Dread reads the values
   };
 
-  const source_dataset& data;
+  const chunk_source& data;
   const value_view& view;
   const type_tree& leaf;
+  const stored_values* const in_store;  // what a growing store already has of the array; null: it does not grow
   assumptions assumed;
   array_metadata meta;  // without attributes and dimension names, and without shards
   strategy way = strategy::read;
@@ -92,7 +94,29 @@ struct array_plan {
   std::optional<codec> packed;
   bool packed_in_source = false;   // its parameters come from the source's filter, not from an option
   bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
+  bool undoable = false;           // our code can undo the filters
   std::string loss;                // loss by the plan itself: why the fill value differs from the source's
+
+  // Where the chunks come from: each from the source's own chunks, from one range of the file that has all values (if the source
+  // can tell where it is), or from values that libhdf5 reads.
+  enum class origin { chunks, range, values };
+  origin where() const;
+  // What has to be done with a stored chunk.
+  enum class step {
+    take,    // nothing: its bytes are the chunk, without a look at them
+    check,   // its bytes are the chunk, if they are sound
+    native,  // a checksum or a frame is changed, as numcodecs has them
+    rewrap,  // the same, around a deflate stream
+    decode,  // its filters are undone, and the values encoded
+    encode,  // it has plain values, which are encoded
+    read,    // only libhdf5 can decode it
+  };
+  // For a chunk of this stored size, and HDF5's filter mask.
+  step step_for(std::uint64_t stored, unsigned mask) const;
+  // True if libhdf5 reads the chunk, whatever is stored of it. `of_several`: it has to be put together from several datasets.
+  bool is_read(const std::vector<hsize_t>& at, bool of_several) const;
+  // What a chunk is called that libhdf5 read: its values may be stored as they are in the source.
+  outcome outcome_if_read() const;
 
   // True if the array is larger than the dataset.
   bool is_extended() const { return !std::equal(data.grid.shape.begin(), data.grid.shape.end(), meta.shape.begin()); }
@@ -114,7 +138,7 @@ struct array_plan {
   void choose_packbits(const convert_options& options);
   void choose_codecs();
   // For an existing array that grows: takes over its form. Throws skip_dataset if its chunks cannot be made.
-  void adopt(const stored_values& there);
+  void adopt();
 };
 
 // Frees what libhdf5 allocated for values of the view, if anything.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/dataset_plan.hpp"
 
+#include "convert/concat/joined_dataset.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_grid.hpp"
-#include "hdf5/chunk_index.hpp"
 #include "hdf5/dimensions.hpp"
-#include "hdf5/joined_parts.hpp"
+#include "hdf5/other_files.hpp"
 #include "hdf5/type_json.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
@@ -36,7 +36,7 @@ bool assumes_something(const array_plan& plan) {
 }  // namespace
 
 dataset_plan::dataset_plan(source_file& file, const source_object& object, const convert_options& o)
-    : data(file, object), options(o) {}
+    : source_(open_chunks(file, object)), data(*source_), options(o) {}
 
 value_view dataset_plan::make_view(const type_tree& type, std::vector<step> steps) const {
   value_view v;
@@ -83,7 +83,7 @@ json dataset_plan::own_attributes() const {
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
     json list = json::array();
-    const std::size_t added = data.joined() && !data.joined()->added.empty() ? 1 : 0;
+    const std::size_t added = data.object.arranged.new_dimension.empty() ? 0 : 1;
     for (const hsize_t m : std::span(data.max_dims).subspan(added)) list.push_back(m == H5S_UNLIMITED ? json(nullptr) : json(m));
     own["maxshape"] = std::move(list);  // null: unlimited
   }
@@ -97,7 +97,7 @@ void dataset_plan::prepare() {
     throw skip_dataset("its datatype is not supported: " + why);
   if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
   if (data.null) return;
-  choose_grid(data, options.chunk, options.shard);
+  choose_grid(*source_, options.chunk, options.shard);
   add_parts(data.type, {}, data.object.store_path, json::object());
   choose_units();
 }
@@ -136,16 +136,23 @@ void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& ste
   parts_.push_back({kind::group, store_path, {}, std::move(attributes)});
 }
 
+std::shared_ptr<const array_plan> dataset_plan::array(std::size_t part, const assumptions& assumed) const {
+  for (const made_plan& made : plans_) {
+    if (made.part == part && made.assumed == assumed) return made.plan;
+  }
+  auto plan = std::make_shared<const array_plan>(data, parts_[part].view, options, assumed);
+  plans_.push_back({part, assumed, plan});
+  return plan;
+}
+
 void dataset_plan::choose_units() {
   const std::uint64_t all = data.shards.chunks();
   const auto has_nodes_inside = [](const dataset_part& p) { return p.kind == dataset_part::kind_type::sequences; };
   units_ = all > 0 || std::any_of(parts_.begin(), parts_.end(), has_nodes_inside) ? 1 : 0;  // also if they are all empty
   per_unit_ = all;
   if (all == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
-  const array_plan plan(data, parts_[0].view, options, {});
-  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) ||
-      (!data.joined() && !can_be_walked(data.grid, data.dataset)))
-    return;
+  const array_plan& plan = *array(0);
+  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.can_be_walked()) return;
   divisible_ = true;
   const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
                                                            std::max<std::size_t>(1, parts_[0].view.size)});

@@ -7,7 +7,7 @@
 #define ZARRBITS_CONVERT_PLAN_DATASET_PLAN_HPP
 
 #include "convert/plan/array_plan.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -34,6 +34,8 @@ struct chunk_range {
 };
 
 class dataset_plan {
+  const std::unique_ptr<chunk_source> source_;
+
  public:
   // Opens the dataset. Throws h5::failure.
   dataset_plan(source_file& file, const source_object& object, const convert_options& options);
@@ -43,12 +45,15 @@ class dataset_plan {
   // Finds the parts, once. Throws skip_dataset, h5::failure; the plan must not be used then.
   void prepare();
 
-  source_dataset data;
+  const chunk_source& data;
   const convert_options& options;
 
   // After prepare(): the nodes, in the order in which they are written; the last one is at the dataset's own path. None for a
   // null dataspace.
   const std::vector<dataset_part>& parts() const { return parts_; }
+  // The plan of the array that such a part becomes; made once for each set of assumptions. Call it after prepare(), under
+  // h5::lock or alone. Throws skip_dataset.
+  std::shared_ptr<const array_plan> array(std::size_t part, const assumptions& assumed = {}) const;
   std::uint64_t units() const { return units_; }
   // False if the dataset is a single unit: one chunk may change how all are made.
   bool divisible() const { return divisible_; }
@@ -68,7 +73,14 @@ class dataset_plan {
   void add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path, json attributes);
   void choose_units();
 
+  struct made_plan {
+    std::size_t part;
+    assumptions assumed;
+    std::shared_ptr<const array_plan> plan;
+  };
+
   std::vector<dataset_part> parts_;
+  mutable std::vector<made_plan> plans_;
   std::uint64_t units_ = 0, per_unit_ = 0;
   bool divisible_ = false, prepared_ = false;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/grid_request.hpp"
 
+#include "convert/concat/joined_parts.hpp"
 #include "hdf5/chunk_grid.hpp"
-#include "hdf5/joined_parts.hpp"
-#include "hdf5/virtual_parts.hpp"
+#include "hdf5/other_files.hpp"
 #include "text/names.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -81,33 +81,24 @@ std::vector<hsize_t> chunk_as_sources(const beside& other, const std::vector<hsi
 
 }  // namespace
 
-void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
+void choose_grid(chunk_source& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
   const std::vector<hsize_t>& dims = data.dims;
   chunk_grid grid{dims, {}};
   bool rechunked = false;
-  if (const auto before = data.joined() ? data.joined()->before : nullptr) {
+  if (const stored_values* const before = in_store(data.object)) {
     grid.chunk.assign(before->chunk.begin(), before->chunk.begin() + static_cast<std::ptrdiff_t>(dims.size()));
     chunk_grid shards = shards_of(grid, before->per_shard);
     return data.use_grid(std::move(grid), std::move(shards), false);
   }
-  if (data.layout == H5D_CHUNKED) {
-    grid.chunk.resize(dims.size());
-    const bool as_in_file = !data.joined() || data.joined()->chunk.empty();
-    if (as_in_file &&
-        H5Pget_chunk(data.dcpl, static_cast<int>(dims.size()), grid.chunk.data()) != static_cast<int>(dims.size())) {
-      throw skip_dataset("the chunk shape does not fit the dataspace");
-    }
-    if (data.joined() && !data.joined()->chunk.empty()) grid.chunk = data.joined()->chunk;
-    for (const hsize_t c : grid.chunk) {
-      if (c == 0) throw skip_dataset("a chunk length is 0");
-    }
-  } else if (data.chunks_of_sources()) {
-    grid.chunk = data.mapped->chunk();
-  } else {
+  grid.chunk = data.chunk_shape();
+  for (const hsize_t c : grid.chunk) {
+    if (c == 0) throw skip_dataset("a chunk length is 0");
+  }
+  if (grid.chunk.empty()) {
     const std::size_t element =
         holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
     grid.chunk = chunk_as_sources(*data.beside, dims, element);
-    if (data.joined() && !data.joined()->added.empty()) {
+    if (!data.object.arranged.new_dimension.empty()) {
       grid.chunk = chunk_shape_for(std::span(dims).subspan(1), element);
       grid.chunk.insert(grid.chunk.begin(), 1);
     }
@@ -117,7 +108,7 @@ void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, 
     const std::vector<hsize_t> whole(chunk.begin(), chunk.end());
     std::vector<hsize_t> asked = whole;
     for (std::size_t d = 0; d < dims.size(); ++d) {
-      if (data.joined() && d == data.joined()->axis) continue;  // more files may follow
+      if (d == data.growing_axis()) continue;  // more files may follow
       asked[d] = std::min(asked[d], std::max<hsize_t>(1, dims[d]));
     }
     rechunked = asked != grid.chunk && whole != grid.chunk;

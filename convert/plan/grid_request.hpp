@@ -7,7 +7,7 @@
 #ifndef ZARRBITS_CONVERT_PLAN_GRID_REQUEST_HPP
 #define ZARRBITS_CONVERT_PLAN_GRID_REQUEST_HPP
 
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -25,7 +25,7 @@ std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid
 
 // Chooses the grid of the dataset's array, and its shards: the source's chunks if there are any and no others are requested, else
 // a sensible shape. Throws skip_dataset, and zarrbits::error if the shards are impossible.
-void choose_grid(source_dataset& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard);
+void choose_grid(chunk_source& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard);
 
 }  // namespace zarrbits::conversion
 

@@ -53,24 +53,12 @@ way way_of(const array_plan& a) {
   return {outcome::recoded, ""};
 }
 
-// Upper limit of the chunks to write: the stored ones of the source, or all of them.
-std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
-  const std::uint64_t all = data.grid.chunks();
-  if (materialize) return all;
-  if (data.keeps_chunks() && !data.in_parts()) {
-    hsize_t stored = 0;
-    const h5::handle space(H5Dget_space(data.dataset), "tell the dataspace");
-    return H5Dget_num_chunks(data.dataset, space, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
-  }
-  return data.nothing_stored() ? 0 : all;
-}
-
 }  // namespace
 
 namespace conversion {
 
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options) {
-  const source_dataset& data = dataset.data;
+  const chunk_source& data = dataset.data;
   if (dataset.parts().empty()) {
     p.how = "no elements: an array of length 0";
     p.objects = 1;
@@ -80,11 +68,11 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     const chunk_range range = dataset.unit(k);
     p.units.push_back({range.first, range.count, range.bytes});
   }
-  for (const dataset_part& part : dataset.parts()) {
+  for (std::size_t i = 0; i < dataset.parts().size(); ++i) {
     ++p.objects;  // its metadata
-    if (part.kind != dataset_part::kind_type::array) continue;
-    const array_plan a(data, part.view, options, {});
-    const std::uint64_t chunks = chunks_to_write(data, a.materialize);
+    if (dataset.parts()[i].kind != dataset_part::kind_type::array) continue;
+    const array_plan& a = *dataset.array(i);
+    const std::uint64_t chunks = a.materialize ? data.grid.chunks() : data.most_stored();  // upper limit of those to write
     way w = way_of(a);
     if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);

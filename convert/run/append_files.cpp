@@ -65,7 +65,7 @@ file_state state_now(const std::string& file, s3_objects& in_s3) {
 
 // The entry of a file that is in the store; null where it is in none. Throws zarrbits::error where it has changed since.
 const known_source* find_known(const grown_store& store, const std::string& name, s3_objects& in_s3) {
-  const joined_files::entry file{split_source(name).file, {}};
+  const source_files::entry file{split_source(name).file, {}};
   const json leaf = text_or_base64(leaf_of(file.name));
   std::vector<const known_source*> same_name;
   for (const known_source& s : store.sources()) {

@@ -19,7 +19,7 @@ struct batch_worker::one_chunk {
   const array_plan& plan;
   chunk_destination& out;
   array_result& result;
-  const source_dataset& data = plan.data;
+  const chunk_source& data = plan.data;
   const chunk_maker maker{plan};
   std::string why = chunk.why;
 
@@ -143,8 +143,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     made_chunk made = c.maker.from_values(std::move(values), c.chunk.at);
     strings.memory.reset();
     strings = {};  // before the wait for the shard
-    if (c.plan.way == array_plan::strategy::copy && !c.plan.packed && !c.data.in_parts())
-      made.how = c.plan.checksum ? outcome::rewrapped : outcome::raw;
+    made.how = c.plan.outcome_if_read();
     c.put(std::move(made));
     return true;
   } catch (const h5::failure& e) {
@@ -168,7 +167,7 @@ void batch_worker::lose(one_chunk& c) {
   c.result.lost[{c.chunk.at.begin(), c.chunk.at.end()}] = c.why;
 }
 
-buffer batch_worker::read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at,
+buffer batch_worker::read_values(const chunk_maker& maker, const chunk_source& data, const std::vector<hsize_t>& at,
                                  held_strings& strings) {
   if (!maker.has_strings()) return maker.read_values(at, nullptr);
   const std::uint64_t most = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;

@@ -46,7 +46,7 @@ class batch_worker {
   bool from_stored(one_chunk& c);
   bool through_libhdf5(one_chunk& c);
   void lose(one_chunk& c);
-  buffer read_values(const chunk_maker& maker, const source_dataset& data, const std::vector<hsize_t>& at, held_strings& strings);
+  buffer read_values(const chunk_maker& maker, const chunk_source& data, const std::vector<hsize_t>& at, held_strings& strings);
 
   sink& out_;
   const convert_options& options_;

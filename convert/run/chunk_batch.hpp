@@ -30,10 +30,10 @@ struct chunk_input {
   std::vector<hsize_t> at;
   buffer bytes = {};
   unsigned mask = 0;
-  std::uint64_t offset = 0, size = 0;          // in_file, range
-  std::size_t file = source_dataset::no_file;  // in_file: see source_dataset::stored_chunk
-  bool drop_if_fill = false;                   // retry
-  std::string why = {};                        // reason for the retry, if any
+  std::uint64_t offset = 0, size = 0;  // in_file, range
+  std::size_t file = no_file;          // in_file: see stored_chunk
+  bool drop_if_fill = false;           // retry
+  std::string why = {};                // reason for the retry, if any
   std::uint64_t progress = 0;
 };
 

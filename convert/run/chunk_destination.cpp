@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_destination.hpp"
 
-#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_files.hpp"
 #include "io/files.hpp"
 #include "zarr/write/node.hpp"
 
@@ -16,8 +16,7 @@ namespace {
 // The file that has the stored bytes, open as long as this object exists.
 class source_bytes {
  public:
-  source_bytes(const source_dataset& data, std::size_t file)
-      : main_(*data.bytes), other_(file == source_dataset::no_file ? nullptr : data.raw(file)) {}
+  source_bytes(const chunk_source& data, std::size_t file) : main_(*data.bytes), other_(data.raw(file)) {}
   int descriptor() const { return other_ ? other_->descriptor() : main_.descriptor(); }
   void require(const stored_range& range) const {
     if (!other_) return main_.require_range(range.offset, range.size);
@@ -32,7 +31,7 @@ class source_bytes {
 
 }  // namespace
 
-buffer fetch(const source_dataset& data, const stored_range& range) {
+buffer fetch(const chunk_source& data, const stored_range& range) {
   buffer bytes(static_cast<std::size_t>(range.size));
   read_range(source_bytes(data, range.file).descriptor(), range.offset, bytes);
   return bytes;

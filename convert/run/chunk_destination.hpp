@@ -23,14 +23,14 @@
 
 namespace zarrbits::conversion {
 
-// A range of the source's file, or of one of several files: see source_dataset::stored_chunk.
+// A range of the source's file, or of one of several files: see stored_chunk.
 struct stored_range {
   std::uint64_t offset = 0, size = 0;
-  std::size_t file = source_dataset::no_file;
+  std::size_t file = no_file;
 };
 
 // The bytes of a range. Throws unreadable_range, zarrbits::error.
-buffer fetch(const source_dataset& data, const stored_range& range);
+buffer fetch(const chunk_source& data, const stored_range& range);
 
 // Used by one thread. `node` is the array's path in the store. The batch has one turn at a shard.
 class chunk_destination {

@@ -11,7 +11,6 @@
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
-#include "hdf5/joined_parts.hpp"
 #include "text/json_text.hpp"
 #include "text/names.hpp"
 #include "zarr/write/node.hpp"
@@ -27,9 +26,6 @@ namespace zarrbits::conversion {
 namespace {
 
 using strategy = array_plan::strategy;
-
-// False if bit i of a filter mask is set: filter i of the pipeline was left out for this chunk.
-bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> i & 1)); }
 
 void reverse_each(buffer& values, std::size_t unit) {
   for (std::size_t i = 0; i + unit <= values.size(); i += unit) {
@@ -62,20 +58,6 @@ std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask,
   return chunk;
 }
 
-bool chunk_maker::needs_no_look(std::uint64_t stored, unsigned mask) const {
-  const std::uint64_t elements = data_.grid.chunk_elements();
-  switch (plan_.way) {
-    case strategy::packed: return applied(mask, 0) && stored == plan_.packed->encoded_size(elements * plan_.view.per_element());
-    case strategy::copy:
-      return (data_.filters.empty() || applied(mask, 0)) && stored == elements * data_.element_size &&
-             plan_.leaf.kind != type_class::boolean;
-    case strategy::copy_native:
-      return mask == 0 && data_.filters.filters.back().id != H5Z_FILTER_FLETCHER32 &&
-             data_.filters.filters.back().id != lz4_filter;
-    default: return false;
-  }
-}
-
 made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& at) const {
   made_chunk chunk = encoded(std::move(values), at);
   if (plan_.checksum) append_crc32c(chunk.bytes);
@@ -83,46 +65,46 @@ made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& a
 }
 
 std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
-  if (needs_no_look(stored.size(), mask)) return made_chunk{std::move(stored), outcome::raw};
-  const std::size_t elements = static_cast<std::size_t>(data_.grid.chunk_elements());
-  const std::size_t plain_size = elements * data_.element_size;
-  const pipeline& p = data_.filters;
+  using step = array_plan::step;
+  const step how = plan_.step_for(stored.size(), mask);
+  if (how == step::take) return made_chunk{std::move(stored), outcome::raw};
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
   if (plan_.way != strategy::copy_blosc) data_.require_sensible(stored.size());
-  switch (plan_.way) {
-    case strategy::packed:
-      if (!applied(mask, 0) || stored.size() == plain_size) break;  // unpacked values: see undo()
-      throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
-                          std::to_string(plan_.packed->encoded_size(elements * plan_.view.per_element())));
-    case strategy::copy:
-      if (!p.empty() && !applied(mask, 0)) break;
-      expect_size(stored, plain_size);
-      check_bools(stored);
-      return made_chunk{std::move(stored), outcome::raw};
-    case strategy::copy_zstd: {
-      if (!applied(mask, 0)) break;
-      if (plan_.leaf.kind != type_class::boolean && check_zstd(stored, plain_size))
-        return made_chunk{std::move(stored), outcome::raw};
-      buffer plain = undo_zstd(stored, plain_size);
-      check_bools(plain);
-      return made_chunk{std::move(stored), outcome::raw};
-    }
-    case strategy::copy_blosc:
-      if (applied(mask, 0)) {
-        check_blosc(stored, plain_size);
-        return made_chunk{std::move(stored), outcome::raw};
-      }
+  switch (how) {
+    case step::check: return checked(std::move(stored));
+    case step::native: return native(std::move(stored), plain_size);
+    case step::rewrap: return rewrapped(std::move(stored), mask, at);
+    case step::decode: return decoded(std::move(stored), mask, at);
+    case step::encode:
       if (stored.size() != plain_size) throw damaged_chunk("it has another length than the chunk");
       return encoded(std::move(stored), at);
-    case strategy::copy_native:
-      if (mask != 0) break;
-      return native(std::move(stored), plain_size);
-    case strategy::rewrap: return rewrapped(std::move(stored), mask, at);
-    case strategy::decode:
-    case strategy::read: break;
+    case step::take:
+    case step::read: break;
   }
-  if (!p.undoable(data_.type)) return {};
-  const std::size_t stored_size = stored.size();
-  buffer values = to_memory(undo(p, mask, std::move(stored), plain_size, data_.type));
+  return {};
+}
+
+// The bytes are the chunk; damaged ones are not.
+made_chunk chunk_maker::checked(buffer stored) const {
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
+  if (plan_.way == strategy::copy) {
+    expect_size(stored, plain_size);
+    check_bools(stored);
+  } else if (plan_.way == strategy::copy_blosc) {
+    check_blosc(stored, plain_size);
+  } else if (plan_.way == strategy::packed) {
+    throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
+                        std::to_string(plan_.packed->encoded_size(data_.grid.chunk_elements() * plan_.view.per_element())));
+  } else if (plan_.leaf.kind == type_class::boolean || !check_zstd(stored, plain_size)) {
+    buffer plain = undo_zstd(stored, plain_size);
+    check_bools(plain);
+  }
+  return {std::move(stored), outcome::raw};
+}
+
+made_chunk chunk_maker::decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  const std::size_t stored_size = stored.size(), plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
+  buffer values = to_memory(undo(data_.filters, mask, std::move(stored), plain_size, data_.type));
   if (plan_.packed) clear_beyond_edge(values, at);
   if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
     // the bytes filter was left out for this chunk, so it has the other byte order
@@ -131,7 +113,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
   return encoded(std::move(values), at, stored_size);
 }
 
-// For filters that needs_no_look() rejects.
+// A last filter that Zarr readers do not have in this form.
 made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
   const std::vector<filter>& codecs = plan_.native.filters;
   if (data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32) {
@@ -213,7 +195,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
   buffer values(elements * size, std::byte{0});
   // elements beyond the edge, or between the parts, read as fill value; packbits needs a value that fits: 0 beyond the edge
-  const bool inside = plan_.is_extended() || (data_.joined() && data_.joined()->has_gaps());
+  const bool inside = plan_.is_extended() || data_.has_gaps();
   const bool zero = std::all_of(plan_.fill.begin(), plan_.fill.end(), [](std::byte b) { return b == std::byte{0}; });
   if (!zero && !holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
@@ -249,7 +231,7 @@ std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
 std::uint64_t chunk_maker::memory_from_read() const { return 2 * plain_bytes() + plain_bytes() / 2; }
 
 std::uint64_t chunk_maker::memory() const {
-  if (data_.keeps_chunks() && plan_.way != strategy::read && !plan_.materialize)
+  if (plan_.where() == array_plan::origin::chunks && plan_.way != strategy::read)
     return memory_from_stored(std::min(data_.stored_bytes, plain_bytes()));
   return data_.layout == H5D_CONTIGUOUS && plan_.way == strategy::copy ? 0 : memory_from_read();  // 0: copied by the kernel
 }

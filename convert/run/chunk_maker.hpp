@@ -26,7 +26,9 @@ class chunk_maker {
   // Empty if only libhdf5 can decode it. Throws damaged_chunk, wrong_assumption, zarrbits::error.
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // True if a chunk of this stored size becomes a chunk of the store without a look at its bytes.
-  bool is_copied(std::uint64_t stored, unsigned mask) const { return !plan_.checksum && needs_no_look(stored, mask); }
+  bool is_copied(std::uint64_t stored, unsigned mask) const {
+    return !plan_.checksum && plan_.step_for(stored, mask) == array_plan::step::take;
+  }
   // From the values of the whole chunk in memory.
   made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
 
@@ -43,8 +45,9 @@ class chunk_maker {
   static constexpr unsigned most_times = 4;
 
  private:
-  bool needs_no_look(std::uint64_t stored, unsigned mask) const;
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  made_chunk checked(buffer stored) const;
+  made_chunk decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // `stored`: size of the chunk in the source, if known.
   made_chunk encoded(buffer values, const std::vector<hsize_t>& at, std::optional<std::size_t> stored = {}) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;
@@ -61,7 +64,7 @@ class chunk_maker {
   std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;
 
   const array_plan& plan_;
-  const source_dataset& data_;
+  const chunk_source& data_;
 };
 
 // "[0, 4]"

@@ -3,7 +3,7 @@
 
 #include "convert/run/chunk_maker.hpp"
 #include "hdf5/chunk_grid.hpp"
-#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_files.hpp"
 #include "text/names.hpp"
 #include "zarr/write/node.hpp"
 
@@ -14,8 +14,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-using strategy = array_plan::strategy;
 
 constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
 constexpr std::uint64_t most_chunks = 50'000'000;  // upper limit of chunks that are written though the source does not store each
@@ -43,14 +41,14 @@ void add_absent(chunk_batch& next, std::uint64_t chunks) {
 }  // namespace
 
 void chunk_reader::read(chunk_batch& next, const chunk_range& range) {
-  if (next.plan->data.keeps_chunks() && !next.plan->materialize) read_stored(next, range);
+  if (next.plan->where() == array_plan::origin::chunks) read_stored(next, range);
   else read_values(next, range);
   submit_(next);
   leave_shard(next);
 }
 
 void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at) {
-  const source_dataset& data = next.plan->data;
+  const chunk_source& data = next.plan->data;
   if (!data.sharded()) return;
   std::vector<hsize_t> shard = data.shards.chunk_of(at);
   if (next.shard && shard == next.shard_at) return;
@@ -59,8 +57,8 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
   next.shard =
       std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
                                          static_cast<std::size_t>(data.shards.chunk_elements()));
-  if (data.joined() && data.joined()->before) {
-    if (auto there = data.joined()->before->shard(shard))
+  if (next.plan->in_store) {
+    if (auto there = next.plan->in_store->shard(shard))
       next.shard->begin_with(there->file->descriptor(), there->size, there->index);
   }
   next.shard_at = std::move(shard);
@@ -76,26 +74,23 @@ void chunk_reader::leave_shard(chunk_batch& next) {
 }
 
 void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
-  const source_dataset& data = next.plan->data;
+  const chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
   const chunk_maker maker(plan);
-  const bool extended = plan.is_extended();
   std::uint64_t stored = 0;
   std::string missing;
   const h5::lock one_thread;
   const std::uint64_t in_store =
-      data.for_each_chunk_here(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
+      data.visit_stored(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
         if (next.stopped()) return false;
         const bool of_several = !stored_size;
         const hsize_t size = stored_size.value_or(0);
         enter_shard(next, at);
-        if (stored++ == 0 && plan.way != strategy::copy_blosc) missing = data.filters.missing(data.type);
+        if (stored++ == 0 && plan.way != array_plan::strategy::copy_blosc) missing = data.filters.missing(data.type);
         chunk_input chunk;
         chunk.at = at;
         chunk.progress = size;
-        // elements beyond the source's edge are inside of the array here, and must be the fill value
-        const bool over_the_edge = extended && data.grid.partial(at);
-        const bool read = (plan.way == strategy::read || over_the_edge || of_several) && missing.empty();
+        const bool is_read = plan.is_read(at, of_several), read = is_read && missing.empty();
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
         if (read) {
           chunk.form = chunk_input::form_type::retry;
@@ -111,11 +106,11 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           }
           try {
             // a chunk in S3 that is copied is not read where the store refers to it
-            std::optional<source_dataset::stored_chunk> there;
+            std::optional<stored_chunk> there;
             if (out_.refers() && !(data.filters.partial_unfiltered && data.grid.partial(at)))
               there = data.find_in_s3(data.grid.start(at), size);
             if (there && !maker.is_copied(size, there->mask)) there.reset();
-            source_dataset::stored_chunk found = there ? std::move(*there) : data.find_chunk(data.grid.start(at), size);
+            stored_chunk found = there ? std::move(*there) : data.find_chunk(data.grid.start(at), size);
             chunk.mask = found.mask;
             chunk.bytes = std::move(found.bytes);
             if (found.offset) {
@@ -135,7 +130,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
             throw missing_filter(missing);
           }
-          if (plan.way == strategy::read || over_the_edge) {
+          if (is_read) {
             chunk.form = chunk_input::form_type::retry;
             chunk.bytes = {};
           }
@@ -151,7 +146,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
 }
 
 void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
-  const source_dataset& data = next.plan->data;
+  const chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
   const chunk_grid& grid = data.grid;
   const std::uint64_t all = grid.chunks();
@@ -167,9 +162,9 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
           !missing.empty() && !data.nothing_stored()) {
         throw missing_filter(missing);
       }
-      if (!data.mapped && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
-      using where = source_dataset::where;
-      if (plan.way == strategy::copy && !plan.packed)
+      if (!data.skips_empty() && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
+      using where = chunk_source::where;
+      if (plan.where() == array_plan::origin::range)
         address = data.contiguous_address(out_.refers() ? where::also_in_s3 : where::in_file);
     }
   }
@@ -204,12 +199,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     if (next.is_full()) submit_(next);
     return true;
   };
-  if (absent < chunks && data.mapped) {
-    for_each_wanted_chunk(data.shards, range.first, range.count, data.boxes_with_values(), visit);
-    absent = chunks - visited;
-  } else if (absent < chunks) {
-    for_each_chunk(data.shards, range.first, range.count, visit);
-  }
+  if (absent < chunks) absent = data.visit_all(range.first, range.count, visit);
   add_absent(next, absent);
 }
 

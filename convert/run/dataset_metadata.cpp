@@ -29,7 +29,7 @@ void move_to_notes(json& attributes, const std::string& name) {
 }
 
 void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
-  const source_dataset& data = dataset.data;
+  const chunk_source& data = dataset.data;
   const type_tree& leaf = data.leaf();
   array_metadata m;
   m.shape = {0};
@@ -46,10 +46,11 @@ void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& 
   out.array(data.object.store_path, m);
 }
 
-void write_array(const dataset_plan& dataset, const dataset_part& part, node_writer& out, dimension_namer& dimensions,
-                 json attributes, const array_result& result, converted_object& entry) {
-  const source_dataset& data = dataset.data;
-  const array_plan plan(data, part.view, dataset.options, result.assumed);
+void write_array(const dataset_plan& dataset, std::size_t number, node_writer& out, dimension_namer& dimensions, json attributes,
+                 const array_result& result, converted_object& entry) {
+  const chunk_source& data = dataset.data;
+  const dataset_part& part = dataset.parts()[number];
+  const array_plan& plan = *dataset.array(number, result.assumed);
   array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
@@ -104,7 +105,7 @@ void write_array(const dataset_plan& dataset, const dataset_part& part, node_wri
 
 void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
                             const unit_result& result, converted_object& entry) {
-  const source_dataset& data = dataset.data;
+  const chunk_source& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
   using kind = dataset_part::kind_type;
   entry.outcome = outcome::mapped;
@@ -120,7 +121,7 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
     }
     const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
     if (part.kind == kind::array) {
-      write_array(dataset, part, out, dimensions, std::move(own), found, entry);
+      write_array(dataset, i, out, dimensions, std::move(own), found, entry);
       continue;
     }
     if (part.kind == kind::sequences) {

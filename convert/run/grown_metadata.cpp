@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/grown_metadata.hpp"
 
+#include "convert/concat/joined_parts.hpp"
 #include "convert/run/dataset_metadata.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/dimensions.hpp"
@@ -87,19 +88,19 @@ class grown_writer {
 
   // Lists chunks that were not made: an old file of that name, from a longer array, must not become one.
   void list_absent(const dataset_plan& plan) {
-    const source_dataset& data = plan.data;
-    const std::size_t axis = data.joined()->axis;
+    const chunk_source& data = plan.data;
+    const std::size_t axis = data.object.joined->axis;
     const hsize_t length = data.shards.chunk[axis] * data.grid.chunk[axis];
     const std::size_t trailing = store_.node(data.object.store_path)->at("shape").size() - data.grid.rank();
     const std::vector<hsize_t> one(data.shards.rank(), 1);
     chunk_grid shards{{}, one};
     for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.along(d));
     std::vector<hsize_t> at(shards.rank(), 0);
-    at[axis] = data.joined()->stored_count() / length;
+    at[axis] = data.object.joined->stored_count() / length;
     const hsize_t begin = at[axis];
     do {
       if (at[axis] < begin) continue;
-      if (at[axis] * length >= data.joined()->stored_count())
+      if (at[axis] * length >= data.object.joined->stored_count())
         made_.absent.push_back(chunk_key(data.object.store_path, key_numbers(at), trailing));
     } while (shards.next(at));
   }

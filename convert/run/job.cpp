@@ -2,6 +2,7 @@
 #include "convert/run/job.hpp"
 
 #include "convert/concat/file_order.hpp"
+#include "convert/concat/joined_parts.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
 #include "convert/run/link_policy.hpp"
@@ -33,94 +34,113 @@ std::size_t room_for_paths(const std::string& store) {
 
 job::job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown)
     : options_(given), grown_(std::move(grown)) {
-  convert_options& options = options_;
-  prepare_s3(given_sources(options.source, options.concat), how == mode::look ? "" : options.store, options.endpoint,
-             options.warning);
+  prepare_s3(given_sources(options_.source, options_.concat), how == mode::look ? "" : options_.store, options_.endpoint,
+             options_.warning);
+  order_sources();
   // the source is opened, and its objects are selected, before anything is written or removed
-  // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
-  source_options how_opened{.chunk_cache = options.chunk.empty() ? 0 : options.memory / 4,
-                            .endpoint = options.endpoint,
-                            .external = options.external,
-                            .lock = options.lock};
-  std::vector<std::string> sources;
-  if (options.concat) {
-    how_opened.chunk_cache = options.memory / 32;  // per open dataset
-    sources = ordered_sources(options, how_opened);
-    if (options.processes == 0) options.processes = usable_processors();
-    options.source = sources.front();
-  }
-  const source_name name = split_source(options.source);
-  const auto opened = [&](bool tells_case_apart) {
-    auto file = std::make_unique<source_file>(name.file, how_opened);
-    file->limit_paths(room_for_paths(options.store));
-    file->limit_expansion(options.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options.memory, 64U << 20));
-    file->walk(tells_case_apart, name.object, [&](const std::string& group) {
-      if (options.progress) options.progress({group, 0, 0, 0, 0});
-    });
-    rules_ = find_convention(*file, options.convention);
-    follow_links(*file, options, rules_, tells_case_apart);
-    arrange(*file, rules_);
-    selection wanted(options.include, options.exclude);
-    file->select(wanted);
-    refuse_links(*file, options);
-    return file;
-  };
-  const auto listed = [&](bool tells_case_apart) {
-    auto file = opened(tells_case_apart);
-    if (options.concat) {
-      const auto in_other_process = [&] {
-        options.progress = nullptr;
-        options.warning = nullptr;
-        return opened(tells_case_apart);
-      };
-      joined_ = join_files(*file, in_other_process, sources, options, how_opened, tells_case_apart, grown_.get());
-    }
-    require_uses(*file, options);
-    return file;
-  };
-  source_ = listed(true);
-  if (source_->swmr() && options.warning && !options.share) {
-    options.warning("\"" + name.file +
-                    "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
-  }
-  if (options.warning && !options.share) {
-    warn_of_links(*source_, options);
-    const std::string hint = rules_ || options.convention ? "" : convention_hint(*source_);
-    if (!hint.empty()) options.warning(hint);
-  }
+  source_ = read_source(true);
+  warn_of_source();
   if (how == mode::look) return;
-  using existing = sink_options::existing;
-  // of a store in one file nothing is left of a run that was cut off: it is started over
-  const bool one_file = is_one_file(options.store), asked_to_join = how == mode::join || (how == mode::resume && !one_file);
-  out_ = make_sink(options.store, {.target = how == mode::finish ? existing::finish
-                                             : asked_to_join     ? existing::join
-                                             : grown_            ? existing::grow
-                                             : options.overwrite ? existing::replace
-                                             : one_file          ? existing::refuse
-                                                                 : existing::go_on,
-                                   .shared = how == mode::join || how == mode::finish,
-                                   .run = options.run,
-                                   .source = name.file,
-                                   .sync = options.sync,
-                                   .warning = options.warning,
-                                   .references = options.references,
-                                   .memory = options.memory,
-                                   .endpoint = is_s3(options.store) ? options.endpoint : ""});
-  const bool goes_on = how == mode::all && out_->found_unfinished(), join = goes_on || asked_to_join || how == mode::finish;
-  const bool taken = join && take_plan(*out_, options, goes_on);
-  if (taken || !out_->tells_case_apart()) source_ = listed(out_->tells_case_apart());
+  open_store(how);
+  const bool begun = how == mode::all && out_->found_unfinished(), goes_on = begun || joins(how) || how == mode::finish;
+  const bool taken = goes_on && take_plan(*out_, options_, begun);
+  if (taken || !out_->tells_case_apart()) source_ = read_source(out_->tells_case_apart());
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
-  const bool consolidated = options.consolidate.value_or(rules_ && rules_->consolidated && !grown_);
-  if (consolidated || (is_parquet_target(options.store) && !grown_)) out_ = consolidating(std::move(out_));
-  if (!out_->keeps_unfinished()) return;
-  journal_ = std::make_unique<journal>(*out_, options, *source_, joined_.checksum, join);
-  if (!join) return;
+  const bool consolidated = options_.consolidate.value_or(rules_ && rules_->consolidated && !grown_);
+  if (consolidated || (is_parquet_target(options_.store) && !grown_)) out_ = consolidating(std::move(out_));
+  if (out_->keeps_unfinished()) open_journal(how, goes_on);
+}
+
+// Decides how the source is opened or, of several files, in which order; the first one then is the source.
+void job::order_sources() {
+  // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
+  how_opened_ = {.chunk_cache = options_.chunk.empty() ? 0 : options_.memory / 4,
+                 .endpoint = options_.endpoint,
+                 .external = options_.external,
+                 .lock = options_.lock};
+  if (options_.concat) {
+    how_opened_.chunk_cache = options_.memory / 32;  // per open dataset
+    sources_ = ordered_sources(options_, how_opened_);
+    if (options_.processes == 0) options_.processes = usable_processors();
+    options_.source = sources_.front();
+  }
+  name_ = split_source(options_.source);
+}
+
+// Opens the (first) source, with the objects that are wanted of it, as the convention arranges them.
+std::unique_ptr<source_file> job::open_source(bool tells_case_apart) {
+  auto file = std::make_unique<source_file>(name_.file, how_opened_);
+  file->limit_paths(room_for_paths(options_.store));
+  file->limit_expansion(options_.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options_.memory, 64U << 20));
+  file->walk(tells_case_apart, name_.object, [&](const std::string& group) {
+    if (options_.progress) options_.progress({group, 0, 0, 0, 0});
+  });
+  rules_ = find_convention(*file, options_.convention);
+  follow_links(*file, options_, rules_, tells_case_apart);
+  arrange(*file, rules_);
+  selection wanted(options_.include, options_.exclude);
+  file->select(wanted);
+  refuse_links(*file, options_);
+  return file;
+}
+
+// The same, joined with the other files, if there are any.
+std::unique_ptr<source_file> job::read_source(bool tells_case_apart) {
+  auto file = open_source(tells_case_apart);
+  if (options_.concat) {
+    const auto in_other_process = [&] {  // which must not talk to the caller
+      options_.progress = nullptr;
+      options_.warning = nullptr;
+      return open_source(tells_case_apart);
+    };
+    joined_ = join_files(*file, in_other_process, sources_, options_, how_opened_, tells_case_apart, grown_.get());
+  }
+  require_uses(*file, options_);
+  return file;
+}
+
+void job::warn_of_source() const {
+  if (!options_.warning || options_.share) return;
+  if (source_->swmr())
+    options_.warning("\"" + name_.file +
+                     "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
+  warn_of_links(*source_, options_);
+  const std::string hint = rules_ || options_.convention ? "" : convention_hint(*source_);
+  if (!hint.empty()) options_.warning(hint);
+}
+
+// True if the run takes part in what others began. Of a store in one file nothing is left of a run that was cut off: it is
+// started over.
+bool job::joins(mode how) const { return how == mode::join || (how == mode::resume && !is_one_file(options_.store)); }
+
+void job::open_store(mode how) {
+  using existing = sink_options::existing;
+  out_ = make_sink(options_.store, {.target = how == mode::finish           ? existing::finish
+                                              : joins(how)                  ? existing::join
+                                              : grown_                      ? existing::grow
+                                              : options_.overwrite          ? existing::replace
+                                              : is_one_file(options_.store) ? existing::refuse
+                                                                            : existing::go_on,
+                                    .shared = how == mode::join || how == mode::finish,
+                                    .run = options_.run,
+                                    .source = name_.file,
+                                    .sync = options_.sync,
+                                    .warning = options_.warning,
+                                    .references = options_.references,
+                                    .memory = options_.memory,
+                                    .endpoint = is_s3(options_.store) ? options_.endpoint : ""});
+}
+
+// Begins the journal or, if the run goes on with a store, takes over what is in it.
+void job::open_journal(mode how, bool goes_on) {
+  journal_ = std::make_unique<journal>(*out_, options_, *source_, joined_.checksum, goes_on);
+  if (!goes_on) return;
   results_ = journal_->read();
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
-  if (!options.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
-  if (options.note && out_->found_unfinished() && !options.share && how != mode::finish)
-    options.note("continuing the unfinished store \"" + options.store + "\": " + counted(results_.size(), "unit") + " " +
-                 (results_.size() == 1 ? "is" : "are") + " already made");
+  if (!options_.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
+  if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
+    options_.note("continuing the unfinished store \"" + options_.store + "\": " + counted(results_.size(), "unit") + " " +
+                  (results_.size() == 1 ? "is" : "are") + " already made");
 }
 
 namespace {
@@ -179,13 +199,12 @@ void job::warn_of_chunks(std::size_t index) {
   reason_to_skip([&] {
     const auto dataset = planned(index);
     chunk = product(std::vector<hsize_t>{dataset->data.grid.chunk_elements(), dataset->data.element_size});
-    for (const dataset_part& part : dataset->parts()) {
-      if (part.kind != dataset_part::kind_type::array) continue;
-      const array_plan plan(dataset->data, part.view, options_, {});
-      need = std::max(need, chunk_maker(plan).memory());
+    for (std::size_t part = 0; part < dataset->parts().size(); ++part) {
+      if (dataset->parts()[part].kind == dataset_part::kind_type::array)
+        need = std::max(need, chunk_maker(*dataset->array(part)).memory());
     }
   });
-  const bool grows = o.joined && o.joined->before;
+  const bool grows = in_store(o);
   if (grows) need = std::max(need, chunk_maker::most_times * chunk);  // its last chunk is decoded and made again
   if (need <= bound_of(options_)) return;
   options_.warning((grows ? "the array of dataset \"" + o.path + "\" in the store"

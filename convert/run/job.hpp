@@ -44,7 +44,7 @@ class job {
   sink& out() { return *out_; }
   // The files that are joined; none if the source is one file.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
-  const joined_files& files() const { return *joined_.files; }
+  const source_files& files() const { return *joined_.files; }
   // Throws zarrbits::error if a file has changed.
   void require_unchanged() const;
   const convert_options& options() const { return options_; }
@@ -86,6 +86,13 @@ class job {
   void object_done() { ++objects_done_; }
 
  private:
+  void order_sources();
+  std::unique_ptr<source_file> open_source(bool tells_case_apart);
+  std::unique_ptr<source_file> read_source(bool tells_case_apart);
+  void warn_of_source() const;
+  bool joins(mode how) const;
+  void open_store(mode how);
+  void open_journal(mode how, bool goes_on);
   enum class on_doubt { refuse, make_anew };
   void doubt_journal(on_doubt then);
   bool is_as_journalled(std::size_t dataset, const std::map<std::uint64_t, std::uint64_t>& bytes);
@@ -97,6 +104,9 @@ class job {
   void warn_of_chunks(std::size_t index);
 
   convert_options options_;  // including those of the plan
+  source_options how_opened_;
+  std::vector<std::string> sources_;  // of several files: all, in their order
+  source_name name_;                  // the source or, of several files, the first
   std::unique_ptr<source_file> source_;
   std::shared_ptr<const grown_store> grown_;
   joined_store joined_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/metadata.hpp"
 
+#include "convert/concat/joined_parts.hpp"
 #include "convert/run/dataset_metadata.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/file_references.hpp"
-#include "hdf5/joined_parts.hpp"
 #include "hdf5/type_json.hpp"
 #include "io/files.hpp"
 #include "text/json_text.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/option_uses.hpp"
 
-#include "hdf5/joined_parts.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/skip_dataset.hpp"
 #include "text/names.hpp"
 #include "text/selection.hpp"
 
@@ -34,7 +33,7 @@ void require_rank(const source_file& source, const char* option, const std::vect
   std::set<std::size_t> ranks;
   const bool found = any_dataset(source, [&](const source_object& o, hid_t dataset) {
     const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
-    const std::size_t added = o.joined && !o.joined->added.empty() ? 1 : 0, rank = h5::extent(space).size() + added;
+    const std::size_t added = o.arranged.new_dimension.empty() ? 0 : 1, rank = h5::extent(space).size() + added;
     ranks.insert(rank);
     return rank == shape.size();
   });

@@ -267,7 +267,7 @@ std::unique_ptr<value_appender> value_appender::make(const appending& context, c
 namespace {
 
 // Appends rows in C order. Splits them in halves if libhdf5 would allocate too much for all.
-void append_rows(const source_dataset& data, const value_view& view, const std::vector<hsize_t>& first,
+void append_rows(const chunk_source& data, const value_view& view, const std::vector<hsize_t>& first,
                  const std::vector<hsize_t>& count, const appending& context, sequence_appender& to) {
   const std::uint64_t most = context.memory / 4;
   {
@@ -299,8 +299,7 @@ void append_rows(const source_dataset& data, const value_view& view, const std::
 
 }  // namespace
 
-void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path,
-                     const appending& context) {
+void write_sequences(const chunk_source& data, const value_view& view, const std::string& store_path, const appending& context) {
   sequence_appender sequences(context, *view.leaf, store_path);
 
   // rows in C order: blocks that are whole runs of the dataset

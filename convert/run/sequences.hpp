@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_RUN_SEQUENCES_HPP
 
 #include "convert/run/unit_result.hpp"
-#include "hdf5/source_dataset.hpp"
+#include "hdf5/chunk_source.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <memory>
@@ -16,7 +16,7 @@
 namespace zarrbits::conversion {
 
 struct appending {
-  const source_dataset& data;
+  const chunk_source& data;
   sink& out;
   array_result& result;
   std::vector<made_array>& made;
@@ -35,7 +35,7 @@ class value_appender {
 };
 
 // Writes the chunks. Leaves the metadata in `context.made`, with the sequences' own group last. The caller holds h5::lock.
-void write_sequences(const source_dataset& data, const value_view& view, const std::string& store_path, const appending& context);
+void write_sequences(const chunk_source& data, const value_view& view, const std::string& store_path, const appending& context);
 
 }  // namespace zarrbits::conversion
 

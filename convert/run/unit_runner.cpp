@@ -58,7 +58,7 @@ void unit_runner::produce(const std::shared_ptr<unit_state>& unit) {
 }
 
 void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::size_t part) {
-  const source_dataset& data = unit->dataset->data;
+  const chunk_source& data = unit->dataset->data;
   const dataset_part& node = unit->dataset->parts()[part];
   if (node.kind == part_kind::sequences) {
     const h5::lock one_thread;
@@ -72,7 +72,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
   chunk_batch next{unit, part};
   {
     const h5::lock one_thread;
-    next.plan = std::make_shared<const array_plan>(data, node.view, options_, unit->assumed(part));
+    next.plan = unit->dataset->array(part, unit->assumed(part));
   }
   reader_.read(next, range);
 }

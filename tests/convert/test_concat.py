@@ -193,6 +193,39 @@ def test_an_axis_by_its_number():
     convert("run0.h5", "no.zarr", "--order", "name", status=2)
 
 
+def test_virtual_datasets_are_joined():
+    for i in range(3):
+        with h5py.File(f"source{i}.h5", "w") as f:
+            f["images"] = ROWS[i * 5:i * 5 + 5]
+        with h5py.File(f"run{i}.h5", "w") as f:
+            layout = h5py.VirtualLayout((6, 6, 10), "i2")
+            layout[:5] = h5py.VirtualSource(f"source{i}.h5", "images", (5, 6, 10))
+            f.create_virtual_dataset("images", layout, fillvalue=-1)
+    runs = [f"run{i}.h5" for i in range(3)]
+    convert("--concat", "/images:0", *runs, "virtual.zarr")
+    rest = np.full((1, 6, 10), -1, "i2")
+    assert (opened("virtual.zarr").read("images") == np.concatenate([p for i in range(3) for p in (ROWS[i * 5:i * 5 + 5], rest)])).all()
+    done = subprocess.run([COMMAND, "verify", "--concat", "/images:0", *runs, "virtual.zarr"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_file_reaches_raw_bytes_that_it_may_not():
+    os.makedirs("inside")
+    with open("secret", "wb") as f:
+        f.write(b"SECRET!!" * 4)
+    for i in range(2):
+        with h5py.File(f"inside/run{i}.h5", "w") as f:
+            raw = {"external": [(os.path.abspath("secret"), 0, 32)]} if i == 1 else {}
+            f.create_dataset("v", (2, 2), "i8", **raw)
+            f["w"] = np.zeros((2, 2), "i8")
+    report = json.loads(convert("--concat", "/v:0", "inside/run0.h5", "inside/run1.h5", "raw.zarr", "--json", status=3).stdout)
+    [skipped] = [o for o in report["objects"] if o["outcome"] == "skipped"]
+    assert skipped["path"] == "/v" and "run1.h5" in skipped["reason"] and os.path.realpath("secret") in skipped["reason"]
+    assert not any(b"SECRET" in p.read_bytes() for p in pathlib.Path("raw.zarr").rglob("*") if p.is_file())
+    # nor to compare it
+    convert("--concat", "/w:0", "inside/run0.h5", "inside/run1.h5", "other.zarr", status=1)
+
+
 def test_shares_threads_and_resumed_runs_make_the_same_store(uneven):
     """Shares, threads and resumed runs make the same store, byte for byte."""
     convert("--concat", "t", *uneven, "one.zarr", "--threads", "1")

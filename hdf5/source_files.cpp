@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "hdf5/joined_parts.hpp"
+#include "hdf5/source_files.hpp"
 
+#include "hdf5/chunk_index.hpp"
+#include "hdf5/source_dataset.hpp"
 #include "io/files.hpp"
 #include "io/s3_access.hpp"
 #include "io/s3_objects.hpp"
@@ -40,13 +42,13 @@ raw_file::~raw_file() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::shared_ptr<source_file> joined_files::open(const std::string& name) const {
+std::shared_ptr<source_file> source_files::open(const std::string& name) const {
   auto file = std::make_shared<source_file>(name, options_);
   file->limit_expansion(largest_expansion_);
   return file;
 }
 
-std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
+std::shared_ptr<source_file> source_files::opened(std::size_t file) const {
   return find_or(open_, file, most_open_, [&] {
     auto one = open(files_[file].name);
     if (one->state() != files_[file].state) changed(files_[file].name);
@@ -54,23 +56,44 @@ std::shared_ptr<source_file> joined_files::opened(std::size_t file) const {
   });
 }
 
-std::shared_ptr<const source_dataset> joined_files::dataset(const joined_part& part) const {
+std::shared_ptr<const source_dataset> source_files::dataset(std::size_t number, haddr_t address) const {
   struct with_file {  // the target of a dataset
     std::shared_ptr<source_file> file;
     source_object object;
     std::unique_ptr<const source_dataset> data;
   };
-  return find_or(datasets_, std::pair{part.file, part.address}, 2 * most_open_, [&]() -> std::shared_ptr<const source_dataset> {
+  return find_or(datasets_, std::pair{number, address}, 2 * most_open_, [&]() -> std::shared_ptr<const source_dataset> {
     auto all = std::make_shared<with_file>();
-    all->file = opened(part.file);
+    all->file = opened(number);
     all->object.kind = source_object::kind_type::dataset;
-    all->object.place.address = part.address;
+    all->object.place.address = address;
     all->data = std::make_unique<const source_dataset>(*all->file, all->object);
     return {all, all->data.get()};
   });
 }
 
-std::shared_ptr<const raw_file> joined_files::raw(std::size_t file) const {
+hsize_t source_files::stored_size(const chunk_in_files& chunk) const {
+  return conversion::stored_size(dataset(chunk.file, chunk.address)->dataset, chunk.first);
+}
+
+stored_chunk source_files::find_chunk(const chunk_in_files& chunk, std::uint64_t size) const {
+  stored_chunk found = dataset(chunk.file, chunk.address)->find_chunk(chunk.first, size);
+  found.file = chunk.file;
+  return found;
+}
+
+std::optional<stored_chunk> source_files::find_in_s3(const chunk_in_files& chunk, std::uint64_t size) const {
+  auto found = dataset(chunk.file, chunk.address)->find_in_s3(chunk.first, size);
+  if (found) found->file = chunk.file;
+  return found;
+}
+
+std::optional<std::pair<std::string, file_state>> source_files::object_in_s3(std::size_t file) const {
+  const entry& one = files_[file];
+  return is_s3(one.name) ? std::optional(std::pair{one.name, one.state}) : std::nullopt;
+}
+
+std::shared_ptr<const raw_file> source_files::raw(std::size_t file) const {
   const std::lock_guard held(raw_turn_);
   return find_or(raw_, file, most_raw, [&] {
     const entry& e = files_[file];
@@ -82,7 +105,7 @@ std::shared_ptr<const raw_file> joined_files::raw(std::size_t file) const {
   });
 }
 
-void joined_files::require_unchanged() const {
+void source_files::require_unchanged() const {
   s3_objects in_s3(options_.endpoint);
   for (const entry& e : files_) {
     if (!e.state.regular) continue;
@@ -95,24 +118,9 @@ void joined_files::require_unchanged() const {
   }
 }
 
-void joined_files::add(entry file) {
+void source_files::add(entry file) {
   any_in_s3_ = any_in_s3_ || is_s3(file.name);
   files_.push_back(std::move(file));
-}
-
-std::size_t joined_parts::first_over(hsize_t position) const {
-  const auto at =
-      std::partition_point(list.begin(), list.end(), [&](const joined_part& p) { return p.first + p.count <= position; });
-  return static_cast<std::size_t>(at - list.begin());
-}
-
-bool joined_parts::has_gaps() const {
-  hsize_t end = stored_count();
-  for (const joined_part& p : list) {
-    if (p.first != end) return true;
-    end += p.count;
-  }
-  return end != length;
 }
 
 }  // namespace zarrbits::conversion

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a growing store already has of an array: its form, its values, its shards.
+//
+#ifndef ZARRBITS_CONVERT_APPEND_STORED_VALUES_HPP
+#define ZARRBITS_CONVERT_APPEND_STORED_VALUES_HPP
+
+#include "compression/chunk_bytes.hpp"
+#include "hdf5/h5.hpp"
+#include "hdf5/source_files.hpp"
+#include "hdf5/variable_memory.hpp"
+#include "text/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// A shard in the store. A shard that replaces it begins with the same bytes, so a reader that has the old index still finds its
+// chunks.
+struct stored_shard {
+  std::shared_ptr<const raw_file> file;
+  std::uint64_t size = 0;        // bytes before the index
+  std::vector<std::byte> index;  // offset and size of each chunk; all bits set if there is none, or it must be made again
+};
+
+// The values that an array of a growing store already has, before its first part.
+class stored_values {
+ public:
+  virtual ~stored_values() = default;
+
+  hsize_t count = 0;                                     // length along the axis
+  std::vector<std::uint64_t> shape, chunk;               // shape of the array, and of its chunks (inner chunks if it has shards)
+  std::vector<hsize_t> per_shard;                        // chunks per shard; all 1 without shards
+  json data_type, fill_value, codecs;                    // as in its zarr.json; the codecs are those of a chunk
+  h5::handle number;                                     // numbers only: their HDF5 type, in the store's byte order
+  std::optional<std::pair<h5::handle, buffer>> missing;  // numbers only: the value for missing ones, and its type
+
+  // As chunk_source::read_block(); writes to the beginning of `out`.
+  virtual void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                          const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const = 0;
+  // Empty if the store has no such shard. `at`: its place in the grid of shards. Throws zarrbits::error.
+  virtual std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const = 0;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The chunks of an array that the datasets of several files make up, after those that a growing store already has.
+//
+//   const std::unique_ptr<chunk_source> data = open_chunks(first, first.objects()[i]);  // after join_files()
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_JOINED_DATASET_HPP
+#define ZARRBITS_CONVERT_CONCAT_JOINED_DATASET_HPP
+
+#include "convert/concat/joined_parts.hpp"
+#include "hdf5/chunk_source.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class joined_dataset final : public chunk_source {
+ public:
+  // From the dataset of the first file, whose object has `joined`.
+  explicit joined_dataset(opened_dataset first);
+
+  std::vector<hsize_t> chunk_shape() const override;
+  bool keeps_chunks() const override { return chunk_source::keeps_chunks() && !parts_.type; }
+  bool assembles() const override { return true; }
+  bool can_be_walked() const override { return true; }
+  bool nothing_stored() const override { return parts_.nothing_stored && !parts_.before; }
+  std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
+  stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
+  std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const override;
+  bool reads_chunks_at_once() const override { return parts_.files->any_in_s3(); }
+  std::shared_ptr<const raw_file> raw(std::size_t file) const override;
+  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const override;
+  std::optional<std::size_t> growing_axis() const override { return parts_.axis; }
+  bool has_gaps() const override { return parts_.has_gaps(); }
+  bool is_in_store(const std::vector<hsize_t>& at) const override;
+  bool goes_on_in_store(const std::vector<hsize_t>& at) const override;
+
+ protected:
+  void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings,
+                   const std::vector<hsize_t>& corner) const override;
+
+ private:
+  struct chunk_of_part {
+    chunk_in_files chunk;
+    const stored_place* known = nullptr;  // where it lies, if that was asked before
+  };
+  // If a chunk is one chunk of a part.
+  std::optional<chunk_of_part> part_with(const std::vector<hsize_t>& at) const;
+  const stored_place* known_place(const joined_part& part, const std::vector<hsize_t>& first) const;
+  // True if any value is stored of a chunk that is not a chunk of a part.
+  bool has_values(const std::vector<hsize_t>& at) const;
+  // Each part is one step along a new first axis, which its dataset does not have.
+  bool adds_axis() const { return !object.arranged.new_dimension.empty(); }
+
+  const joined_parts& parts_;
+};
+
+// The chunks of an object: those of its dataset, or of all that are joined in it. Throws zarrbits::error, h5::failure.
+std::unique_ptr<chunk_source> open_chunks(source_file& file, const source_object& object);
+
+}  // namespace zarrbits::conversion
+
+#endif

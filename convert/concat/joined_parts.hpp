@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One array of the datasets of many files, one after the other along an axis. Its object is that of the first file
+// (source_object::joined); stored bytes and values come from the parts, through joined_dataset.hpp.
+//
+#ifndef ZARRBITS_CONVERT_CONCAT_JOINED_PARTS_HPP
+#define ZARRBITS_CONVERT_CONCAT_JOINED_PARTS_HPP
+
+#include "convert/append/stored_values.hpp"
+#include "hdf5/source_files.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+// A value that the array cannot have. what() is a reason: "its value 7 does not fit in the terms of the first file".
+struct no_counterpart : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Converts values of a part so that they mean in the array what they mean in their file.
+class value_change {
+ public:
+  virtual ~value_change() = default;
+  // The types of a value before and after: native numbers.
+  virtual hid_t from() const = 0;
+  virtual hid_t to() const = 0;
+  // Converts `n` values. Throws no_counterpart.
+  virtual void apply(const std::byte* before, std::byte* after, std::size_t n) const = 0;
+};
+
+struct joined_part {
+  std::size_t file = 0;                             // index in source_files
+  haddr_t address = 0;                              // address of the dataset in its file
+  hsize_t first = 0;                                // start along the axis
+  hsize_t count = 0;                                // length along the axis
+  bool stored_alike = false;                        // its chunks are chunks of the array, if they lie on the array's grid
+  std::shared_ptr<const value_change> change = {};  // null: its values are those of the array
+  std::vector<stored_place> chunks = {};            // all of its dataset, in C order; empty: ask its file
+};
+
+struct joined_parts {
+  std::size_t axis = 0;  // a new first one (arrangement::new_dimension), if each part is one step along it
+  std::shared_ptr<const stored_values> before = {};  // for a growing store; null: the array begins with the first part
+  hsize_t length = 0;                                // total length along the axis
+  std::vector<hsize_t> chunk;                        // chunk shape of most parts; empty: they are not chunked
+  std::vector<joined_part> list;                     // ordered by `first`, without overlap; gaps between them read as fill values
+  std::uint64_t stored_bytes = 0;
+  bool nothing_stored = true;        // in no part; values in other files have no stored bytes
+  h5::handle type;                   // type of the array, if it differs from the first file's
+  bool missing_is_nan = false;       // if set, its fill value is NaN
+  std::vector<std::string> without;  // names of attributes that the array must not have
+  std::shared_ptr<const source_files> files;
+
+  hsize_t stored_count() const { return before ? before->count : 0; }
+  // The first part that ends after this position; list.size() if there is none.
+  std::size_t first_over(hsize_t position) const;
+  bool has_gaps() const;
+};
+
+// What the store already has of the object's array; null: it does not grow.
+inline const stored_values* in_store(const source_object& o) { return o.joined ? o.joined->before.get() : nullptr; }
+
+}  // namespace zarrbits::conversion
+
+#endif

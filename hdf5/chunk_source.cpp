@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/chunk_source.hpp"
+
+#include "hdf5/attributes.hpp"
+#include "hdf5/chunk_index.hpp"
+#include "hdf5/source_files.hpp"
+#include "io/s3_access.hpp"
+#include "text/names.hpp"
+
+#include <algorithm>
+
+namespace zarrbits::conversion {
+
+void chunk_source::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked) {
+  grid = std::move(chunks);
+  shards = std::move(of_shards);
+  rechunked_ = rechunked;
+}
+
+std::vector<hsize_t> chunk_source::chunk_shape() const {
+  if (layout == H5D_CHUNKED && (dims.empty() || chunk_in_file.size() != dims.size()))
+    throw skip_dataset("the chunk shape does not fit the dataspace");
+  return chunk_in_file;
+}
+
+bool chunk_source::can_be_walked() const { return conversion::can_be_walked(grid, dataset); }
+
+bool chunk_source::nothing_stored() const {
+  return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
+}
+
+std::uint64_t chunk_source::visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
+  for_each_chunk(shards, first, count, visit);
+  return 0;
+}
+
+std::shared_ptr<const raw_file> chunk_source::raw(std::size_t) const { return nullptr; }
+
+std::optional<std::pair<std::string, file_state>> chunk_source::object_in_s3(std::size_t) const {
+  if (!is_s3(file.path()) || object.place.file > 0) return {};
+  return std::pair{file.path(), file.state()};
+}
+
+void chunk_source::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
+                              const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
+                              variable_memory* strings, const std::vector<hsize_t>& corner) const {
+  if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
+  read_values(memory, size, first, count, room, out, strings, corner);
+}
+
+void chunk_source::count_variable(std::uint64_t read) const {
+  constexpr std::uint64_t most_times = 1000;
+  const std::uint64_t all = variable_bytes_ += read;
+  if (all <= file.largest_expansion()) return;
+  const h5::lock one_thread;
+  hsize_t size = 0;
+  const h5::handle own(H5Iget_file_id(dataset));
+  if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
+  throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
+                     ", more than 1,000 times as much as the file, and more than `memory` allows; give "
+                     "`allow_expansion` if the file can be trusted");
+}
+
+bool chunk_source::chunk_loses(const std::vector<hsize_t>& at) const {
+  const h5::lock one_thread;
+  const std::size_t size = element_size;
+  buffer raw(static_cast<std::size_t>(grid.chunk_elements()) * size, std::byte{0});
+  try {
+    read_block(stored_type, size, grid.start(at), grid.inside(at), grid.chunk, raw);
+  } catch (const h5::failure&) {
+    return true;
+  }
+  const h5::handle base = [&] {
+    h5::handle t(H5Tcopy(stored_type));
+    while (H5Tget_class(t) == H5T_ARRAY) t = h5::handle(H5Tget_super(t));
+    return t;
+  }();
+  return conversion_loses(base, leaf().memory, raw, raw.size() / H5Tget_size(base));
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where the chunks of an array come from: one HDF5 dataset (source_dataset.hpp), the sources of a virtual dataset
+// (virtual_dataset.hpp), or the datasets of several files. It finds and reads them; what they become is decided elsewhere.
+//
+//   const std::unique_ptr<chunk_source> data = open_dataset(file, object);
+//   data->use_grid(grid, shards_of(grid), false);
+//   data->visit_stored(0, data->shards.chunks(), [&](const std::vector<hsize_t>& at, std::optional<hsize_t> size) {
+//     const stored_chunk chunk = data->find_chunk(data->grid.start(at), *size);
+//     ...
+//   });
+//
+#ifndef ZARRBITS_HDF5_CHUNK_SOURCE_HPP
+#define ZARRBITS_HDF5_CHUNK_SOURCE_HPP
+
+#include "hdf5/chunk_grid.hpp"
+#include "hdf5/opened_dataset.hpp"
+#include "hdf5/skip_dataset.hpp"
+#include "hdf5/variable_memory.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class raw_file;
+
+// The number of a source's own file, among those that chunks may lie in: see chunk_source::raw().
+constexpr std::size_t no_file = static_cast<std::size_t>(-1);
+
+// The stored bytes of a chunk, or their place in a file; and its filter mask.
+struct stored_chunk {
+  std::optional<std::uint64_t> offset = {};
+  buffer bytes = {};
+  unsigned mask = 0;
+  std::size_t file = no_file;  // the file of the offset
+};
+
+// What describes it (type, extent, filters) is that of the array; of several datasets, `dataset` and `object` are the first.
+class chunk_source : public opened_dataset {
+ public:
+  using chunk_visitor = std::function<bool(const std::vector<hsize_t>& at)>;
+  using stored_visitor = std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>;
+
+  explicit chunk_source(opened_dataset opened) : opened_dataset(std::move(opened)) {}
+  virtual ~chunk_source() = default;
+  chunk_source(const chunk_source&) = delete;
+  chunk_source& operator=(const chunk_source&) = delete;
+
+  // The grid of the array made from it, and its shards. `rechunked`: the source has other chunks, or none.
+  void use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked);
+  chunk_grid grid, shards;
+  bool sharded() const { return shards.chunk_elements() > 1; }
+
+  // The shape of the stored chunks that may be chunks of the array; empty: there are none. Throws skip_dataset.
+  virtual std::vector<hsize_t> chunk_shape() const;
+  // True if stored chunks are, with their filters, chunks of the array: all of them, or some.
+  virtual bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked(); }
+  // True if a chunk may have to be put together from several datasets.
+  virtual bool assembles() const { return false; }
+  // False if there are few chunks in a grid that is far too large to walk.
+  virtual bool can_be_walked() const;
+  virtual bool nothing_stored() const;
+  // Upper limit of the chunks that are stored.
+  virtual std::uint64_t most_stored() const { return nothing_stored() ? 0 : grid.chunks(); }
+
+  // Visits the chunks of these shards, until `visit` returns false: each stored chunk with its size, each chunk to assemble from
+  // several parts with nothing. Returns the number of skipped chunks, which a growing store already has. Call it only if the
+  // source keeps chunks. The caller holds h5::lock, or is alone. Throws h5::failure.
+  virtual std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const = 0;
+  // Visits all chunks of these shards or, if skips_empty(), those that may have values. Returns the number of the others.
+  virtual std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const;
+  virtual bool skips_empty() const { return false; }
+
+  // A chunk that was visited with this size, by its first element. Throws h5::failure, damaged_chunk. The caller holds h5::lock,
+  // or is alone.
+  virtual stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
+  // The same of a chunk that lies in S3, which is not read; nothing of others, or where it cannot be told.
+  virtual std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
+  // Some of its stored chunks come into memory where find_chunk() looks for them.
+  virtual bool reads_chunks_at_once() const { return bytes->descriptor() < 0; }
+  // The file that a chunk lies in; null for no_file, whose bytes are in `bytes`. Callable from any thread. Throws
+  // zarrbits::error.
+  virtual std::shared_ptr<const raw_file> raw(std::size_t file) const;
+  // The object in S3 that a chunk lies in, and what it was when it was opened; nothing of a local file.
+  virtual std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const;
+  // Throws zarrbits::error if a file has changed from which chunks are copied, and that nobody else looks after.
+  virtual void require_unchanged() const {}
+
+  // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `room`, or to
+  // `corner` in it. Strings and sequences go to `strings`. Throws h5::failure, damaged_chunk, skip_dataset.
+  void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
+                  const std::vector<hsize_t>& corner = {}) const;
+  // Offset of the values in the file of bytes->descriptor(), or `also_in_s3`, if they are one range that can be read without
+  // libhdf5.
+  enum class where { in_file, also_in_s3 };
+  virtual std::optional<std::uint64_t> contiguous_address(where) const { return {}; }
+  // Adds up the bytes of strings and sequences read. Throws skip_dataset if they are far too many for the size of the file.
+  void count_variable(std::uint64_t read) const;
+  // True if the memory type changes values of this chunk.
+  bool chunk_loses(const std::vector<hsize_t>& at) const;
+
+  // The axis along which more files may follow; nothing of a single file.
+  virtual std::optional<std::size_t> growing_axis() const { return {}; }
+  // Some elements are in no file, and read as fill value.
+  virtual bool has_gaps() const { return false; }
+  // For a growing array: the whole chunk, or a part of it, is in the store.
+  virtual bool is_in_store(const std::vector<hsize_t>&) const { return false; }
+  virtual bool goes_on_in_store(const std::vector<hsize_t>&) const { return false; }
+
+ protected:
+  bool rechunked() const { return rechunked_; }
+  virtual void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                           const std::vector<hsize_t>& room, buffer& out, variable_memory* strings,
+                           const std::vector<hsize_t>& corner) const = 0;
+
+ private:
+  bool rechunked_ = false;
+  mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

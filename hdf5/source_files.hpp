@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Several HDF5 files whose datasets make up an array, local or in S3. Only a few are open at a time.
+//
+//   source_files files(options, largest_expansion);
+//   files.add({name, state});
+//   files.dataset(0, address)->read_block(...);
+//
+#ifndef ZARRBITS_HDF5_SOURCE_FILES_HPP
+#define ZARRBITS_HDF5_SOURCE_FILES_HPP
+
+#include "hdf5/chunk_source.hpp"
+#include "hdf5/source_file.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class source_dataset;
+
+// Where the bytes of a stored chunk are in its file.
+struct stored_place {
+  std::uint64_t offset = 0, size = 0;  // size 0: it was never written
+  unsigned mask = 0;                   // of filters that were left out
+};
+
+// A file of which only bytes are read; closed with its last reference.
+class raw_file {
+ public:
+  explicit raw_file(int descriptor) noexcept : descriptor_(descriptor) {}
+  ~raw_file();
+  raw_file(const raw_file&) = delete;
+  raw_file& operator=(const raw_file&) = delete;
+  int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// A chunk of a dataset in one of several files.
+struct chunk_in_files {
+  std::size_t file = 0;        // index in source_files
+  haddr_t address = 0;         // address of the dataset in its file
+  std::vector<hsize_t> first;  // the first element of the chunk in that dataset
+};
+
+class source_files {
+ public:
+  struct entry {
+    std::string name;
+    file_state state;  // state when its metadata was read; not regular: it was unreadable, and no part uses it
+  };
+  // Opens `most_open` files at a time: few if they are read in order, because libhdf5 keeps decoded chunks of each.
+  source_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
+      : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
+
+  // Opens a file again. Throws zarrbits::error.
+  std::shared_ptr<source_file> open(const std::string& name) const;
+  void add(entry file);
+  const std::vector<entry>& list() const { return files_; }
+
+  // The dataset at an address of a file. Throws zarrbits::error, h5::failure. The caller holds h5::lock, or is alone.
+  std::shared_ptr<const source_dataset> dataset(std::size_t file, haddr_t address) const;
+  // Of the dataset's chunk; see chunk_source. The size is 0 if it was never written.
+  hsize_t stored_size(const chunk_in_files& chunk) const;
+  stored_chunk find_chunk(const chunk_in_files& chunk, std::uint64_t size) const;
+  std::optional<stored_chunk> find_in_s3(const chunk_in_files& chunk, std::uint64_t size) const;
+  // See chunk_source; nothing of a local file.
+  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const;
+  // Of a local file. Callable from any thread. Throws zarrbits::error.
+  std::shared_ptr<const raw_file> raw(std::size_t file) const;
+  // Throws zarrbits::error if a file has changed. Asks S3 once for each file that is there.
+  void require_unchanged() const;
+  bool any_in_s3() const { return any_in_s3_; }
+
+ private:
+  // The last requested values, newest first.
+  template <class Key, class Value>
+  using recent = std::list<std::pair<Key, std::shared_ptr<Value>>>;
+  std::shared_ptr<source_file> opened(std::size_t file) const;
+
+  source_options options_;
+  std::uint64_t largest_expansion_;
+  std::size_t most_open_;
+  std::vector<entry> files_;
+  bool any_in_s3_ = false;
+  mutable recent<std::size_t, source_file> open_;
+  mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;
+  mutable std::mutex raw_turn_;
+  mutable recent<std::size_t, const raw_file> raw_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

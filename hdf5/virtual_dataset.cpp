@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "hdf5/virtual_dataset.hpp"
+
+#include "hdf5/other_files.hpp"
+#include "hdf5/source_files.hpp"
+
+#include <algorithm>
+
+namespace zarrbits::conversion {
+
+virtual_dataset::virtual_dataset(opened_dataset opened) : source_dataset(std::move(opened)) {
+  if (!unsupported_reason(type).empty()) return;
+  mapped_ = parts_of_virtual(*this);
+  if (assembles()) filters = source_filters;
+}
+
+std::vector<hsize_t> virtual_dataset::chunk_shape() const { return mapped_ ? mapped_->chunk() : std::vector<hsize_t>(); }
+
+bool virtual_dataset::nothing_stored() const {
+  return std::none_of(beside->sources.begin(), beside->sources.end(), [](const virtual_source& s) { return s.found; });
+}
+
+std::optional<chunk_in_files> virtual_dataset::chunk_of_source(const std::vector<hsize_t>& at) const {
+  return mapped_->find(grid.start(at), grid.inside(at));
+}
+
+box_test virtual_dataset::boxes_with_values() const {
+  return [this](const std::vector<hsize_t>& first, std::vector<hsize_t> chunks) {
+    const std::vector<hsize_t> element = grid.start(first);
+    for (std::size_t d = 0; d < chunks.size(); ++d) chunks[d] = std::min(chunks[d] * grid.chunk[d], grid.shape[d] - element[d]);
+    return mapped_->meets(element, chunks);
+  };
+}
+
+std::uint64_t virtual_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
+  for_each_wanted_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& at) {
+    if (const auto one = chunk_of_source(at)) {
+      const hsize_t size = mapped_->files().stored_size(*one);
+      return size == 0 || visit(at, size);
+    }
+    return !mapped_->meets(grid.start(at), grid.inside(at)) || visit(at, {});
+  });
+  return 0;
+}
+
+std::uint64_t virtual_dataset::visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
+  if (!mapped_) return chunk_source::visit_all(first, count, visit);
+  std::uint64_t others = chunks_in(shards, first, count);
+  for_each_wanted_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& at) {
+    if (!visit(at)) return false;
+    --others;
+    return true;
+  });
+  return others;
+}
+
+stored_chunk virtual_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+  const auto found = chunk_of_source(grid.chunk_of(first));
+  if (!found) throw h5::failure("a chunk of several datasets is stored in none");
+  return mapped_->files().find_chunk(*found, size);
+}
+
+std::optional<stored_chunk> virtual_dataset::find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const {
+  const auto found = chunk_of_source(grid.chunk_of(first));
+  return found ? mapped_->files().find_in_s3(*found, size) : std::nullopt;
+}
+
+std::shared_ptr<const raw_file> virtual_dataset::raw(std::size_t number) const {
+  return number == no_file ? nullptr : mapped_->files().raw(number);
+}
+
+std::optional<std::pair<std::string, file_state>> virtual_dataset::object_in_s3(std::size_t number) const {
+  return number == no_file ? source_dataset::object_in_s3(number) : mapped_->files().object_in_s3(number);
+}
+
+void virtual_dataset::require_unchanged() const {
+  if (assembles()) mapped_->files().require_unchanged();
+}
+
+std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_object& object) {
+  opened_dataset opened(file, object);
+  if (opened.layout == H5D_VIRTUAL) return std::make_unique<virtual_dataset>(std::move(opened));
+  return std::make_unique<source_dataset>(std::move(opened));
+}
+
+}  // namespace zarrbits::conversion

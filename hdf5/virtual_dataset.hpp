@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The chunks of a virtual dataset: those of its sources, where one of them is a chunk of the array; libhdf5 reads all others.
+//
+#ifndef ZARRBITS_HDF5_VIRTUAL_DATASET_HPP
+#define ZARRBITS_HDF5_VIRTUAL_DATASET_HPP
+
+#include "hdf5/source_dataset.hpp"
+#include "hdf5/virtual_parts.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class virtual_dataset final : public source_dataset {
+ public:
+  // Throws zarrbits::error, h5::failure.
+  explicit virtual_dataset(opened_dataset opened);
+
+  std::vector<hsize_t> chunk_shape() const override;
+  bool keeps_chunks() const override { return assembles() && !rechunked(); }
+  bool assembles() const override { return mapped_ && !mapped_->chunk().empty(); }
+  bool nothing_stored() const override;
+  std::uint64_t most_stored() const override { return chunk_source::most_stored(); }
+  std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
+  std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
+  bool skips_empty() const override { return mapped_ != nullptr; }
+  stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
+  std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const override;
+  std::shared_ptr<const raw_file> raw(std::size_t file) const override;
+  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const override;
+  void require_unchanged() const override;
+
+ private:
+  // If a chunk is one chunk of a source.
+  std::optional<chunk_in_files> chunk_of_source(const std::vector<hsize_t>& at) const;
+  // The boxes of chunks that may have values of sources.
+  box_test boxes_with_values() const;
+
+  std::unique_ptr<const virtual_parts> mapped_;  // null if its mapping is unknown
+};
+
+// Opens a dataset, virtual or not. Throws zarrbits::error, h5::failure.
+std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_object& object);
+
+}  // namespace zarrbits::conversion
+
+#endif
