@@ -89,7 +89,7 @@ bool source_dataset::is_in_store(const std::vector<hsize_t>& at) const {
   return parts && (at[parts->axis] + 1) * grid.chunk[parts->axis] <= parts->stored_count();
 }
 
-bool source_dataset::goes_on_in_store(const std::vector<hsize_t>& at) const {
+bool source_dataset::overlaps_stored_part(const std::vector<hsize_t>& at) const {
   const joined_parts* parts = joined();
   return parts && at[parts->axis] * grid.chunk[parts->axis] < parts->stored_count();
 }
@@ -151,7 +151,7 @@ bool source_dataset::is_stored(const std::vector<hsize_t>& at) const {
   if (!joined()) return mapped->meets(first, count);
   const joined_parts& all = *joined();
   const std::size_t i = all.first_over(first[all.axis]);
-  if (goes_on_in_store(at)) return true;
+  if (overlaps_stored_part(at)) return true;
   return i < all.list.size() && all.list[i].first < first[all.axis] + count[all.axis];
 }
 

@@ -34,7 +34,7 @@ std::int64_t size_in_file(hid_t type, std::size_t address) {
   const auto size = static_cast<std::int64_t>(H5Tget_size(type));
   if (c == H5T_VLEN || (c == H5T_STRING && H5Tis_variable_str(type) > 0)) return static_cast<std::int64_t>(4 + address + 4);
   if (c == H5T_ARRAY) {
-    const h5::handle base(H5Tget_super(type), "tell the base of an array type");
+    const h5::handle base(H5Tget_super(type), "get the base of an array type");
     const auto each = static_cast<std::int64_t>(H5Tget_size(base));
     return each > 0 ? size / each * size_in_file(base, address) : 0;
   }
@@ -42,7 +42,7 @@ std::int64_t size_in_file(hid_t type, std::size_t address) {
   std::int64_t all = size;
   const int n = H5Tget_nmembers(type);
   for (int i = 0; i < n; ++i) {
-    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
+    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "get the type of a member");
     all += size_in_file(member, address) - static_cast<std::int64_t>(H5Tget_size(member));
   }
   return all;
@@ -69,9 +69,9 @@ std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
     if (!is_codec_error(e)) throw;
     return e.what();
   } catch (const std::bad_alloc&) {
-    return "it needs more memory than there is";
+    return "it needs more memory than is available";
   } catch (const std::length_error&) {
-    return "it needs more memory than there is";
+    return "it needs more memory than is available";
   }
 }
 
@@ -86,13 +86,13 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   bytes =
       object.place.file == 0
           ? file.bytes()
-          : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
+          : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "get the file of a dataset")));
   // libhdf5 may open the sources of a virtual dataset to find its extent
-  beside = file.look_beside(dataset);
+  beside = file.find_external_data(dataset);
   if (beside->endless) throw h5::failure(beside->obstacle);
-  stored_type = h5::handle(H5Dget_type(dataset), "tell the datatype");
-  space = h5::handle(H5Dget_space(dataset), "tell the dataspace");
-  dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
+  stored_type = h5::handle(H5Dget_type(dataset), "get the datatype");
+  space = h5::handle(H5Dget_space(dataset), "get the dataspace");
+  dcpl = h5::handle(H5Dget_create_plist(dataset), "get the properties");
   element_size = H5Tget_size(stored_type);
   type = describe_type(stored_type);
   arrange_type(type, object.arranged);
@@ -114,18 +114,18 @@ source_dataset::source_dataset(source_file& from, const source_object& o) : file
   }
   if (!unsupported_reason(type).empty()) return;
   std::size_t address = 8, length = 8;
-  const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
+  const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "get the file")), "get the properties");
   H5Pget_sizes(creation, &address, &length);
   element_in_file_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
   if (type.kind == type_class::text && type.variable && bytes->descriptor() >= 0 && !external && !file.swmr()) {
     hsize_t user_block = 0;
-    h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
+    h5::check(H5Pget_userblock(creation, &user_block), "get the size of the user block");
     const heap_format format{bytes->descriptor(), state_of(bytes->descriptor()).size, user_block, address, length};
     if (format.element_size() == element_in_file_) heap_ = format;
   }
   const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
   if (!null && one_piece && stored_bytes / element_in_file_ < product(dims)) {
-    throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
+    throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too little for its extent");
   }
   if (joined()) stand_for_all();
   mapped = parts_of_virtual(*this);
@@ -159,7 +159,7 @@ void source_dataset::read_block(hid_t memory, std::size_t size, const std::vecto
   }
   const h5::handle file_space(H5Scopy(space), "copy a dataspace");
   h5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
-  const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "make a dataspace");
+  const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "create a dataspace");
   const std::vector<hsize_t> zero(room.size(), 0);
   const hsize_t* to = corner.empty() ? zero.data() : corner.data();
   h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to, nullptr, count.data(), nullptr), "select a block");
@@ -175,15 +175,15 @@ void source_dataset::count_variable(std::uint64_t read) const {
   const h5::handle own(H5Iget_file_id(dataset));
   if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
   throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
-                     ", more than 1,000 times as much as the file, and more than `memory` allows; give "
-                     "`allow_expansion` if the file can be trusted");
+                     ", more than 1,000 times the size of the file, and more than `memory` allows; set "
+                     "`allow_expansion` if you trust the file");
 }
 
 source_dataset::stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
   if (in_parts()) {
     const auto found = chunk_elsewhere(grid.chunk_of(first));
-    if (!found) throw h5::failure("a chunk of several datasets is stored in none");
+    if (!found) throw h5::failure("a chunk of several datasets is not stored in any of them");
     if (const stored_place* known = known_place(*found->first, found->second)) {
       chunk.mask = known->mask;
       chunk.offset = known->offset;
@@ -219,7 +219,7 @@ void source_dataset::require_sensible(std::uint64_t stored) const {
   if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
   throw damaged_chunk(
       human_bytes(stored) + " would become " + human_bytes(plain) +
-      ", more than 1,000 times as much, and more than `memory` allows; give `allow_expansion` if the file can be trusted");
+      ", more than 1,000 times as much, and more than `memory` allows; set `allow_expansion` if you trust the file");
 }
 
 void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {

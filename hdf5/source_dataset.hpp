@@ -87,7 +87,7 @@ struct source_dataset {
   bool nothing_stored() const;
   // For a growing array: the whole chunk, or a part of it, is in the store.
   bool is_in_store(const std::vector<hsize_t>& at) const;
-  bool goes_on_in_store(const std::vector<hsize_t>& at) const;
+  bool overlaps_stored_part(const std::vector<hsize_t>& at) const;
 
   // Offset of the values in the file of bytes->descriptor(), or `also_in_s3`, if they are one range that can be read without
   // libhdf5.

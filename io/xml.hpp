@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Parses the small XML of a server's answers. The input is hostile: no document types, no entities except the five predefined and
-// numeric ones, and limits for depth and number of elements.
+// Parses the small XML of a server's responses. The input is hostile: no document types, no entities except the five predefined
+// and numeric ones, and limits for depth and number of elements.
 //
 #ifndef ZARRBITS_IO_XML_HPP
 #define ZARRBITS_IO_XML_HPP

@@ -320,7 +320,7 @@ void array_plan::choose_codecs() {
 
 void array_plan::adopt(const stored_values& there) {
   const auto refuse = [](const std::string& what, const json& in_store, const json& here) {
-    throw skip_dataset("in the store its " + what + " is " + strict_json_text(in_store) + ", and of these files it would be " +
+    throw skip_dataset("in the store its " + what + " is " + strict_json_text(in_store) + ", and from these files it would be " +
                        strict_json_text(here));
   };
   std::vector<std::uint64_t> shape = meta.shape;
@@ -330,7 +330,7 @@ void array_plan::adopt(const stored_values& there) {
   if (meta.data_type != there.data_type && characters && there.data_type == "string")
     throw skip_dataset(
         "the store was made with another convention, such as none, and these files are netCDF: its characters "
-        "are strings in the store; make it again of all files, with `concat` and `convention`");
+        "are strings in the store; make it again from all files, with `concat` and `convention`");
   if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
   if (meta.fill_value != there.fill_value) materialize = true;  // gaps that no file fills are written
   meta.fill_value = there.fill_value;

@@ -59,7 +59,7 @@ std::uint64_t chunks_to_write(const source_dataset& data, bool materialize) {
   if (materialize) return all;
   if (data.keeps_chunks() && !data.in_parts()) {
     hsize_t stored = 0;
-    const h5::handle space(H5Dget_space(data.dataset), "tell the dataspace");
+    const h5::handle space(H5Dget_space(data.dataset), "get the dataspace");
     return H5Dget_num_chunks(data.dataset, space, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
   }
   return data.nothing_stored() ? 0 : all;
@@ -101,7 +101,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     }
   }
   if (dataset.parts().size() > 1)
-    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";
+    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
   else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
 }
 

@@ -111,7 +111,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
         check_blosc(stored, plain_size);
         return made_chunk{std::move(stored), outcome::raw};
       }
-      if (stored.size() != plain_size) throw damaged_chunk("it has another length than the chunk");
+      if (stored.size() != plain_size) throw damaged_chunk("its length differs from the chunk's");
       return encoded(std::move(stored), at);
     case strategy::copy_native:
       if (mask != 0) break;

@@ -81,7 +81,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   source_ = listed(true);
   if (source_->swmr() && options.warning && !options.share) {
     options.warning("\"" + name.file +
-                    "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
+                    "\" is marked as open for writing (SWMR): what its writer has not flushed to the file yet is not converted");
   }
   if (options.warning && !options.share) {
     warn_of_links(*source_, options);
@@ -117,7 +117,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   if (!join) return;
   results_ = journal_->read();
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
-  if (!options.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
+  if (!options.share) check_journal(how == mode::resume || how == mode::all ? on_mismatch::make_again : on_mismatch::refuse);
   if (options.note && out_->found_unfinished() && !options.share && how != mode::finish)
     options.note("continuing the unfinished store \"" + options.store + "\": " + counted(results_.size(), "unit") + " " +
                  (results_.size() == 1 ? "is" : "are") + " already made");
@@ -192,7 +192,7 @@ void job::warn_of_chunks(std::size_t index) {
                           : "dataset \"" + o.path + "\" of \"" + options_.source + "\"") +
                    " has chunks of " + human_bytes(chunk) + ", each of which may take " + human_bytes(need) +
                    " of memory, more than the " + human_bytes(bound_of(options_)) +
-                   " that are allowed; they are made one at a time: see that there is enough, or " +
+                   " that are allowed; they are made one at a time: make sure that there is enough, or " +
                    (grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks"));
 }
 

@@ -33,7 +33,7 @@ void require_rank(const source_file& source, const char* option, const std::vect
   if (shape.empty()) return;
   std::set<std::size_t> ranks;
   const bool found = any_dataset(source, [&](const source_object& o, hid_t dataset) {
-    const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+    const h5::handle space(H5Dget_space(dataset), "get the dataspace");
     const std::size_t added = o.joined && !o.joined->added.empty() ? 1 : 0, rank = h5::extent(space).size() + added;
     ranks.insert(rank);
     return rank == shape.size();
@@ -43,12 +43,11 @@ void require_rank(const source_file& source, const char* option, const std::vect
   for (const std::uint64_t n : shape) text += (text.empty() ? "" : "x") + std::to_string(n);
   for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
   throw zarrbits::error(errc::no_match, std::string(option) + " " + text + " has " + counted(shape.size(), "dimension") +
-                                            ", as no dataset has: the datasets have " + there +
-                                            "; \"zarrbits inspect\" lists their shapes");
+                                            ", but the datasets have " + there + "; \"zarrbits inspect\" lists their shapes");
 }
 
 bool has_integers(hid_t dataset) {
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype");
+  const h5::handle type(H5Dget_type(dataset), "get the datatype");
   return H5Tdetect_class(type, H5T_INTEGER) > 0 || H5Tdetect_class(type, H5T_ENUM) > 0 || H5Tdetect_class(type, H5T_BITFIELD) > 0;
 }
 

@@ -14,12 +14,12 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'append': ('DIMENSION',
             'Append these files to an existing store, along this dimension; files that are already in it are skipped'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
             'Convert only what this pattern of paths matches, with the groups above and all below; may be given again'),
         'exclude': ('PATTERN',
@@ -29,11 +29,11 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
-            'bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks that the '
+            'bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, but chunks that the '
             'packbits filter made are copied as packbits'),
         'bits': ('[PATTERN=]N|auto',
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
@@ -52,7 +52,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
         'checksum': ('crc32c',
-            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it'),
+            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'consolidate': ('',
             "Also put the metadata of all nodes into the root group's zarr.json; the default of the conventions netcdf and anndata"),
         'no_consolidate': ('',
@@ -98,15 +98,15 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
             'all datasets but the dimension scales'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'consolidate': ('',
@@ -132,12 +132,12 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'append': ('DIMENSION',
             'Append these files to an existing store, along this dimension; files that are already in it are skipped'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
             'Convert only what this pattern of paths matches, with the groups above and all below; may be given again'),
         'exclude': ('PATTERN',
@@ -147,11 +147,11 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
-            'bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks that the '
+            'bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, but chunks that the '
             'packbits filter made are copied as packbits'),
         'bits': ('[PATTERN=]N|auto',
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
@@ -170,7 +170,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
         'checksum': ('crc32c',
-            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it'),
+            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'virtual': ('',
             'Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied'),
         'inline': ('BYTES',
@@ -194,7 +194,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'memory': ('BYTES',
@@ -208,12 +208,12 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
             'all datasets but the dimension scales'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'part': ('',
             'With --concat: these are some of the files in the store, such as the one that was appended last; compares their values '
             'alone, where the store says that they are'),
@@ -233,7 +233,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Also list the datasets that would gain little or nothing, and why'),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
     },

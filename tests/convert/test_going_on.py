@@ -157,13 +157,13 @@ def test_shares_that_come_late_or_twice(case, tmp_path):
     run("finalize", "-q", source, out)
     same(whole, out)
     said = run("finalize", source, out)
-    assert "is whole and of this source" in said and "nothing is left" in said, said
+    assert "is complete and was made from this source" in said and "nothing is left" in said, said
     said = run("convert", source, out, "--partition", "2/4", status=1)  # requeued too late
-    assert "nothing of it is left to be made" in said and "overwrite" not in said, said
+    assert "nothing is left to do" in said and "overwrite" not in said, said
     typo = tmp_path / "typo.zarr"
     said = run("finalize", source, typo, status=1)
     assert "no unfinished store" in said and not typo.exists(), said
-    assert "is a whole store" in run("convert", source, out, status=1)
+    assert "is a complete store" in run("convert", source, out, status=1)
     same(whole, out)
 
 

@@ -319,7 +319,7 @@ def test_a_store_that_is_whole_is_not_resumed(folder):
         with h5py.File(other, "r+") as f:
             f["contiguous"][5, 5] += 1
         said = run("convert", other, store, "--resume", status=1)
-        assert "not of this source" in said and "contiguous" in said, said
+        assert "not made from this source" in said and "contiguous" in said, said
     # a store that is begun is not whole
     run("convert", case.source, case.out, "--partition", "0/2")
     run("convert", case.source, case.out, "--resume", "--report", case.out_report)
