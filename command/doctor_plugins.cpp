@@ -167,12 +167,12 @@ std::string scan::export_line() const {
   bool complete = true;
   for (const int id : {packbits_id, bytes_id})
     complete = complete && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
-  if (complete || ours.empty()) return {};
-  std::string list = absolute(ours), last;
+  if (complete || own_folder.empty()) return {};
+  std::string list = absolute(own_folder), last;
   for (const folder& f : folders) {
     const bool useful =
         from_environment || std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.is_filter; });
-    if (!f.says.empty() || !useful || absolute(f.path) == absolute(ours)) continue;
+    if (!f.says.empty() || !useful || absolute(f.path) == absolute(own_folder)) continue;
     const bool stops = std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; });
     (stops ? last : list) += ":" + absolute(f.path);
   }
