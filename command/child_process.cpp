@@ -218,7 +218,7 @@ int in_child(const std::string& file, const std::function<int(const std::functio
   const std::string named = !is_file ? file : at[0] == '/' ? at.substr(1) : at;
   if (end == ending::stalled) {
     throw command_error("gave up" + where + " of " + quote(named) +
-                        " after much processor time without progress; libhdf5 may loop forever in a damaged file. If the file is "
+                        " after much processor time without progress; libhdf5 may loop forever in an incomplete or corrupt file. If the file is "
                         "merely large, set ZARRBITS_STALLED_AFTER to more seconds");
   }
   if (end == ending::silent) {

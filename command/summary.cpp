@@ -39,7 +39,7 @@ std::string links_line(const link_counts& links) {
   };
   add(links.copied, " copied");
   add(links.kept, " kept as notes");
-  add(links.lost, " of which nothing can be copied");
+  add(links.lost, " whose targets cannot be copied");
   return line.empty() ? "" : line + '\n';
 }
 

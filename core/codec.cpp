@@ -90,7 +90,7 @@ std::string codec::explain(const failure& f) const {
     case errc::invalid_bool:
       return what + element + " is " + found + ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
     case errc::truncated:
-      return what + "the data ends early, after " + std::to_string(f.element) +
+      return what + "the data ends too early, after " + std::to_string(f.element) +
              " whole elements; it is truncated, or does not match the codec and data type";
     case errc::trailing_data:
       return what + "the data continues after the last of " + std::to_string(f.element) +

@@ -264,7 +264,7 @@ def test_links_into_other_files_are_told_before_the_run(folder):
     run = convert(source, os.path.join(folder, "out.zarr"), "--links", "keep")
     assert f'warning: "{source}" has 2 links into other files ("data_1.h5" and others)' in run.stderr, run.stderr
     run = convert(source, os.path.join(folder, "2.zarr"), status=3)
-    assert f'warning: "{source}" has 2 links of which nothing can be copied' in run.stderr and "data_1.h5" in run.stderr, run.stderr
+    assert f'warning: "{source}" has 2 links whose targets cannot be copied' in run.stderr and "data_1.h5" in run.stderr, run.stderr
 
 
 def test_a_plan_tells_what_convert_then_does(folder):

@@ -78,11 +78,11 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
     before = same_store.files(out)
     for other, word in ((["--shard", "64M"], "--shard"), (["--codec", "packbits", "--bits", "12"], "--codec, --bits")):
         said = run("convert", source, out, *other, status=1)
-        assert "other options" in said and word in said and f"{source} {out} --threads 1" in said and other[0] + " " + other[1] in said, said
+        assert "different options" in said and word in said and f"{source} {out} --threads 1" in said and other[0] + " " + other[1] in said, said
         assert "replace it with" not in said and "start over" not in said
     copy = os.path.join(os.path.dirname(source), "other.h5")
     shutil.copy(source, copy)
-    assert "another source" in run("convert", copy, out, status=1)
+    assert "a different source" in run("convert", copy, out, status=1)
     assert before == same_store.files(out)
     said = run("convert", source, out)
     assert "continuing the unfinished store" in said, said

@@ -31,7 +31,7 @@ def test_a_journal_is_not_believed(folder):
         said = refused("finalize", source, target)
         assert "/" + key.split("/c")[0].split("/values")[0] in said and "--resume" in said, said
         assert "zarr.json" not in os.listdir(target)
-        assert "made again" in run("convert", source, target, "--resume", "-q", status=0).stderr
+        assert "converted again" in run("convert", source, target, "--resume", "-q", status=0).stderr
         same_store.same(whole, target)
 
 
@@ -49,8 +49,8 @@ def test_another_source_of_the_same_name_size_and_time(folder):
         for path in (one, two):
             os.utime(path, (10 ** 9, 10 ** 9))
         target = unfinished(folder, one, f"out{large}.zarr")
-        assert "another source" in refused("finalize", two, target)
-        assert "another source" in refused("convert", two, target, "--resume")
+        assert "a different source" in refused("finalize", two, target)
+        assert "a different source" in refused("convert", two, target, "--resume")
         run("finalize", one, target, "-q", status=0)
 
 
