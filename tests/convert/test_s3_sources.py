@@ -363,7 +363,7 @@ def test_references_lead_to_no_other_object(server):
     names = upload(server, write_large("in.h5", 0), write_large("other.h5", 9))
     references(server, names[0])
     done = z(server, "verify", names[1], "refs.json", status=1)
-    assert "none of the sources" in done.stdout
+    assert "not one of the sources" in done.stdout
     made = json.loads(pathlib.Path("refs.json").read_text())
     made["refs"]["rows/c/0/0"][1] = 1 << 40
     pathlib.Path("refs.json").write_text(json.dumps(made))

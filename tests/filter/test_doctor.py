@@ -170,7 +170,7 @@ def test_what_cannot_be_loaded_or_crashes_or_is_no_filter(here):
     compile_plugin(folder, "libplain.so", "int x;")
     report = doctor(folder)
     assert "nowhere_defined" in what(report, "libundefined.so")["says"] and "ended the process" in what(report, "libcrash.so")["says"]
-    assert what(report, "libloud.so")["filter"] == 301 and "no filter" in what(report, "libvol.so")["says"] and "no plugin" in what(report, "libplain.so")["says"]
+    assert what(report, "libloud.so")["filter"] == 301 and "not a filter" in what(report, "libvol.so")["says"] and "not an HDF5 plugin" in what(report, "libplain.so")["says"]
     assert report["faults"] == 2, report
 
 
