@@ -215,7 +215,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     parser.add_argument("--folder")
-    parser.add_argument("--only", action="append", choices=DATA | TREES, help="one of the sources; may be given again")
+    parser.add_argument("--only", action="append", choices=DATA | TREES, help="one of the sources; can be repeated")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-page", action="store_true")
     arguments = parser.parse_args()

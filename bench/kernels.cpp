@@ -54,7 +54,7 @@ struct work {
 };
 
 bench::subject prepare(const work& w, direction d) {
-  bench::fill(w.layout.runs[0].how, decoded_buffer(), w.bytes);
+  bench::fill(w.layout.runs[0].format, decoded_buffer(), w.bytes);
   if (d == direction::in_place) {
     std::memcpy(encoded_buffer(), decoded_buffer(), w.bytes);
     return {.run = [w] { return w.encode(encoded_buffer(), encoded_buffer()); }};

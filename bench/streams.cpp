@@ -61,7 +61,7 @@ struct job {
 
   // Data for either direction.
   void prepare() const {
-    bench::fill(detail::access::state(c).runs[0].how, decoded_buffer(), bytes);
+    bench::fill(detail::access::state(c).runs[0].format, decoded_buffer(), bytes);
     encode();
   }
   bool is_encoded() const { return decode() && std::memcmp(other_buffer(), decoded_buffer(), bytes) == 0; }

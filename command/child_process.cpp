@@ -40,14 +40,14 @@ double seconds_from_environment(const char* name, double otherwise) {
   return seconds > 0 ? seconds : otherwise;
 }
 
-// Seconds of processor time within which the child has to report a step; the environment may set another number, for chunks of
+// Seconds of processor time within which the child must report a step; the environment may set a different number, for chunks of
 // many gigabytes on slow machines.
 double patience(bool started) {
   return seconds_from_environment("ZARRBITS_STALLED_AFTER",
                                   started ? 100 : 1000);  // the names of a million objects are listed before the first step
 }
 
-// Seconds within which anything has to happen at all. A process that waits for a dead mount takes no processor time; but tapes
+// Seconds within which something must happen. A process that waits for a dead mount takes no processor time; but tapes
 // and servers that restart take long, too.
 double longest_silence() { return seconds_from_environment("ZARRBITS_SILENT_AFTER", 3600); }
 
@@ -121,7 +121,7 @@ class signals_kept_back {
 
 enum class ending { own, stalled, silent, interrupted };
 
-// Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses for ever,
+// Waits for the child's end, which closes its end of the pipe. In damaged files libhdf5 may follow a ring of addresses forever,
 // and a dead mount may never answer: then, and after a signal, the child is killed.
 ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back& signals) {
   std::uint64_t steps = 0;
@@ -136,7 +136,8 @@ ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back
     } else if (n < 0) {
       continue;
     } else {
-      // seconds are counted here, and not read from a clock: those in which all was stopped (Ctrl-Z, a laptop asleep) are none
+      // seconds are counted here, and not read from a clock: those in which everything was stopped (Ctrl-Z, a laptop asleep) do
+      // not count
       const double now = processor_seconds(child);
       silence = now - before < 1e-3 ? silence + 1 : 0;
       before = now;
@@ -155,7 +156,7 @@ ending watch(pid_t child, int pipe, const board* shared, const signals_kept_back
   }
 }
 
-// The status of a child that is about to end. Nothing if it does not end: a process that waits for a dead disk cannot be killed.
+// The status of a child that is about to end. Empty if it does not end: a process that waits for a dead disk cannot be killed.
 std::optional<int> status_of(pid_t child, bool killed) {
   int status = 0;
   for (int tries = 0; killed && tries < 100; ++tries) {
@@ -201,30 +202,30 @@ int in_child(const std::string& file, const std::function<int(const std::functio
     });
   }
   ::close(ends[1]);
-  const ending how = watch(child, ends[0], shared, signals);
+  const ending end = watch(child, ends[0], shared, signals);
   ::close(ends[0]);
-  const std::optional<int> status = status_of(child, how != ending::own);
+  const std::optional<int> status = status_of(child, end != ending::own);
   if (status && WIFEXITED(*status)) return WEXITSTATUS(*status);
   const int signal = status ? WTERMSIG(*status) : SIGKILL;
-  const bool ended_from_outside = how == ending::own && (ends_us(signal) || signal == SIGKILL || signal == SIGXCPU);
-  // a child that waits for a dead disk stands in the way of removing what it has open there
-  if (status && clean_up) clean_up(how == ending::interrupted || ended_from_outside);
-  if (how == ending::interrupted) signals.die_of(caught);
-  if (how == ending::own && ends_us(signal)) signals.die_of(signal);
+  const bool ended_from_outside = end == ending::own && (ends_us(signal) || signal == SIGKILL || signal == SIGXCPU);
+  // a child that waits for a dead disk prevents the removal of what it has open there
+  if (status && clean_up) clean_up(end == ending::interrupted || ended_from_outside);
+  if (end == ending::interrupted) signals.die_of(caught);
+  if (end == ending::own && ends_us(signal)) signals.die_of(signal);
   const std::string at = shared ? shared->at : "";
   const bool is_file = !at.empty() && (at[0] != '/' || at.starts_with("//"));
   const std::string where = at.empty() || is_file ? "" : " at object " + quote(at);
   const std::string named = !is_file ? file : at[0] == '/' ? at.substr(1) : at;
-  if (how == ending::stalled) {
+  if (end == ending::stalled) {
     throw command_error(
         "gave up" + where + " of " + quote(named) +
-        " after much processor time without progress; libhdf5 may run for ever in a file that is not whole. If it is "
-        "only large, set ZARRBITS_STALLED_AFTER to more seconds");
+        " after much processor time without progress; libhdf5 may loop forever in an incomplete or corrupt file. If the file is "
+        "merely large, set ZARRBITS_STALLED_AFTER to more seconds");
   }
-  if (how == ending::silent) {
-    throw command_error("nothing happens any more" + where + " of " + quote(named) +
-                        "; a disk, a server or a pipe that it waits for does not answer, or "
-                        "ZARRBITS_SILENT_AFTER has to allow more seconds of waiting");
+  if (end == ending::silent) {
+    throw command_error("no progress" + where + " of " + quote(named) +
+                        "; a disk, a server or a pipe that it waits for does not respond, or "
+                        "ZARRBITS_SILENT_AFTER must allow more seconds of waiting");
   }
   if (signal == SIGKILL || signal == SIGXCPU) {
     throw command_error("the process that reads the file was ended from outside (" + std::string(strsignal(signal)) + ")" +

@@ -11,12 +11,12 @@
 
 namespace zarrbits::cli {
 
-// Calls `run` in a child process and returns its exit status. `run` reports what is at hand to the function that it is given: the
-// path of an object, or the name of another file than `file`, where an absolute name begins with "//"; "" means that reading is
-// over, and what follows may take any time. If the child dies, or is killed because it makes no progress, `clean_up` is called,
-// and command_error names the object of `file`, or that other file. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE, sent to either
-// process, end both: `clean_up` is called with `interrupted`, and this process dies of that signal. SIGKILL, sent to the child,
-// is an interruption, too. The child does not outlive this process.
+// Calls `run` in a child process and returns its exit status. `run` reports what it is working on to the function that it is
+// given: the path of an object, or the name of another file than `file`, where an absolute name begins with "//"; "" means that
+// reading is over, and what follows may take any time. If the child dies, or is killed because it makes no progress, `clean_up`
+// is called, and command_error names the object of `file`, or that other file. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE, sent
+// to either process, end both: `clean_up` is called with `interrupted`, and this process dies of that signal. SIGKILL, sent to
+// the child, is an interruption, too. The child does not outlive this process.
 int in_child(const std::string& file, const std::function<int(const std::function<void(const std::string&)>& at)>& run,
              const std::function<void(bool interrupted)>& clean_up = {});
 

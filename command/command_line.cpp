@@ -32,7 +32,7 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// The temporary file that a signal has to remove. One at a time: a command writes one file. A plain array, because a signal
+// The temporary file that a signal must remove. One at a time: a command writes one file. A plain array, because a signal
 // handler may use nothing else.
 char temporary_path[4096];
 volatile std::sig_atomic_t temporary_set = 0;
@@ -57,9 +57,9 @@ void watch_temporary(const std::string& path) {
   }
 }
 
-// A name beside the target. The target's name is cut to leave room for the suffix: file systems take 255 bytes.
+// A name next to the target. The target's name is cut to leave room for the suffix: file systems take 255 bytes.
 std::string temporary_name(const std::string& target) {
-  const std::size_t begin = target.rfind('/') + 1;  // 0 where there is none
+  const std::size_t begin = target.rfind('/') + 1;  // 0 if there is none
   std::size_t keep = std::min<std::size_t>(target.size() - begin, 200);
   while (keep > 0 && begin + keep < target.size() && (static_cast<unsigned char>(target[begin + keep]) & 0xC0) == 0x80) --keep;
   return target.substr(0, begin + keep) + ".XXXXXX.partial";
@@ -145,7 +145,7 @@ void add_external_option(CLI::App& app, std::vector<std::string>& external, cons
   app.add_option(
          "--external", external,
          "Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, "
-         "with all, anywhere. Default: only in the source's own folder and below. May be given again")
+         "with all, anywhere. Default: only in the source's own folder and below. Can be repeated")
       ->type_name("DIR|all")
       ->allow_extra_args(false)
       ->group(group);
@@ -160,8 +160,8 @@ void add_no_lock_option(CLI::App& app, bool& lock, const std::string& group) {
 
 void add_log_format_option(CLI::App& app, std::string& format, const std::string& group) {
   app.add_option("--log-format", format,
-                 "text, or json: each line on standard error is one JSON object with time, level and message, and the progress a "
-                 "line now and then. Without a terminal, lines of progress have the time in both")
+                 "text, or json: each line on standard error is one JSON object with time, level and message, and progress an "
+                 "occasional line. Without a terminal, progress lines have the time in both formats")
       ->type_name("text|json")
       ->group(group);
 }

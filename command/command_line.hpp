@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What all subcommands share: exit statuses, one-sentence errors, arguments, and files that appear whole or not at all.
+// What all subcommands share: exit statuses, one-sentence errors, arguments, and files that appear complete or not at all.
 //
-//   output_file out(path);        // a temporary file beside `path`, or `path` itself where it is a pipe or a device
+//   output_file out(path);        // a temporary file beside `path`, or `path` itself if it is a pipe or a device
 //   write_all(out.descriptor(), data, size, out.name());
 //   out.commit();                 // now it has its name; without commit() nothing stays
 //

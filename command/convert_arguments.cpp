@@ -28,7 +28,7 @@ namespace zarrbits::cli {
 namespace {
 
 // One heap for all threads: a heap of each thread would keep what was freed, with many threads more than the bound. The heap
-// keeps a part of the bound. By default, glibc gives the buffers of each chunk back to the system and takes them anew, page by
+// keeps a part of the bound. By default, glibc gives the buffers of each chunk back to the system and takes them again, page by
 // page: 1.4 times the CPU time with two threads.
 void tune_heap([[maybe_unused]] std::uint64_t memory) {
 #ifdef __GLIBC__
@@ -82,22 +82,22 @@ struct texts {
 };
 
 void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
-  const char* const group = "The run";
+  const char* const group = "Execution";
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, planning = kind == convert_kind::plan;
   if (!finalizing && !planning) {
     app.add_flag("--overwrite", options.overwrite,
-                 "Replace a Zarr store that exists, or an unfinished one with what is done of it")
+                 "Replace an existing Zarr store, or an unfinished one together with the work that is done")
         ->group(group);
     app.add_flag("--resume", options.resume,
-                 "Go on with an unfinished store, whose plan has the options that are not given here, or begin one; if this run "
-                 "fails, what is done stays. The same command as before continues by itself")
+                 "Continue an unfinished store, or begin one. Options that are not given are taken from its plan. If this run "
+                 "fails, what is done is kept. Repeating the original command continues, too")
         ->group(group);
     if (kind != convert_kind::ranks)
       app.add_option("--partition", t.partition,
-                     "Make the chunks of one share and write no metadata; when all shares are done, finalize does. I/N: share I "
+                     "Write the chunks of one share, but no metadata; finalize writes it when all shares are done. I/N: share I "
                      "of N, from 0; slurm: the task of a Slurm array, and the rank in it; mpi: the rank that mpirun or srun "
-                     "assigns. Without it: the whole store, whatever a launcher's variables say")
+                     "assigns. Without it: the whole store, even under a launcher")
           ->type_name("slurm|mpi|I/N")
           ->group(group);
     app.add_option("--threads", t.threads,
@@ -105,19 +105,20 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                    "the process may use)")
         ->type_name("N")
         ->group(group);
-    app.add_option("--memory", t.memory,
-                   "Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is made "
-                   "alone, after a warning")
+    app.add_option(
+           "--memory", t.memory,
+           "Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed "
+           "alone, after a warning")
         ->type_name("BYTES")
         ->group(group);
   }
   if (!planning)
     app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done")->group(group);
   if (!finalizing) {
-    app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and name them, instead of stopping")
+    app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and report them, instead of stopping")
         ->group(group);
     app.add_flag("--allow-expansion", options.allow_expansion,
-                 "Decode chunks that become more than 1,000 times larger, beyond --memory")
+                 "Allow chunks to decode to more than 1,000 times their size, beyond --memory")
         ->group(group);
   }
   app.add_option("--endpoint", options.endpoint,
@@ -131,16 +132,16 @@ void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t, c
   convert_options& options = arguments.options;
   if (kind != convert_kind::finalize) {
     app.add_option("--include", options.include,
-                   "Convert only what this pattern of paths matches, with the groups above and all below; may be given again")
+                   "Convert only what this path pattern matches, with the groups above and everything below; can be repeated")
         ->type_name("PATTERN")
         ->allow_extra_args(false)
         ->group(group);
-    app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, with all below; may be given again")
+    app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, and everything below it; can be repeated")
         ->type_name("PATTERN")
         ->allow_extra_args(false)
         ->group(group);
     app.add_option("--links", t.links,
-                   "Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or "
+                   "Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or "
                    "refuse. Default: copy links into other files, and links that the convention's readers follow")
         ->type_name("keep|copy|refuse")
         ->group(group);
@@ -150,18 +151,19 @@ void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t, c
 }
 
 void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
-  const char* const group = "The form of the store";
+  const char* const group = "Format of the store";
   convert_options& options = arguments.options;
   if (kind != convert_kind::finalize) {
     app.add_option("--codec", t.codec,
-                   "bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks "
+                   "bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, "
+                   "but chunks "
                    "that the packbits filter made are copied as packbits")
         ->type_name("bytes|packbits")
         ->group(group);
     app.add_option("--bits", t.bits,
                    "With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. "
-                   "PATTERN=N or PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last one counts), "
-                   "where a value that does not fit is an error. auto: the bits that suggest finds. May be given again")
+                   "PATTERN=N or PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), "
+                   "where a value that does not fit is an error. auto: the bits that suggest finds. Can be repeated")
         ->type_name("[PATTERN=]N|auto")
         ->allow_extra_args(false)
         ->group(group);
@@ -192,7 +194,7 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
         ->type_name("BYTES|SHAPE")
         ->group(group);
     app.add_option("--checksum", t.checksum,
-                   "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it")
+                   "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it")
         ->type_name("crc32c")
         ->group(group);
   }
@@ -203,15 +205,15 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
            "anndata")
         ->group(group);
     app.add_flag_callback(
-           "--no-consolidate", [&options] { options.consolidate = false; }, "Never do so")
+           "--no-consolidate", [&options] { options.consolidate = false; }, "Do not consolidate metadata")
         ->group(group);
   }
   if (kind == convert_kind::convert || kind == convert_kind::plan) {
     app.add_flag("--virtual", t.references,
-                 "Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied")
+                 "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
     app.add_option("--inline", t.inline_bytes,
-                   "With --virtual: objects of at most this size that are not chunks of the source go among the references, "
+                   "With --virtual: objects of at most this size that are not chunks of the source are stored in the references, "
                    "up to a quarter of --memory in all (default: 1024)")
         ->type_name("BYTES")
         ->group(group);
@@ -222,13 +224,13 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, texts& t, c
   const char* const group = "Output";
   const bool planning = kind == convert_kind::plan;
   if (!planning)
-    app.add_option("--report", arguments.report, "Write what became of each object to this file, as JSON")
+    app.add_option("--report", arguments.report, "Write a report on each object to this file, as JSON")
         ->type_name("FILE.json")
         ->group(group);
   app.add_flag("--json", arguments.print_json,
                planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output")
       ->group(group);
-  app.add_flag("--allow-lossy", arguments.allow_lossy, "Exit status 0 although something was skipped or rounded")->group(group);
+  app.add_flag("--allow-lossy", arguments.allow_lossy, "Exit status 0 even if something was skipped or rounded")->group(group);
   if (!planning)
     app.add_flag("--quiet,-q", arguments.quiet, "No progress, no table; only errors, warnings and what was left out")
         ->group(group);
@@ -237,7 +239,7 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, texts& t, c
 
 void take_bits(const std::vector<std::string>& given, convert_arguments& arguments) {
   convert_options& options = arguments.options;
-  if (!given.empty() && options.codec != array_codec::packbits) throw usage_error("--bits goes with --codec packbits");
+  if (!given.empty() && options.codec != array_codec::packbits) throw usage_error("--bits requires --codec packbits");
   for (const std::string& text : given) {
     if (text == "auto") {
       arguments.bits_auto = true;
@@ -268,7 +270,7 @@ void take_share(const std::string& partition, convert_kind kind, convert_argumen
     }
   }
   if (options.overwrite && (options.resume || options.share)) {
-    throw usage_error(std::string("a store is either started over or resumed: leave --overwrite out, or ") +
+    throw usage_error(std::string("a store is either started over or resumed: leave out --overwrite, or ") +
                       (options.resume ? "--resume" : "--partition"));
   }
   if (options.share && (!arguments.report.empty() || arguments.print_json))
@@ -322,7 +324,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.shard = parse_shard("--shard", t.shard);
   options.checksum = parse_checksum(t.checksum);
   if (t.references) options.references = t.inline_bytes.empty() ? usual_inline_bytes : parse_bytes("--inline", t.inline_bytes);
-  else if (!t.inline_bytes.empty()) throw usage_error("--inline goes with --virtual");
+  else if (!t.inline_bytes.empty()) throw usage_error("--inline requires --virtual");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);
@@ -340,7 +342,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (!arguments.report.empty()) {
     require_place_of_its_own(arguments.report, options);
     try_report(arguments.report);
-    // before the store counts as whole: who finds one may rely on its report
+    // before the store counts as complete: a complete store always has its report
     options.before_done = [&arguments](const convert_result& result) {
       write_report(arguments.report, result.report_json(exit_status_of(arguments, result)));
     };

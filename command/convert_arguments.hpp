@@ -31,7 +31,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
 // 0 nothing lost (or that was allowed), 3 something skipped or lossy.
 int exit_status_of(const convert_arguments& arguments, const convert_result& result);
 
-// True where the store is whole and of this source, so that nothing is left to be made; says so.
+// True if the store is complete and was made from this source, so that nothing is left to do; says so.
 bool nothing_to_do(const convert_arguments& arguments, const std::function<void(const std::string& path)>& at = {});
 
 // Losses, report and table of a conversion that is finished. Returns its exit status.

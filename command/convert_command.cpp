@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// zarrbits convert and finalize: progress, and what is told at the end.
+// zarrbits convert and finalize: progress, and what is printed at the end.
 //
 #include "command/child_process.hpp"
 #include "command/command.hpp"
@@ -36,10 +36,9 @@ bool nothing_to_do(const convert_arguments& arguments, const std::function<void(
   if (!uncompared) return false;
   conversion::tidy_whole(arguments.options.store);
   if (!arguments.quiet) {
-    print_error(quote(arguments.options.store) + " is whole and of this source" +
-                (*uncompared == 0 ? "" : " (but for " + text::counted(*uncompared, "object") + ", not compared)") +
-                ": nothing is left to be made" +
-                (arguments.report.empty() && !arguments.print_json ? "" : ", and no report of it"));
+    print_error(quote(arguments.options.store) + " is complete and was made from this source" +
+                (*uncompared == 0 ? "" : " (except for " + text::counted(*uncompared, "object") + ", not compared)") +
+                ": nothing is left to do" + (arguments.report.empty() && !arguments.print_json ? "" : ", and no report of it"));
   }
   return true;
 }
@@ -61,12 +60,12 @@ std::string unique_text() {
   return text;
 }
 
-// A store in one file, and one that the same command starts over, is not continued.
+// A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
   return !options.references && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
-// What a signal or a crash left. Empty if there is nothing, or a server does not say.
+// What a signal or a crash left. Empty if there is nothing, or a server does not respond.
 std::optional<unfinished_store> unfinished_work(const convert_options& options, bool interrupted) {
   if (!can_continue(options)) return {};
   try {
@@ -115,7 +114,7 @@ int run(convert_kind kind, int argc, char** argv) {
         std::snprintf(seconds, sizeof seconds, "%.2f s", result.seconds);
         tell("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) + " (" +
              arguments.share_origin + ") is done: " + text::counted(result.store_objects, "file") + ", " +
-             text::human_bytes(result.store_bytes) + ", " + seconds + "; when all are, run: zarrbits finalize");
+             text::human_bytes(result.store_bytes) + ", " + seconds + "; when all are done, run: zarrbits finalize");
       }
       return 0;
     }

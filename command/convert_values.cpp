@@ -21,7 +21,7 @@ std::uint64_t parse_number(const std::string& option, std::string_view digits, c
                       "\" is not a number; give decimal digits, such as 1000");
   }
   if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62)
-    throw usage_error(option + " is \"" + text + "\", which is more than there can be");
+    throw usage_error(option + " is \"" + text + "\", which is too large");
   return n;
 }
 
@@ -75,7 +75,7 @@ concatenation::order_type parse_order(const std::string& text) {
   static constexpr word<order> words[] = {
       {"", order::given}, {"given", order::given}, {"name", order::name}, {"value", order::value}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is not an order of files; give given, name or value");
+  throw usage_error("\"" + text + "\" is not an order of files; use given, name or value");
 }
 
 concatenation::different_type parse_different(const std::string& text) {
@@ -83,7 +83,7 @@ concatenation::different_type parse_different(const std::string& text) {
   static constexpr word<different> words[] = {
       {"", different::refuse}, {"refuse", different::refuse}, {"first", different::first}, {"skip", different::skip}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is not a choice for different datasets; give refuse, first or skip");
+  throw usage_error("--different is \"" + text + "\"; use refuse, first or skip");
 }
 
 std::optional<compression> parse_compression(const std::string& text) {
@@ -146,7 +146,7 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
     }
   }
   const std::uint64_t n = parse_number(option, digits, text);
-  if (n > (std::uint64_t{1} << 62) >> shift) throw usage_error(option + " is \"" + text + "\", which is more than there can be");
+  if (n > (std::uint64_t{1} << 62) >> shift) throw usage_error(option + " is \"" + text + "\", which is too large");
   return n << shift;
 }
 

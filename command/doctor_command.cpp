@@ -53,7 +53,7 @@ std::string product_of(const std::vector<std::uint64_t>& dims) {
 const char* codec_of(int id) { return id == plugins::packbits_id ? "packbits" : "bytes"; }
 
 void print_plugins(const plugins::scan& s) {
-  say(std::string("HDF5 searches filter plugins in ") +
+  say(std::string("HDF5 searches for filter plugins in ") +
       (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
       (s.folders.empty() ? ", which names no folder" : ":"));
   if (s.disabled) say("  FAULT: HDF5_PLUGIN_PRELOAD is \"::\", which switches all plugins off; unset it");
@@ -81,9 +81,10 @@ void print_plugins(const plugins::scan& s) {
   }
   const std::string line = s.export_line();
   if (!line.empty()) {
-    std::cout << "\nTo have them found, before the program starts:\n  " << line << '\n';
-  } else if (s.ours.empty()) {
-    std::cout << "\nThe plugins are not beside this command either. Where they are:\n  export HDF5_PLUGIN_PATH=THEIR_FOLDER\n";
+    std::cout << "\nTo let HDF5 find them, before the program starts:\n  " << line << '\n';
+  } else if (s.own_folder.empty()) {
+    std::cout
+        << "\nThe plugins are not next to this command either. Give their folder:\n  export HDF5_PLUGIN_PATH=THEIR_FOLDER\n";
   }
 }
 
@@ -142,15 +143,15 @@ void print_dataset(const filtered_dataset& d) {
 }
 
 void print_file(const filter_report& r, const std::string& path) {
-  say(quote(path) + ": " + text::counted(r.ours.size(), "dataset") + " of " + std::to_string(r.datasets) +
+  say(quote(path) + ": " + text::counted(r.filtered.size(), "dataset") + " of " + std::to_string(r.datasets) +
       " with filters of zarrbits");
-  for (const filtered_dataset& d : r.ours) print_dataset(d);
+  for (const filtered_dataset& d : r.filtered) print_dataset(d);
   for (const std::string& u : r.unreadable) say("  UNREADABLE: " + printable(u));
 }
 
 ordered_json file_json(const filter_report& r, const std::string& path) {
   ordered_json j = {{"path", path}, {"datasets", r.datasets}, {"filtered", ordered_json::array()}, {"unreadable", r.unreadable}};
-  for (const filtered_dataset& d : r.ours) {
+  for (const filtered_dataset& d : r.filtered) {
     ordered_json raw = ordered_json::array();
     for (const raw_chunk& c : d.shown) raw.push_back({{"origin", c.origin}, {"why", c.why}});
     j["filtered"].push_back({{"path", d.path},
@@ -173,7 +174,7 @@ ordered_json file_json(const filter_report& r, const std::string& path) {
 
 bool at_fault(const filter_report& r) {
   bool fault = !r.unreadable.empty();
-  for (const filtered_dataset& d : r.ours) fault = fault || !d.problem.empty();
+  for (const filtered_dataset& d : r.filtered) fault = fault || !d.problem.empty();
   return fault;
 }
 

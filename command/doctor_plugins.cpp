@@ -19,7 +19,7 @@ namespace zarrbits::plugins {
 
 namespace {
 
-// H5PLpath.c: what else lies in the folder is not looked at.
+// H5PLpath.c: other files in the folder are not examined.
 bool hdf5_opens(const std::string& name) {
   return name.rfind("lib", 0) == 0 && (name.find(".so") != std::string::npos || name.find(".dylib") != std::string::npos);
 }
@@ -37,7 +37,7 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     f.fault = f.ends_search = true;
-    f.says = std::string(errno == ENOENT ? "a link to nothing" : std::strerror(errno)) +
+    f.says = std::string(errno == ENOENT ? "a dangling link" : std::strerror(errno)) +
              ": HDF5 ends its search here, up to 1.14 the whole of it, from 2.0 on that of this folder; remove it";
     return f;
   }
@@ -71,8 +71,8 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
                   " -k PRIVATE_KEY.pem";
       }
       break;
-    case kind::other_plugin: f.says = "a plugin of HDF5, but no filter"; break;
-    case kind::no_plugin: f.says = "a library, but no plugin of HDF5"; break;
+    case kind::other_plugin: f.says = "an HDF5 plugin, but not a filter"; break;
+    case kind::no_plugin: f.says = "a library, but not an HDF5 plugin"; break;
     case kind::no_library:
       f.fault = true;
       f.says = "skipped: it is not a shared library; remove it";
@@ -87,7 +87,7 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
       break;
     case kind::crashes:
       f.fault = true;
-      f.says = "loading it " + r.detail + ", as it would that of any program that searches a plugin; remove it";
+      f.says = "loading it " + r.detail + ", and would in any program that searches for a plugin; remove it";
       break;
   }
   return f;
@@ -101,8 +101,8 @@ folder list(const std::string& path, bool last, bool signatures_wanted) {
     f.ends_search = true;
     f.fault = !last;
     f.says = errno == ENOENT ? "does not exist" : std::strerror(errno);
-    f.says += last ? "; nothing comes after it, so that no harm is done"
-                   : ": HDF5 up to 1.14 ends its search here and sees none of the folders after it; make it, or take it out of "
+    f.says += last ? "; no folder comes after it, so that no harm is done"
+                   : ": HDF5 up to 1.14 ends its search here and does not see the folders after it; create it, or remove it from "
                      "HDF5_PLUGIN_PATH";
     return f;
   }
@@ -140,12 +140,12 @@ bool is_ours(const plugin_file& f) {
 
 }  // namespace
 
-std::string scan::found(int id, search how) const {
+std::string scan::found(int id, search version) const {
   if (disabled) return {};
   for (const folder& f : folders) {
-    if (f.ends_search && how == search::up_to_1_14) return {};
+    if (f.ends_search && version == search::up_to_1_14) return {};
     for (const plugin_file& p : f.files) {
-      if (p.ends_search && how == search::up_to_1_14) return {};
+      if (p.ends_search && version == search::up_to_1_14) return {};
       if (p.ends_search) break;
       if (p.opened && p.is_filter && p.id == id) return join(f.path, p.name);
     }
@@ -167,12 +167,12 @@ std::string scan::export_line() const {
   bool complete = true;
   for (const int id : {packbits_id, bytes_id})
     complete = complete && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
-  if (complete || ours.empty()) return {};
-  std::string list = absolute(ours), last;
+  if (complete || own_folder.empty()) return {};
+  std::string list = absolute(own_folder), last;
   for (const folder& f : folders) {
     const bool useful =
         from_environment || std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.is_filter; });
-    if (!f.says.empty() || !useful || absolute(f.path) == absolute(ours)) continue;
+    if (!f.says.empty() || !useful || absolute(f.path) == absolute(own_folder)) continue;
     const bool stops = std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; });
     (stops ? last : list) += ":" + absolute(f.path);
   }
@@ -204,13 +204,13 @@ scan look() {
     const auto has = [&f](int id) {
       return std::any_of(f.files.begin(), f.files.end(), [id](const plugin_file& p) { return is_ours(p) && p.id == id; });
     };
-    if (s.ours.empty() && has(packbits_id) && has(bytes_id)) s.ours = f.path;
+    if (s.own_folder.empty() && has(packbits_id) && has(bytes_id)) s.own_folder = f.path;
   }
-  // a folder in which a link ends the search is no help, even in front
+  // a folder in which a link ends the search is of no use, even in front
   for (const folder& f : s.folders)
-    if (f.path == s.ours && std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; }))
-      s.ours.clear();
-  if (s.ours.empty()) s.ours = beside_us();
+    if (f.path == s.own_folder && std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; }))
+      s.own_folder.clear();
+  if (s.own_folder.empty()) s.own_folder = beside_us();
   return s;
 }
 

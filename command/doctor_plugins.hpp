@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where HDF5 looks for filter plugins, and what becomes of each file there.
+// Where HDF5 looks for filter plugins, and what happens to each file there.
 //
 //   const plugins::scan s = plugins::look();
 //   s.found(plugins::packbits, plugins::search::up_to_1_14)    // the file that serves packbits there, or null
@@ -49,13 +49,13 @@ struct scan {
   bool disabled = false;  // HDF5_PLUGIN_PRELOAD=::
   std::vector<folder> folders;
   keystore keys;
-  std::string ours;  // a folder that has our plugins, found or not; "" where there is none
+  std::string own_folder;  // a folder that has our plugins, found or not; "" if there is none
 
   // The path of the file that serves this filter, or "".
-  std::string found(int id, search how) const;
+  std::string found(int id, search version) const;
   unsigned faults() const;
   // The line to type so that HDF5 finds our plugins before anything that stops the search, and still finds what it found before;
-  // "" if nothing has to be done.
+  // "" if nothing needs to be done.
   std::string export_line() const;
 };
 

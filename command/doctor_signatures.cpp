@@ -23,7 +23,7 @@ keystore look_at_keystore() {
   if (!d) {
     k.fault = true;
     k.says = std::string(std::strerror(errno)) +
-             ": an HDF5 that demands signed plugins loads none; make the folder, and put the public keys (*.pem) into it";
+             ": an HDF5 that demands signed plugins loads none; create the folder, and put the public keys (*.pem) into it";
     return k;
   }
   while (const dirent* e = ::readdir(d)) {
@@ -36,7 +36,7 @@ keystore look_at_keystore() {
   }
   ::closedir(d);
   k.fault = k.keys == 0;
-  k.says = k.fault ? "has no public key (*.pem that is a file, and no link): an HDF5 that demands signed plugins loads none"
+  k.says = k.fault ? "has no public key (*.pem that is a file, not a link): an HDF5 that demands signed plugins loads none"
                    : "has " + text::counted(k.keys, "public key");
   return k;
 }

@@ -83,12 +83,12 @@ void add_options(CLI::App& app, options& o) {
   app.add_flag("--assume-little-endian", o.policy.assume_little_endian,
                "The codec bytes without \"endian\" means little where the data type needs one, instead of failing");
   app.add_option("-o,--output", o.output,
-                 "Output file; it appears when it is complete, and an error leaves none. Default: standard output")
+                 "Output file; it appears when it is complete, and not after an error. Default: standard output")
       ->type_name("OUT");
   app.add_option("IN", o.input, "Input file. Default, and -: standard input");
 }
 
-// The number of elements in the input, where its size tells it. Refuses impossible sizes before anything is written.
+// The number of elements in the input, if its size implies it. Refuses impossible sizes before anything is written.
 std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file& in) {
   const auto size = in.remaining();
   if (!size || c.element_size() == 0) return {};
@@ -165,8 +165,8 @@ int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {
   if (!given) elements = encode ? elements_to_encode(c, in) : elements_to_decode(c, in);
   if (encode && !elements && c.needs_element_count()) {
     throw usage_error("encode: " + c.name() +
-                      " with padding_encoding \"first_byte\" has to know the number of elements before the data, and " +
-                      in.name() + " does not tell it; give --elements N, or use \"last_byte\"");
+                      " with padding_encoding \"first_byte\" needs the number of elements before the data, and " + in.name() +
+                      " does not give it; pass --elements N, or use \"last_byte\"");
   }
 
   output_file out(o.output);
@@ -182,7 +182,7 @@ int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {
   if (!encode && !elements && c.element_bits() != 0 && !has_count_byte(c)) {
     if (const unsigned fewer = counts_of(c, bytes_in).fewer) {
       print_error("note: the last " + std::to_string(fewer) + (fewer == 1 ? " element" : " elements") +
-                  " may be padding, because the data does not tell how many there are; give --elements N");
+                  " may be padding, because the data does not say how many there are; give --elements N");
     }
   }
   return exit_success;

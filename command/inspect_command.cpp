@@ -252,7 +252,7 @@ int inspect_main(int argc, char** argv) {
          "An HDF5 file, one of its objects (in.h5:/a/b), or a Zarr v3 store (a directory, a .zip file, s3://BUCKET/PREFIX)")
       ->required()
       ->type_name("FILE|STORE");
-  app.add_option("OTHER", second, "Another, to be compared by eye")->type_name("FILE|STORE");
+  app.add_option("OTHER", second, "Another, shown side by side")->type_name("FILE|STORE");
   app.add_flag("--attributes", attributes, "Also show the values of all attributes");
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
   app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")

@@ -2,7 +2,7 @@
 //
 // zarrbits-mpi: `mpirun -n N zarrbits-mpi convert IN.h5 OUT.zarr`. Rank 0 hands out units on request; each rank reads the file
 // itself, with a serial libhdf5. libhdf5 never runs in a process of MPI: each rank has a child for it, forked before MPI starts.
-// So a file that makes libhdf5 crash costs one unit, and the job goes on.
+// So a file that makes libhdf5 crash costs one unit, and the job continues.
 //
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
@@ -35,7 +35,7 @@ void send(const std::string& text, int rank, int tag) {
   MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, rank, tag, MPI_COMM_WORLD);
 }
 
-// Nothing if no message is there. MPI's own waiting keeps a processor busy that the children need.
+// Empty if there is no message. MPI's own waiting keeps a processor busy that the children need.
 std::optional<std::pair<int, std::string>> receive(int source, int tag) {
   int there = 0;
   MPI_Status status;
@@ -55,7 +55,7 @@ std::string wait_for(int source, int tag) {
   }
 }
 
-// Rank 0: what is to be done, what went wrong, and who still works.
+// Rank 0: what is to be done, what went wrong, and which ranks are still working.
 class dispatcher {
  public:
   dispatcher(mpi_worker& own, int size) : own_(own), working_(size) {}
@@ -124,7 +124,7 @@ int status_of_all(int status) {
 }
 
 int run(mpi_worker& own, int rank, int size) {
-  // rank 0 alone says what is wrong with the command line and the files; -1: nothing, go on
+  // only rank 0 reports what is wrong with the command line and the files; -1: nothing, continue
   int status = -1;
   if (rank == 0) status = own.start(rank, size);
   status = status_of_all(status);

@@ -67,7 +67,7 @@ void mpi_worker::say(const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the other end is gone, which reading tells
+    if (n <= 0) return;  // the other end is gone, which the next read reports
     done += static_cast<std::size_t>(n);
   }
 }

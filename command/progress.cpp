@@ -40,7 +40,7 @@ std::string rate(const progress_state& s, double seconds) {
   return human_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done) / seconds)) + "/s";
 }
 
-// Nothing in the first second: it would be a guess.
+// Empty in the first second: it would be a guess.
 std::string time_left(const progress_state& s, double seconds) {
   const double part = part_done(s);
   if (seconds < 1 || part < 0.01) return {};
@@ -92,7 +92,7 @@ void progress::write_line() const {
       {"done", s.done}, {"total", s.total}, {"objects_done", s.objects_done}, {"objects", s.objects}, {"path", s.at}};
   const std::string text = text::json_text(line) + "\n";
   std::size_t at = 0;
-  while (at < text.size()) {  // a reader that is gone is told by SIGPIPE, as everywhere
+  while (at < text.size()) {  // if the reader is gone, SIGPIPE says so, as everywhere
     const ssize_t n = ::write(descriptor_, text.data() + at, text.size() - at);
     if (n > 0) at += static_cast<std::size_t>(n);
     else if (n == 0 || errno != EINTR) return;
@@ -139,7 +139,7 @@ void progress::update(const progress_state& s) {
                      std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent;
   constexpr std::size_t least_path = 14;
   for (const std::string& word : {time_left(s, seconds), amount(s), rate(s, seconds), objects(s, "/")}) {
-    // the later ones give way to the name of what is at hand
+    // the later ones are dropped if the name of the current object needs the room
     if (!word.empty() && display_width(line) + 2 + display_width(word) + 2 + least_path < screen_.columns) line += "  " + word;
   }
   const std::size_t used = display_width(line);

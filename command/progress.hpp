@@ -19,9 +19,9 @@ namespace zarrbits::cli {
 
 struct progress_state {
   std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
-  bool bytes = false;                 // then their rate is told
+  bool bytes = false;                 // then their rate is shown
   std::uint64_t objects_done = 0, objects = 0;
-  std::string at = {};  // the object at hand
+  std::string at = {};  // the current object
 };
 
 class progress {

@@ -37,7 +37,7 @@ constexpr launcher launchers[] = {
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 };
 
-// The task of a Slurm array. Nothing if there is only one.
+// The task of a Slurm array. Empty if there is only one.
 std::optional<named_share> task_of_array() {
   const auto id = number("SLURM_ARRAY_TASK_ID"), tasks = number("SLURM_ARRAY_TASK_COUNT");
   if (!id || !tasks || *tasks <= 1) return {};
@@ -50,7 +50,7 @@ std::optional<named_share> task_of_array() {
   return named_share{{index, *tasks}, "the Slurm array"};
 }
 
-// Nothing if there is only one rank.
+// Empty if there is only one rank.
 std::optional<named_share> rank_of_launcher() {
   for (const launcher& l : launchers) {
     const auto rank = number(l.rank), size = number(l.size);
@@ -65,7 +65,7 @@ convert_options::share_type parse_share(const std::string& option, const std::st
     throw usage_error(option + " is a share and their number, such as 0/4, or slurm or mpi, not " + quote(text));
   const std::uint64_t index = parse_count(option, text.substr(0, slash)), count = parse_count(option, text.substr(slash + 1));
   if (count == 0 || count > 1'000'000 || index >= count) {
-    throw usage_error(option + " " + text + ": shares are counted from 0, so that the last of 4 is 3/4");
+    throw usage_error(option + " " + text + ": shares are numbered from 0, so the last of 4 is 3/4");
   }
   return {static_cast<unsigned>(index), static_cast<unsigned>(count)};
 }
@@ -86,7 +86,7 @@ named_share parse_partition(const std::string& option, const std::string& text) 
   if (slurm ? std::getenv("SLURM_JOB_ID") != nullptr : std::any_of(std::begin(launchers), std::end(launchers), is_set))
     return {{0, 1}, text};  // a job of one task
   throw usage_error(option + " is " + text + ", but this process was not started by " +
-                    (slurm ? "Slurm (SLURM_JOB_ID is not set)" : "mpirun or srun (no variable tells its rank)") +
+                    (slurm ? "Slurm (SLURM_JOB_ID is not set)" : "mpirun or srun (no variable gives its rank)") +
                     "; give I/N, or leave the option out to convert everything");
 }
 

@@ -22,7 +22,7 @@ struct named_share {
 // usage_error, also if the launcher's variables are missing.
 named_share parse_partition(const std::string& option, const std::string& text);
 
-// The launcher whose variables say that this process is one of several, and the value of --partition that asks for it. Nothing if
+// The launcher whose variables say that this process is one of several, and the value of --partition that asks for it. Empty if
 // there is none.
 struct launcher_hint {
   std::string launcher, partition;

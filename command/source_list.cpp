@@ -76,7 +76,7 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names, c
 
 void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
   const char* const group = "Several files";
-  app.add_option("more", a.more, "With --concat: more names; all are sources but the last one, which is the store")
+  app.add_option("more", a.more, "With --concat: more names; all but the last are sources, and the last is the store")
       ->type_name("");
   app.add_option(
          "--concat", a.dimension,
@@ -96,8 +96,7 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
         ->type_name("DIMENSION")
         ->group(group);
   }
-  app.add_option("--order", a.order,
-                 "With --concat: given (the default), name, or value, which is the first one of the dimension's variable")
+  app.add_option("--order", a.order, "With --concat: given (the default), name, or value (the first of the dimension's variable)")
       ->type_name("ORDER")
       ->group(group);
   app.add_option("--different", a.different,
@@ -105,7 +104,8 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
                  "of the first file (first), or leave them out (skip)")
       ->type_name("HOW")
       ->group(group);
-  app.add_flag("--allow-overlap", a.overlap, "With --concat: values of the dimension's variable may occur twice, or go back")
+  app.add_flag("--allow-overlap", a.overlap,
+               "With --concat: values of the dimension's variable may occur twice, or change direction")
       ->group(group);
 }
 
@@ -115,7 +115,7 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
     throw usage_error("give only one of --concat and --concat-new, which make a store, and --append, which extends one");
   if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
     if (!a.more.empty())
-      throw usage_error(quote(a.more.front()) + " is one name too many; several files are joined with --concat or --append");
+      throw usage_error(quote(a.more.front()) + " is one name too many; to join several files, give --concat or --append");
     if (!a.order.empty() || !a.different.empty() || a.overlap)
       throw usage_error("--order, --different and --allow-overlap go with --concat or --append");
     return {};

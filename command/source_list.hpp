@@ -19,7 +19,7 @@ class App;
 
 namespace zarrbits::cli {
 
-// "@list.txt" is a file with a name on each line. A name with wildcards, if no file has that very name, stands for all files that
+// "@list.txt" is a file with a name on each line. A name with wildcards, if no file has exactly that name, means all files that
 // match it, ordered by name with numbers as numbers. `endpoint`: of the S3 server. Throws usage_error if there are none,
 // zarrbits::error.
 std::vector<std::string> expand_sources(const std::vector<std::string>& names, const std::string& endpoint);

@@ -61,7 +61,7 @@ std::string gain(std::uint64_t before, std::uint64_t after) {
 
 const char* const packed = "--codec packbits";
 
-// The option of convert that packs the dataset alike; "" if it packs none of its kind, as floats.
+// The option of convert that packs the dataset in the same way; "" if it packs none of its kind, as floats.
 std::string bits_option(const suggestion& s) {
   if (s.type == "bool") return packed;  // always one bit
   return has_bits_to_give(s) ? "--bits " + shell_quoted(bits_argument(s)) : "";
@@ -179,7 +179,7 @@ int suggest_main(int argc, char** argv) {
       r = suggest_bits({.file = path, .external = external, .lock = lock}, [&](const suggest_progress& p) {
         at(p.path);
         done += p.bytes;
-        line.update({.done = done, .total = p.of, .bytes = true, .at = path + ":" + p.path});
+        line.update({.done = done, .total = p.total, .bytes = true, .at = path + ":" + p.path});
       });
     }
     at("");

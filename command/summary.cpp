@@ -39,7 +39,7 @@ std::string links_line(const link_counts& links) {
   };
   add(links.copied, " copied");
   add(links.kept, " kept as notes");
-  add(links.lost, " of which nothing can be copied");
+  add(links.lost, " whose targets cannot be copied");
   return line.empty() ? "" : line + '\n';
 }
 
@@ -93,7 +93,7 @@ void print_summary(const convert_result& r) {
   }
   if (!r.sources.empty() && fresh == 0 && r.store_objects == 0) {
     tell((r.sources.size() == 1 ? "the file is" : "all " + counted(r.sources.size(), "file") + " are") + std::string(" in ") +
-         quote(r.store) + " already: nothing is appended");
+         quote(r.store) + " already: nothing was appended");
     return;
   }
   if (logs_json()) {

@@ -16,7 +16,7 @@ void print_losses(const convert_result& r);
 // Prints the objects and bytes of each outcome, then sizes, time and rate. On standard error.
 void print_summary(const convert_result& r);
 
-// "links: 3 copied, 1 kept as a note" and the end of the line; "" where there are none.
+// "links: 3 copied, 1 kept as a note" and the end of the line; "" if there are none.
 std::string links_line(const link_counts& links);
 
 }  // namespace zarrbits::cli

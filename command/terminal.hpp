@@ -19,7 +19,7 @@ namespace zarrbits::cli {
 struct terminal {
   bool present = false;
   std::size_t columns = 0;  // 0: lines may have any length
-  bool colours = false;     // not where the environment has NO_COLOR, or a TERM that knows none
+  bool colours = false;     // false if the environment has NO_COLOR, or a TERM without colours
 };
 terminal describe_terminal(int descriptor);
 
@@ -39,7 +39,7 @@ class text_table {
     std::string title;
     alignment align = left;
     std::size_t least = 0;  // columns that it keeps when the table is too wide; 0: it is never cut
-    bool middle = false;    // cut in the middle: both ends tell something
+    bool middle = false;    // shortened in the middle: both ends are informative
     colour paint = colour::plain;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An unfinished store in words and as JSON: whose it is, how far, and how to go on.
+// An unfinished store in words and as JSON: its source, how far it is, and how to continue.
 //
 #ifndef ZARRBITS_COMMAND_UNFINISHED_TEXT_HPP
 #define ZARRBITS_COMMAND_UNFINISHED_TEXT_HPP

@@ -40,14 +40,14 @@ const char verify_footer[] =
     "  zarrbits verify --concat time today.nc all.zarr --part\n\n"
     "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but "
     "something\n"
-    "could not be compared, or is in the store alone.";
+    "could not be compared, or is only in the store.";
 
 void print_text(const verify_result& r, const std::string& store) {
   for (const finding& f : r.findings)
     std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
-  for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is in the store alone\n";
+  for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is only in the store\n";
   for (const extra& e : r.extras) {
-    std::cout << "note: " << printable(e.store_path) << " has in the store alone the " << e.kind << " " << quote(e.name) << '\n';
+    std::cout << "note: " << printable(e.store_path) << " has, only in the store, the " << e.kind << " " << quote(e.name) << '\n';
   }
   // kinds of which there are some, and verdicts that occur
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
@@ -131,10 +131,10 @@ int verify_main(int argc, char** argv) {
                "With --concat: these are some of the files in the store, such as the one that was appended last; compares their "
                "values alone, where the store says that they are")
       ->group("Several files");
-  app.add_option("--include", options.include, "As given to convert: only this has to be in the store; may be given again")
+  app.add_option("--include", options.include, "As given to convert: only this has to be in the store; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  app.add_option("--exclude", options.exclude, "As given to convert: this need not be in the store; may be given again")
+  app.add_option("--exclude", options.exclude, "As given to convert: this need not be in the store; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");

@@ -7,32 +7,32 @@ namespace zarrbits::cli {
 
 std::optional<std::size_t> compare_whole_store(const convert_options& options,
                                                const std::function<void(const std::string&)>& at) {
-  const verify_options how{.source = options.source,
-                           .concat = options.concat,
-                           .store = options.store,
-                           .endpoint = options.endpoint,
-                           .include = options.include,
-                           .exclude = options.exclude,
-                           .external = options.external,
-                           .lock = options.lock,
-                           .progress = at,
-                           .warning = {}};
-  if (!is_whole_store(how)) return {};
-  const std::string what = "\"" + options.store + "\" is whole, but ",
+  const verify_options comparison{.source = options.source,
+                                  .concat = options.concat,
+                                  .store = options.store,
+                                  .endpoint = options.endpoint,
+                                  .include = options.include,
+                                  .exclude = options.exclude,
+                                  .external = options.external,
+                                  .lock = options.lock,
+                                  .progress = at,
+                                  .warning = {}};
+  if (!is_whole_store(comparison)) return {};
+  const std::string what = "\"" + options.store + "\" is complete, but ",
                     remedy = "; choose another name, or replace it with `overwrite`";
   verify_result found;
   try {
-    found = verify(how);
+    found = verify(comparison);
   } catch (const zarrbits::error& e) {
     throw zarrbits::error(errc::different, what + "cannot be compared with the source: " + e.what());
   }
   for (const finding& f : found.findings) {
     if (f.outcome > verdict::unreadable)
-      throw zarrbits::error(errc::different, what + "not of this source: \"" + f.path + "\" " + f.reason + remedy);
+      throw zarrbits::error(errc::different, what + "was not made from this source: \"" + f.path + "\" " + f.reason + remedy);
   }
   if (!found.only_in_store.empty())
-    throw zarrbits::error(errc::different,
-                          what + "not of this source: \"" + found.only_in_store.front() + "\" is in the store alone" + remedy);
+    throw zarrbits::error(errc::different, what + "was not made from this source: \"" + found.only_in_store.front() +
+                                               "\" is only in the store" + remedy);
   return found.findings.size();
 }
 

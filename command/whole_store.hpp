@@ -14,9 +14,9 @@
 
 namespace zarrbits::cli {
 
-// Returns a value if the store is whole and equal to the source: every element is compared, as `zarrbits verify` does. The value
-// is the number of objects that could not be compared, such as datasets whose filter libhdf5 does not find. Throws
-// zarrbits::error if the store is whole and holds something else.
+// Returns a value if the store is complete and equal to the source: every element is compared, as `zarrbits verify` does. The
+// value is the number of objects that could not be compared, such as datasets whose filter libhdf5 does not find. Throws
+// zarrbits::error if the store is complete and holds something else.
 std::optional<std::size_t> compare_whole_store(const convert_options& options,
                                                const std::function<void(const std::string& path)>& at = {});
 

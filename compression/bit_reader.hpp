@@ -17,10 +17,10 @@ namespace zarrbits::conversion {
 // Reads consecutive numbers of any width, highest bit first.
 class bit_reader {
  public:
-  bit_reader(std::span<const std::byte> in, const char* who) : in_(in), who_(who) {}
+  bit_reader(std::span<const std::byte> in, const char* codec) : in_(in), codec_(codec) {}
 
   unsigned byte(unsigned bits = 8) {  // up to 8
-    if (bits > 8 * static_cast<std::uint64_t>(in_.size()) - at_) throw damaged_chunk(std::string(who_) + ": it ends too early");
+    if (bits > 8 * static_cast<std::uint64_t>(in_.size()) - at_) throw damaged_chunk(std::string(codec_) + ": it ends too early");
     const auto i = static_cast<std::size_t>(at_ / 8);
     const auto shift = static_cast<unsigned>(at_ % 8);
     unsigned two = std::to_integer<unsigned>(in_[i]) << 8;
@@ -36,7 +36,7 @@ class bit_reader {
 
  private:
   std::span<const std::byte> in_;
-  const char* who_;
+  const char* codec_;
   std::uint64_t at_ = 0;
 };
 

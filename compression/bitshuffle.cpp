@@ -66,7 +66,7 @@ buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::by
   if (element == 0 || size % element != 0) throw damaged_chunk("bitshuffle: an element size that does not fit the chunk");
   std::uint64_t per_block = values.size() > 3 ? values[3] : 0;
   if (compression != 0) {
-    if (big(in, 8, "bitshuffle") != size) throw damaged_chunk("bitshuffle: it announces another length than the chunk");
+    if (big(in, 8, "bitshuffle") != size) throw damaged_chunk("bitshuffle: its declared length differs from the chunk's");
     per_block = big(in, 4, "bitshuffle") / element;
   }
   if (per_block == 0) per_block = std::max<std::uint64_t>(128, 8192 / element / 8 * 8);
@@ -83,7 +83,7 @@ buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::by
       bits.resize(n * element);
       if (compression == 2) lz4_block(piece, bits);
       else if (compression == 3) zstd_block(piece, bits);
-      else throw damaged_chunk("bitshuffle: a compression that is not known");
+      else throw damaged_chunk("bitshuffle: an unknown compression");
       untranspose(bits, to.data(), element, planes);
     }
     at += n;

@@ -16,7 +16,7 @@ namespace zarrbits::conversion {
 buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size);
 // False if the compression inside is unknown.
 bool knows_bitshuffle(std::span<const unsigned> values);
-std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in);  // the announced size
+std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in);  // the declared size
 
 }  // namespace zarrbits::conversion
 

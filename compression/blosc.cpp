@@ -14,12 +14,12 @@ const std::size_t most_of_blosc = BLOSC_MAX_BUFFERSIZE;
 std::size_t blosc_size(std::span<const std::byte> in) {
   std::size_t announced = 0;
   if (in.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(in.data(), in.size(), &announced) != 0)
-    throw damaged_chunk("blosc: no buffer of Blosc 1");
+    throw damaged_chunk("blosc: not a Blosc 1 buffer");
   return announced;
 }
 
 buffer undo_blosc(std::span<const std::byte> in, std::size_t size) {
-  if (blosc_size(in) != size) throw damaged_chunk("blosc: it announces another length than the chunk");
+  if (blosc_size(in) != size) throw damaged_chunk("blosc: its declared length differs from the chunk's");
   buffer out(size);
   if (blosc_decompress_ctx(in.data(), out.data(), out.size(), 1) != as_int(size, "blosc"))
     throw damaged_chunk("blosc: it cannot be decoded");
@@ -30,9 +30,9 @@ void check_blosc(std::span<const std::byte> in, std::size_t size) {
   std::size_t announced = 0;
   if (in.size() < BLOSC_MIN_HEADER_LENGTH || std::to_integer<unsigned>(in[0]) != BLOSC_VERSION_FORMAT ||
       blosc_cbuffer_validate(in.data(), in.size(), &announced) != 0) {
-    throw damaged_chunk("blosc: no buffer of Blosc 1");
+    throw damaged_chunk("blosc: not a Blosc 1 buffer");
   }
-  if (announced != size) throw damaged_chunk("blosc: it announces another length than the chunk");
+  if (announced != size) throw damaged_chunk("blosc: its declared length differs from the chunk's");
   const auto flags = std::to_integer<unsigned>(in[2]);
   if ((flags & BLOSC_MEMCPYED) == 0 && flags >> 5 == BLOSC_SNAPPY_FORMAT)
     throw damaged_chunk("blosc: compressed with snappy, which Zarr readers do not have");
@@ -52,7 +52,7 @@ std::size_t zstd_block_of(std::size_t typesize) {
 std::size_t blosc_typesize(std::size_t size) { return size < 1 || size > BLOSC_MAX_TYPESIZE ? 1 : size; }
 
 buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int level, int shuffle, const std::string& name) {
-  if (bytes.size() > BLOSC_MAX_BUFFERSIZE) throw damaged_chunk("a chunk of 2 GiB, which blosc does not take");
+  if (bytes.size() > BLOSC_MAX_BUFFERSIZE) throw damaged_chunk("a chunk of 2 GiB, which blosc does not support");
   buffer out(bytes.size() + BLOSC_MAX_OVERHEAD);
   typesize = blosc_typesize(typesize);
   // Blosc splits LZ4's input into one piece for each byte of the type, even without a shuffle

@@ -14,9 +14,9 @@
 namespace zarrbits::conversion {
 
 buffer undo_blosc(std::span<const std::byte> in, std::size_t size);
-// The size that the buffer announces. Throws damaged_chunk if it is not a Blosc buffer.
+// The size that the buffer declares. Throws damaged_chunk if it is not a Blosc buffer.
 std::size_t blosc_size(std::span<const std::byte> in);
-// Throws if a Blosc 1 buffer does not announce exactly `size` bytes, or Zarr readers cannot decode it.
+// Throws if a Blosc 1 buffer does not declare exactly `size` bytes, or Zarr readers cannot decode it.
 void check_blosc(std::span<const std::byte> in, std::size_t size);
 
 // Blosc takes less than 2 GiB at once.

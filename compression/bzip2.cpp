@@ -19,7 +19,7 @@ buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most) {
   z.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data()));
   z.avail_in = static_cast<unsigned>(as_int(in.size(), "bzip2"));
   for (int status = BZ_OK; status != BZ_STREAM_END;) {
-    if (used > most) throw damaged_chunk("bzip2: it makes more than the chunk");
+    if (used > most) throw damaged_chunk("bzip2: it decodes to more than the chunk");
     if (used == out.size()) out.resize(std::min(std::max<std::size_t>(2 * used, 64 << 10), most + 1));
     const auto room = static_cast<unsigned>(std::min<std::size_t>(out.size() - used, 1U << 30));
     z.next_out = reinterpret_cast<char*>(out.data() + used);
@@ -30,14 +30,14 @@ buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most) {
     if (status == BZ_OK && z.avail_out == room && z.avail_in == before) throw damaged_chunk("bzip2: it ends too early");
     used += room - z.avail_out;
   }
-  if (used > most) throw damaged_chunk("bzip2: it makes more than the chunk");
+  if (used > most) throw damaged_chunk("bzip2: it decodes to more than the chunk");
   out.resize(used);
   return out;
 }
 
 buffer undo_bzip2(std::span<const std::byte> in, std::size_t size) {
   buffer out = undo_bzip2_up_to(in, size);
-  if (out.size() != size) throw damaged_chunk("bzip2: it makes less than the chunk");
+  if (out.size() != size) throw damaged_chunk("bzip2: it decodes to less than the chunk");
   return out;
 }
 

@@ -42,7 +42,7 @@ buffer inflate_up_to(std::span<const std::byte> zlib, std::size_t most, std::siz
   std::size_t made = 0;
   switch (libdeflate_zlib_decompress_ex(decompressor(), zlib.data(), zlib.size(), out.data(), most, &used, &made)) {
     case LIBDEFLATE_SUCCESS: break;
-    case LIBDEFLATE_INSUFFICIENT_SPACE: throw damaged_chunk("deflate: it makes more than the chunk");
+    case LIBDEFLATE_INSUFFICIENT_SPACE: throw damaged_chunk("deflate: it decodes to more than the chunk");
     default: throw damaged_chunk("deflate: it ends too early, or is not a stream with the right checksum");
   }
   out.resize(made);
@@ -51,7 +51,7 @@ buffer inflate_up_to(std::span<const std::byte> zlib, std::size_t most, std::siz
 
 buffer inflate_exactly(std::span<const std::byte> zlib, std::size_t size, std::size_t& used) {
   buffer out = inflate_up_to(zlib, size, used);
-  if (out.size() != size) throw damaged_chunk("deflate: another length than the chunk");
+  if (out.size() != size) throw damaged_chunk("deflate: its length differs from the chunk's");
   return out;
 }
 
@@ -79,7 +79,7 @@ buffer undo_deflate_up_to(std::span<const std::byte> zlib, std::size_t most) {
 }
 
 buffer zlib_stream(std::span<const std::byte> bytes, int level) {
-  if (bytes.size() >= 0x7FFFFFFFU) throw damaged_chunk("a chunk of 2 GiB, which zlib's readers do not take");
+  if (bytes.size() >= 0x7FFFFFFFU) throw damaged_chunk("a chunk of 2 GiB, which zlib's readers do not support");
   return compressed(bytes, level, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
 }
 

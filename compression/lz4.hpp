@@ -18,7 +18,7 @@ void lz4_block(std::span<const std::byte> in, std::span<std::byte> out);
 
 // Filter 32004: the length, the block length, and blocks, with all lengths big-endian. Throws damaged_chunk.
 buffer undo_lz4(std::span<const std::byte> in, std::size_t size);
-std::size_t lz4_size(std::span<const std::byte> in);  // the announced size
+std::size_t lz4_size(std::span<const std::byte> in);  // the declared size
 
 // numcodecs' frame: the length in 4 bytes, little-endian, and one block.
 buffer numcodecs_lz4(std::span<const std::byte> bytes);

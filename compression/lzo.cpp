@@ -59,7 +59,7 @@ class lzo_stream {
       const std::size_t length = 2 + (b & 7 ? b & 7 : 7 + more());
       const std::size_t w = word(), distance = 16384 * (1 + (b >> 3 & 1)) + w / 4;
       if (distance != 16384) return copy(length, distance, w & 3);
-      if (length != 3 || (w & 3) != 0) fail("an end marker with another length");
+      if (length != 3 || (w & 3) != 0) fail("an end marker of the wrong length");
       return false;
     }
     if (before_ == after::copy) {
@@ -74,7 +74,7 @@ class lzo_stream {
   bool near(std::size_t length, std::size_t b) { return copy(length, 1 + (b >> 2 & 7) + 8 * next(), b & 3); }
 
   bool copy(std::size_t length, std::size_t distance, std::size_t few) {
-    if (distance > out_.size()) fail("a copy from before the beginning");
+    if (distance > out_.size()) fail("a copy from before the start of the output");
     room(length);
     const std::size_t from = out_.size() - distance;
     if (distance >= length) {
@@ -114,7 +114,7 @@ class lzo_stream {
     return low + 256 * next();
   }
   void room(std::size_t n) const {
-    if (n > most_ - out_.size()) fail("it makes more than the chunk");
+    if (n > most_ - out_.size()) fail("it decodes to more than the chunk");
   }
   [[noreturn]] static void fail(const char* why) { throw damaged_chunk(std::string("lzo: ") + why); }
 
@@ -144,14 +144,14 @@ buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most) {
   if (rest.empty()) return out;  // tables of PyTables 0.4 and before
   if (rest.size() != 8) throw damaged_chunk("lzo: something follows its end");
   if (little(rest.subspan(4)) != (out.size() & 0xFFFFFFFFU))
-    throw damaged_chunk("lzo: it makes another length than it announces");
+    throw damaged_chunk("lzo: it decodes to a different length than it declares");
   if (little(rest) != adler(out)) throw damaged_chunk("lzo: the checksum is wrong");
   return out;
 }
 
 buffer undo_lzo(std::span<const std::byte> in, std::size_t size) {
   buffer out = undo_lzo_up_to(in, size);
-  if (out.size() != size) throw damaged_chunk("lzo: it makes less than the chunk");
+  if (out.size() != size) throw damaged_chunk("lzo: it decodes to less than the chunk");
   return out;
 }
 

@@ -58,7 +58,7 @@ class nbit_decoder {
 
   void array(std::span<std::byte> out, unsigned depth) {
     const std::size_t tree = next_;
-    if (tree + 1 < values_.size() && values_[tree] == 4) {  // its elements may have another size than announced
+    if (tree + 1 < values_.size() && values_[tree] == 4) {  // its elements may have a different size than declared
       next_ += 2;
       return whole(out);
     }
@@ -84,7 +84,7 @@ class nbit_decoder {
     }
   }
 
-  [[noreturn]] static void fail() { throw damaged_chunk("nbit: parameters that fit no datatype"); }
+  [[noreturn]] static void fail() { throw damaged_chunk("nbit: parameters that do not fit any datatype"); }
 
   std::span<const unsigned> values_;
   bit_reader bits_;
@@ -95,10 +95,10 @@ class nbit_decoder {
 
 buffer undo_nbit(std::span<const unsigned> v, buffer in, std::size_t size) {
   if (v.size() >= 2 && v[1] != 0) return in;  // stored, because packing would not shrink it
-  if (v.size() < 5 || v[0] != v.size()) throw damaged_chunk("nbit: parameters that fit no datatype");
+  if (v.size() < 5 || v[0] != v.size()) throw damaged_chunk("nbit: parameters that do not fit any datatype");
   const std::size_t element = v[4];
   if (element == 0 || size % element != 0 || v[2] != size / element)
-    throw damaged_chunk("nbit: it has another length than the chunk");
+    throw damaged_chunk("nbit: its length differs from the chunk's");
   buffer out(size, std::byte{0});
   nbit_decoder decoder(v, in);
   for (std::size_t at = 0; at < size; at += element) decoder.element(std::span(out).subspan(at, element));

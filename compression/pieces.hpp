@@ -16,25 +16,25 @@
 namespace zarrbits::conversion {
 
 // A big-endian number of `n` bytes.
-inline std::uint64_t big(std::span<const std::byte>& in, std::size_t n, const char* who) {
-  if (in.size() < n) throw damaged_chunk(std::string(who) + ": it ends too early");
+inline std::uint64_t big(std::span<const std::byte>& in, std::size_t n, const char* codec) {
+  if (in.size() < n) throw damaged_chunk(std::string(codec) + ": it ends too early");
   std::uint64_t v = 0;
   for (std::size_t i = 0; i < n; ++i) v = v << 8 | std::to_integer<std::uint64_t>(in[i]);
   in = in.subspan(n);
   return v;
 }
 
-inline std::span<const std::byte> take(std::span<const std::byte>& in, std::uint64_t n, const char* who) {
-  if (in.size() < n) throw damaged_chunk(std::string(who) + ": it ends too early");
+inline std::span<const std::byte> take(std::span<const std::byte>& in, std::uint64_t n, const char* codec) {
+  if (in.size() < n) throw damaged_chunk(std::string(codec) + ": it ends too early");
   const auto piece = in.first(static_cast<std::size_t>(n));
   in = in.subspan(static_cast<std::size_t>(n));
   return piece;
 }
 
 // For libraries that take lengths as int.
-inline int as_int(std::size_t n, const char* who) {
+inline int as_int(std::size_t n, const char* codec) {
   if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw damaged_chunk(std::string(who) + ": longer than it can be");
+    throw damaged_chunk(std::string(codec) + ": longer than possible");
   return static_cast<int>(n);
 }
 

@@ -33,16 +33,16 @@ T scaled(std::uint64_t stored, unsigned bits, std::uint64_t least, const std::ui
 
 buffer undo_scaleoffset(std::span<const unsigned> v, buffer in, std::size_t size) {
   const auto fail = [](const char* why) { throw damaged_chunk(std::string("scaleoffset: ") + why); };
-  if (v.size() < fill_at + 2) fail("parameters that fit no datatype");
+  if (v.size() < fill_at + 2) fail("parameters that do not fit any datatype");
   const std::size_t element = v[4];
   const bool is_float = v[3] == 1;
   const auto scale = static_cast<int>(v[1]);
   if (v[3] > 1 || v[0] != (is_float ? 0U : 2U) || (element != 1 && element != 2 && element != 4 && element != 8) ||
       (is_float && element < 4) || v[6] > 1) {
-    fail("parameters that fit no datatype");
+    fail("parameters that do not fit any datatype");
   }
   if (!is_float && scale == static_cast<int>(8 * element)) return in;  // stored, because packing would not shrink it
-  if (size % element != 0 || v[2] != size / element) fail("it has another length than the chunk");
+  if (size % element != 0 || v[2] != size / element) fail("its length differs from the chunk's");
   if (in.size() < header) fail("it ends too early");
   const auto little = [&](std::size_t at, std::size_t n) {
     std::uint64_t x = 0;

@@ -10,7 +10,7 @@ namespace zarrbits::conversion {
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out) {
   const std::size_t n = ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
   if (ZSTD_isError(n)) throw damaged_chunk(std::string("zstd: ") + ZSTD_getErrorName(n));
-  if (n != out.size()) throw damaged_chunk("zstd: another length than the chunk");
+  if (n != out.size()) throw damaged_chunk("zstd: its length differs from the chunk's");
 }
 
 buffer undo_zstd(std::span<const std::byte> in, std::size_t size) {
@@ -28,7 +28,7 @@ bool check_zstd(std::span<const std::byte> in, std::size_t size) {
   if (ZSTD_isError(frame)) throw damaged_chunk(std::string("zstd: ") + ZSTD_getErrorName(frame));
   const unsigned long long content = ZSTD_getFrameContentSize(in.data(), in.size());
   if (content == ZSTD_CONTENTSIZE_UNKNOWN || frame != in.size()) return false;
-  if (content != size) throw damaged_chunk("zstd: another length than the chunk");
+  if (content != size) throw damaged_chunk("zstd: its length differs from the chunk's");
   return true;
 }
 

@@ -45,17 +45,17 @@ void check_append(const convert_options& options) {
   if (asked) {
     throw zarrbits::error(
         errc::invalid_option,
-        "a store that grows says itself how its chunks are made; leave out `profile`, `compress`, `chunk`, `shard`, "
+        "the existing store determines how its chunks are made; leave out `profile`, `compress`, `chunk`, `shard`, "
         "`checksum`, `codec`, `bits` and `convention`");
   }
   if (options.overwrite)
-    throw zarrbits::error(errc::invalid_option, "a store either grows or is replaced; leave `overwrite` out, or `append`");
+    throw zarrbits::error(errc::invalid_option, "a store is either appended to or replaced; leave out `overwrite` or `append`");
   if (options.resume)
-    throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave `resume` out");
-  if (options.share) throw zarrbits::error(errc::invalid_option, "one process alone appends to a store; leave `share` out");
+    throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave out `resume`");
+  if (options.share) throw zarrbits::error(errc::invalid_option, "only one process can append to a store; leave out `share`");
   if (is_s3(options.store) || options.store.ends_with(".zip"))
-    throw zarrbits::error(errc::invalid_option, "only a store in a directory, or of references, can grow, not \"" +
-                                                    options.store + "\"; make it again of all files with `concat`");
+    throw zarrbits::error(errc::invalid_option, "only a store in a directory, or references, can be appended to, not \"" +
+                                                    options.store + "\"; make it again from all files with `concat`");
 }
 
 }  // namespace
@@ -65,14 +65,14 @@ void check_references(const convert_options& options) {
   if (options.shard.bytes > 0 || !options.shard.shape.empty() || options.checksum != checksum::none)
     throw zarrbits::error(
         errc::invalid_option,
-        "references name chunks that lie in the source, which have no shards and no checksum; leave `shard` and `checksum` out");
-  if (options.share) throw zarrbits::error(errc::invalid_option, "references are made in one run; leave `share` out");
+        "references point to chunks in the source, which have no shards and no checksum; leave out `shard` and `checksum`");
+  if (options.share) throw zarrbits::error(errc::invalid_option, "references are made in one run; leave out `share`");
 }
 
 void check_options(const convert_options& options) {
   if (options.references) check_references(options);
   if ((options.bits || !options.bits_of.empty()) && options.codec != array_codec::packbits)
-    throw zarrbits::error(errc::invalid_option, "`bits` goes with the `codec` packbits");
+    throw zarrbits::error(errc::invalid_option, "`bits` requires the `codec` packbits");
   if (options.bits && (*options.bits < 1 || *options.bits > 64))
     throw zarrbits::error(errc::invalid_option, "the number of bits is 1 to 64, not " + std::to_string(*options.bits));
   for (const auto& of : options.bits_of) {
@@ -83,19 +83,19 @@ void check_options(const convert_options& options) {
   }
   if (options.memory < least_memory) {
     throw zarrbits::error(errc::invalid_option, "`memory` is " + human_bytes(options.memory) +
-                                                    ", too little to convert in; give at least " + human_bytes(least_memory));
+                                                    ", too little to convert; give at least " + human_bytes(least_memory));
   }
   if (options.effective_profile() != profile::recode) {
     const std::string other = to_string(options.effective_profile());
-    if (options.compress) throw zarrbits::error(errc::invalid_option, "compression goes with the profile recode, not " + other);
+    if (options.compress) throw zarrbits::error(errc::invalid_option, "compression requires the profile recode, not " + other);
     if (!options.chunk.empty())
-      throw zarrbits::error(errc::invalid_option, "another chunk shape goes with the profile recode, not " + other);
+      throw zarrbits::error(errc::invalid_option, "a different chunk shape requires the profile recode, not " + other);
   }
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
   selection(options.include, options.exclude);
   if (!options.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
-    throw zarrbits::error(errc::invalid_option, "an endpoint goes with a source or a store \"s3://...\"; leave `endpoint` out");
+    throw zarrbits::error(errc::invalid_option, "an endpoint is only for a source or a store \"s3://...\"; leave out `endpoint`");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
     throw zarrbits::error(errc::invalid_option, "share " + std::to_string(options.share->index) + " of " +
@@ -103,17 +103,18 @@ void check_options(const convert_options& options) {
   }
   if (options.concat) {
     if (options.concat->is_new && (options.concat->append || options.concat->dimension.find_first_of("/:") != std::string::npos))
-      throw zarrbits::error(errc::invalid_option,
-                            "a new dimension has a name without \"/\" and \":\", and makes a new store; leave `append` out");
+      throw zarrbits::error(
+          errc::invalid_option,
+          "the name of a new dimension has no \"/\" and no \":\", and a new dimension needs a new store; leave out `append`");
     if (options.concat->dimension.empty())
       throw zarrbits::error(errc::invalid_option, "`concat` has no dimension; give its name, such as time");
   }
   if (options.concat && options.concat->append) check_append(options);
   if (options.concat && options.links == link_policy::copy)
-    throw zarrbits::error(errc::invalid_option, "of files that are joined no links are copied; leave `links` out, or `concat`");
+    throw zarrbits::error(errc::invalid_option, "links are not copied when files are joined; leave out `links` or `concat`");
   if (options.overwrite && (options.resume || options.share)) {
     throw zarrbits::error(errc::invalid_option,
-                          "a store is either resumed or started over; leave `overwrite` out, or `resume` and `share`");
+                          "a store is either resumed or started over; leave out `overwrite`, or `resume` and `share`");
   }
 }
 

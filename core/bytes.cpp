@@ -19,33 +19,33 @@ bool same(const packing& a, const packing& b) {
          a.bits == b.bits;
 }
 
-void add(std::vector<run>& runs, packing how, std::uint64_t count) {
+void add(std::vector<run>& runs, packing format, std::uint64_t count) {
   // what is only copied is copied byte by byte, so that neighbours merge
-  if (how.bits == 8u * how.size && !how.swap_encoded) {
-    count *= how.size;
-    how = packing{.whole = true};
+  if (format.bits == 8u * format.size && !format.swap_encoded) {
+    count *= format.size;
+    format = packing{.whole = true};
   }
-  if (!runs.empty() && same(runs.back().how, how) && runs.back().count + count <= 0xffffffff) {
+  if (!runs.empty() && same(runs.back().format, format) && runs.back().count + count <= 0xffffffff) {
     runs.back().count += static_cast<std::uint32_t>(count);
     return;
   }
-  runs.push_back({how, static_cast<std::uint32_t>(count)});
+  runs.push_back({format, static_cast<std::uint32_t>(count)});
 }
 
 void add_type(std::vector<run>& runs, const data_type& type, bool swap, const bytes_parameters& p) {
   const detail::data_type_info& i = detail::access::info(type);
   switch (i.kind) {
     case detail::type_kind::number: {
-      packing how{.size = static_cast<std::uint8_t>(i.size),
-                  .type_bits = static_cast<std::uint8_t>(i.bits),
-                  .bits = static_cast<std::uint8_t>(i.bits),
-                  .whole = true};
-      how.is_signed = i.is_signed;
-      how.is_bool = i.is_bool;
-      how.nonzero_is_true = p.nonzero_is_true;
-      how.truncate = p.truncate;
-      how.swap_encoded = swap && i.size > 1;
-      add(runs, how, i.components);
+      packing format{.size = static_cast<std::uint8_t>(i.size),
+                     .type_bits = static_cast<std::uint8_t>(i.bits),
+                     .bits = static_cast<std::uint8_t>(i.bits),
+                     .whole = true};
+      format.is_signed = i.is_signed;
+      format.is_bool = i.is_bool;
+      format.nonzero_is_true = p.nonzero_is_true;
+      format.truncate = p.truncate;
+      format.swap_encoded = swap && i.size > 1;
+      add(runs, format, i.components);
       return;
     }
     case detail::type_kind::raw: add(runs, packing{.whole = true}, i.element_size); return;

@@ -63,8 +63,9 @@ byte_range codec::encoded_range(std::uint64_t elements, element_range r) const {
   encoded_size(elements);  // checks that nothing below overflows
   byte_range range;
   if (!detail::encoded_range(state_->layout, elements, r, range))
-    throw error(errc::invalid_range, name() + ": elements " + std::to_string(r.first) + " and " + std::to_string(r.count) +
-                                         " from there on are not all within the " + std::to_string(elements) + " of the chunk");
+    throw error(errc::invalid_range, name() + ": the range of " + std::to_string(r.count) + " elements from element " +
+                                         std::to_string(r.first) + " on does not lie within the chunk's " +
+                                         std::to_string(elements));
   return range;
 }
 
@@ -78,7 +79,7 @@ std::string codec::explain(const failure& f) const {
   std::string what = name() + ": ";
   switch (static_cast<errc>(f.code.value())) {
     case errc::value_does_not_fit: {
-      const detail::packing& p = l.runs.front().how;
+      const detail::packing& p = l.runs.front().format;
       if (p.whole)
         return what + element + " is " + hex + ", which is not a value of " + type().name() +
                "; clear the bits above, or allow truncation";
@@ -90,13 +91,14 @@ std::string codec::explain(const failure& f) const {
       return what + element + " is " + found + ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
     case errc::truncated:
       return what + "the data ends too early, after " + std::to_string(f.element) +
-             " whole elements; it is cut short, or not what the codec and data type say";
+             " whole elements; it is truncated, or does not match the codec and data type";
     case errc::trailing_data:
       return what + "the data continues after the last of " + std::to_string(f.element) +
-             " elements; it is too long, or not what the codec and data type say";
+             " elements; it is too long, or does not match the codec and data type";
     case errc::invalid_padding_count:
       return what + "the count byte says " + found +
-             " bits of padding, which disagrees with the length of the data; it is damaged, or has another number of elements";
+             " bits of padding, which disagrees with the length of the data; it is damaged, or has a different number of "
+             "elements";
     case errc::nonzero_padding:
       return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
     case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
@@ -108,8 +110,9 @@ std::string codec::explain(const failure& f) const {
              std::to_string(l.element_size) + "; give elements of the codec's data type";
     case errc::element_count_mismatch:
       return what +
-             (f.element < f.value ? "only " + std::to_string(f.element) + " elements came" : std::string("more elements came")) +
-             " where " + found + " were announced; announce the right number";
+             (f.element < f.value ? "only " + std::to_string(f.element) + " elements arrived"
+                                  : std::string("more elements arrived")) +
+             ", but " + found + " were declared; declare the right number";
     default: return what + f.code.message();
   }
 }
@@ -166,7 +169,7 @@ codec make_codec(std::string name, const data_type& type, std::string json, std:
   l.strict_padding = strict_padding;
   l.kernels = &kernels();
   l.element_size = type.element_size();
-  for (const run& r : s->runs) l.element_bits += std::uint64_t{r.count} * r.how.encoded_bits();
+  for (const run& r : s->runs) l.element_bits += std::uint64_t{r.count} * r.format.encoded_bits();
   return access::make(std::move(s));
 }
 

@@ -188,8 +188,7 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
 }
 
 data_type_info struct_info(const json_value& configuration, int depth) {
-  if (depth >= deepest_struct)
-    refuse("data type \"struct\": more than " + std::to_string(deepest_struct) + " structs within each other");
+  if (depth >= deepest_struct) refuse("data type \"struct\": more than " + std::to_string(deepest_struct) + " nested structs");
   const auto fields = configuration.find("fields");
   if (fields == configuration.end() || !fields->is_array() || fields->empty())
     refuse("data type \"struct\": \"configuration\" needs \"fields\", a list of {\"name\", \"data_type\"}");

@@ -18,14 +18,14 @@ std::uint64_t each_element(const layout& l, std::uint64_t elements, const std::b
                            const run*& failed, std::size_t& component) noexcept {
   for (std::uint64_t e = 0; e < elements; ++e)
     for (const run& r : l.runs) {
-      const std::size_t done = components(*l.kernels, r.how, in, out, r.count);
+      const std::size_t done = components(*l.kernels, r.format, in, out, r.count);
       if (done != r.count) {
         failed = &r;
         component = done;
         return e;
       }
-      in += std::size_t{r.count} * r.how.size;
-      out += std::size_t{r.count} * r.how.size;
+      in += std::size_t{r.count} * r.format.size;
+      out += std::size_t{r.count} * r.format.size;
     }
   return elements;
 }
@@ -42,18 +42,18 @@ failure encode_elements(const layout& l, std::uint64_t elements, const std::byte
   if (l.runs.size() == 1) {
     const run& r = l.runs[0];
     const std::size_t n = elements * r.count;
-    const std::size_t done = encode_components(*l.kernels, r.how, in, out, n);
+    const std::size_t done = encode_components(*l.kernels, r.format, in, out, n);
     if (done == n) return {};
-    return {r.how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, done / r.count,
-            load_component(r.how, in + done * r.how.size)};
+    return {r.format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, done / r.count,
+            load_component(r.format, in + done * r.format.size)};
   }
   const run* failed = nullptr;
   std::size_t component = 0;
   const std::uint64_t e = each_element(l, elements, in, out, encode_components, failed, component);
   if (!failed) return {};
-  std::size_t at = e * l.element_size + component * failed->how.size;
-  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->how.size;
-  return {failed->how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, e, load_component(failed->how, in + at)};
+  std::size_t at = e * l.element_size + component * failed->format.size;
+  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->format.size;
+  return {failed->format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, e, load_component(failed->format, in + at)};
 }
 
 namespace {
@@ -63,7 +63,7 @@ failure decode_body(const layout& l, std::uint64_t elements, const std::byte* in
   if (l.runs.size() == 1) {
     const run& r = l.runs[0];
     const std::size_t n = elements * r.count;
-    const std::size_t done = decode_components(*l.kernels, r.how, in, out, n);
+    const std::size_t done = decode_components(*l.kernels, r.format, in, out, n);
     if (done == n) return {};
     return {errc::invalid_bool, done / r.count, std::to_integer<std::uint64_t>(in[done])};
   }
@@ -72,7 +72,7 @@ failure decode_body(const layout& l, std::uint64_t elements, const std::byte* in
   const std::uint64_t e = each_element(l, elements, in, out, decode_components, failed, component);
   if (!failed) return {};
   std::size_t at = e * l.element_size + component;
-  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->how.size;
+  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->format.size;
   return {errc::invalid_bool, e, std::to_integer<std::uint64_t>(in[at])};
 }
 
@@ -98,7 +98,7 @@ failure decode_elements(const layout& l, std::uint64_t elements, std::span<const
   if (elements == 0) return {};
   if (l.strict_padding && padding_count != 0) {
     const auto last = std::to_integer<unsigned>(body.back());
-    const unsigned set = l.runs[0].how.msb_first ? last & ((1u << padding_count) - 1) : last >> (8 - padding_count);
+    const unsigned set = l.runs[0].format.msb_first ? last & ((1u << padding_count) - 1) : last >> (8 - padding_count);
     if (set != 0) return {errc::nonzero_padding, elements, set};
   }
   return decode_body(l, elements, body.data(), out);
@@ -119,7 +119,7 @@ bool encoded_range(const layout& l, std::uint64_t elements, element_range r, byt
 failure decode_range(const layout& l, element_range r, const std::byte* in, std::byte* out) noexcept {
   const auto [first, count] = r;
   if (count == 0) return {};
-  const packing& p = l.runs[0].how;
+  const packing& p = l.runs[0].format;
   std::size_t bit = first % 8 * (l.element_bits % 8) % 8;
   if (bit == 0) {
     failure f = decode_body(l, count, in, out);

@@ -79,7 +79,7 @@ class builder final : public nlohmann::json_sax<json> {
   }
   bool down(json value) {
     if (open_.size() == deepest_json) {
-      wrong = "more than " + std::to_string(deepest_json) + " lists and objects within each other";
+      wrong = "more than " + std::to_string(deepest_json) + " nested lists and objects";
       return false;
     }
     open_.push_back({put(std::move(value))});

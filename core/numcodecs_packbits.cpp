@@ -10,14 +10,14 @@ codec numcodecs_packbits(const data_type& type, const numcodecs_packbits_paramet
   if (!type.is_bool())
     throw error(errc::unsupported_data_type,
                 "numcodecs.packbits: data type " + type.name() + ", but this codec takes only bool; use \"packbits\"");
-  detail::packing how;
-  how.type_bits = 1;
-  how.bits = 1;
-  how.is_bool = true;
-  how.nonzero_is_true = p.nonzero_is_true;
-  how.msb_first = true;
+  detail::packing format;
+  format.type_bits = 1;
+  format.bits = 1;
+  format.is_bool = true;
+  format.nonzero_is_true = p.nonzero_is_true;
+  format.msb_first = true;
   const std::string json = R"({"name":"numcodecs.packbits","configuration":{}})";
-  return detail::make_codec("numcodecs.packbits", type, json, json, {{how, 1}}, padding::first_byte, p.strict_padding);
+  return detail::make_codec("numcodecs.packbits", type, json, json, {{format, 1}}, padding::first_byte, p.strict_padding);
 }
 
 namespace detail {

@@ -45,18 +45,18 @@ codec packbits(const data_type& type, const packbits_parameters& p) {
                                                  std::to_string(p.first_bit) +
                                                  ", so that no bit would be kept; both are inclusive");
   if (p.padding_encoding < padding::none || p.padding_encoding > padding::last_byte)
-    throw error(errc::invalid_configuration, "packbits: \"padding_encoding\" is none of the values of zarrbits::padding");
-  detail::packing how;
-  how.size = static_cast<std::uint8_t>(i.size);
-  how.type_bits = static_cast<std::uint8_t>(i.bits);
-  how.first_bit = static_cast<std::uint8_t>(p.first_bit);
-  how.bits = static_cast<std::uint8_t>(last_bit - p.first_bit + 1);
-  how.is_signed = i.is_signed;
-  how.is_bool = i.is_bool;
-  how.nonzero_is_true = p.nonzero_is_true;
-  how.truncate = p.truncate;
+    throw error(errc::invalid_configuration, "packbits: \"padding_encoding\" is not a value of zarrbits::padding");
+  detail::packing format;
+  format.size = static_cast<std::uint8_t>(i.size);
+  format.type_bits = static_cast<std::uint8_t>(i.bits);
+  format.first_bit = static_cast<std::uint8_t>(p.first_bit);
+  format.bits = static_cast<std::uint8_t>(last_bit - p.first_bit + 1);
+  format.is_signed = i.is_signed;
+  format.is_bool = i.is_bool;
+  format.nonzero_is_true = p.nonzero_is_true;
+  format.truncate = p.truncate;
   return detail::make_codec("packbits", type, json_of(type, p, last_bit, padding_names),
-                            json_of(type, p, last_bit, older_padding_names), {{how, i.components}}, p.padding_encoding,
+                            json_of(type, p, last_bit, older_padding_names), {{format, i.components}}, p.padding_encoding,
                             p.strict_padding);
 }
 

@@ -142,14 +142,14 @@ std::size_t encode_components(const kernel_table& k, const packing& p, const std
     return n;
   }
   const bool swapped = p.swap_memory && p.size > 1;
-  packing how = p;
+  packing format = p;
   if (in == out && is_checked(p)) {
     // find the exact index of a loss in the input, because encoding overwrites it
     n = first_refused(k, p, in, n);
-    how.truncate = true;
+    format.truncate = true;
   }
-  const bool check_apart = is_checked(how) && (p.whole || has_two_forms(p));
-  if (check_apart) how.truncate = true;
+  const bool check_apart = is_checked(format) && (p.whole || has_two_forms(p));
+  if (check_apart) format.truncate = true;
   alignas(64) std::byte native[tile_bytes];
   const std::size_t tile = swapped || check_apart ? tile_bytes / p.size : n;
   for (std::size_t at = 0; at < n; at += tile) {
@@ -163,10 +163,10 @@ std::size_t encode_components(const kernel_table& k, const packing& p, const std
     }
     if (p.whole) {
       extend(k, p, from, to, good);
-    } else if (!encode_native(k, how, from, to, good) && in != out) {
+    } else if (!encode_native(k, format, from, to, good) && in != out) {
       // encode again what comes before the loss: its last byte may hold bits that should have been dropped
       good = first_refused(k, p, in + at * p.size, good);
-      encode_native(k, how, from, to, good);
+      encode_native(k, format, from, to, good);
     }
     if (good != m) return at + good;
   }

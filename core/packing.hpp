@@ -64,7 +64,7 @@ std::size_t first_refused(const kernel_table& k, const packing& p, const std::by
 
 // A number of components with the same packing.
 struct run {
-  packing how;
+  packing format;
   std::uint32_t count = 1;
 };
 

@@ -45,7 +45,7 @@ std::uint64_t take(carry& c, unsigned count) noexcept {
 
 // numcodecs fills each byte from the top.
 std::uint8_t in_order(const layout& l, std::uint8_t byte) noexcept {
-  if (!l.runs.front().how.msb_first) return byte;
+  if (!l.runs.front().format.msb_first) return byte;
   byte = static_cast<std::uint8_t>((byte & 0x0f) << 4 | (byte & 0xf0) >> 4);
   byte = static_cast<std::uint8_t>((byte & 0x33) << 2 | (byte & 0xcc) >> 2);
   return static_cast<std::uint8_t>((byte & 0x55) << 1 | (byte & 0xaa) >> 1);
@@ -83,7 +83,7 @@ std::uint64_t components_left(const carry& c, const layout& l, const std::option
 
 // The number of components that end at a byte on the encoded side, so that the kernels can process them: any number of 40 bits,
 // an even number of 20 bits.
-std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept { return n - n % (8u / std::gcd(8u, r.how.encoded_bits())); }
+std::uint64_t whole_bytes(const run& r, std::uint64_t n) noexcept { return n - n % (8u / std::gcd(8u, r.format.encoded_bits())); }
 
 progress failed(carry& c, std::size_t consumed, std::size_t produced, errc e, std::uint64_t value) noexcept {
   c.error = static_cast<std::uint8_t>(e);
@@ -107,7 +107,7 @@ encoder::encoder(zarrbits::codec c, std::optional<std::uint64_t> elements) : cod
     throw error(errc::element_count_required,
                 codec_.name() +
                     ": \"padding_encoding\" is \"first_byte\", so the count byte comes before the data and the number of "
-                    "elements has to be known beforehand; give it, or use \"last_byte\" or \"none\"");
+                    "elements must be known in advance; give it, or use \"last_byte\" or \"none\"");
 }
 
 void encoder::reset() noexcept { carry_ = {}; }
@@ -139,30 +139,30 @@ progress encoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
     const run& r = l.runs[c.run];
     if (c.component_bytes == 0 && c.bit_count == 0) {
       const std::uint64_t fits =
-          std::min<std::uint64_t>((in.size() - i) / r.how.size, (out.size() - o) * 8 / r.how.encoded_bits());
+          std::min<std::uint64_t>((in.size() - i) / r.format.size, (out.size() - o) * 8 / r.format.encoded_bits());
       const auto n = static_cast<std::size_t>(whole_bytes(r, std::min(fits, components_left(c, l, expected_))));
       if (n != 0) {
-        const std::size_t done = detail::encode_components(*l.kernels, r.how, in.data() + i, out.data() + o, n);
+        const std::size_t done = detail::encode_components(*l.kernels, r.format, in.data() + i, out.data() + o, n);
         advance(c, l, done);
         if (done != n)
-          return failed(c, i, o, r.how.is_bool ? errc::invalid_bool : errc::value_does_not_fit,
-                        detail::load_component(r.how, in.data() + i + done * r.how.size));
-        i += n * r.how.size;
-        o += n * r.how.encoded_bits() / 8;
+          return failed(c, i, o, r.format.is_bool ? errc::invalid_bool : errc::value_does_not_fit,
+                        detail::load_component(r.format, in.data() + i + done * r.format.size));
+        i += n * r.format.size;
+        o += n * r.format.encoded_bits() / 8;
         continue;
       }
     }
 
-    const std::size_t missing = std::min<std::size_t>(r.how.size - c.component_bytes, in.size() - i);
+    const std::size_t missing = std::min<std::size_t>(r.format.size - c.component_bytes, in.size() - i);
     std::memcpy(c.component + c.component_bytes, in.data() + i, missing);
     c.component_bytes = static_cast<std::uint8_t>(c.component_bytes + missing);
     i += missing;
-    if (c.component_bytes != r.how.size) return {i, o, false, {}};
-    const std::uint64_t value = detail::load_component(r.how, c.component);
+    if (c.component_bytes != r.format.size) return {i, o, false, {}};
+    const std::uint64_t value = detail::load_component(r.format, c.component);
     std::uint64_t bits = 0;
-    if (!detail::encode_value(r.how, value, bits))
-      return failed(c, i, o, r.how.is_bool ? errc::invalid_bool : errc::value_does_not_fit, value);
-    append(c, bits, r.how.encoded_bits());
+    if (!detail::encode_value(r.format, value, bits))
+      return failed(c, i, o, r.format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, value);
+    append(c, bits, r.format.encoded_bits());
     c.component_bytes = 0;
     advance(c, l, 1);
   }
@@ -204,21 +204,21 @@ namespace {
 // unknown, the bits left at the end may be padding.
 unsigned bits_needed(const carry& c, const layout& l) noexcept {
   const run& r = l.runs[c.run];
-  if (r.how.whole || l.element_bits > 64) return r.how.encoded_bits();
-  return r.how.bits * (r.count - c.in_run);
+  if (r.format.whole || l.element_bits > 64) return r.format.encoded_bits();
+  return r.format.bits * (r.count - c.in_run);
 }
 
 // Makes the next component, and leaves its bytes at the end of c.component, where they wait for output.
 bool make_component(carry& c, const layout& l) noexcept {
   const run& r = l.runs[c.run];
-  const std::uint64_t bits = take(c, r.how.encoded_bits());
+  const std::uint64_t bits = take(c, r.format.encoded_bits());
   std::uint64_t value = 0;
-  if (!detail::decode_value(r.how, bits, value)) {
+  if (!detail::decode_value(r.format, bits, value)) {
     c.value = value;
     return false;
   }
-  detail::store_component(r.how, value, c.component + 8 - r.how.size);
-  c.component_bytes = r.how.size;
+  detail::store_component(r.format, value, c.component + 8 - r.format.size);
+  c.component_bytes = r.format.size;
   advance(c, l, 1);
   return true;
 }
@@ -274,14 +274,14 @@ progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
     const run& r = l.runs[c.run];
     if (c.bit_count == 0 && c.held_bytes == 0 && in.size() - i > hold) {
       const std::uint64_t fits =
-          std::min<std::uint64_t>((in.size() - i - hold) * 8 / r.how.encoded_bits(), (out.size() - o) / r.how.size);
+          std::min<std::uint64_t>((in.size() - i - hold) * 8 / r.format.encoded_bits(), (out.size() - o) / r.format.size);
       const auto n = static_cast<std::size_t>(whole_bytes(r, std::min(fits, components_left(c, l, expected_))));
       if (n != 0) {
-        const std::size_t done = detail::decode_components(*l.kernels, r.how, in.data() + i, out.data() + o, n);
+        const std::size_t done = detail::decode_components(*l.kernels, r.format, in.data() + i, out.data() + o, n);
         advance(c, l, done);
         if (done != n) return failed(c, i, o, errc::invalid_bool, std::to_integer<std::uint64_t>(in[i + done]));
-        i += n * r.how.encoded_bits() / 8;
-        o += n * r.how.size;
+        i += n * r.format.encoded_bits() / 8;
+        o += n * r.format.size;
         continue;
       }
     }
@@ -357,7 +357,7 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
   if (l.count_byte != padding::none && c.bit_count != 0) return failed(c, 0, o, errc::invalid_padding_count, c.padding_count);
   // without a count byte, up to 7 bits may be padding; a whole byte that is part of no element may not
   if (c.bit_count >= 8) return failed(c, 0, o, errc::truncated, c.bit_count);
-  const bool whole = l.runs.front().how.whole;
+  const bool whole = l.runs.front().format.whole;
   if (whole && c.bit_count != 0) return failed(c, 0, o, errc::truncated, c.bit_count);
   if (l.strict_padding && bits_of(c) != 0) return failed(c, 0, o, errc::nonzero_padding, static_cast<std::uint64_t>(bits_of(c)));
   c.phase = finished;

@@ -17,10 +17,11 @@ constexpr unsigned plugin_version = ZARRBITS_VERSION_MAJOR << 16 | ZARRBITS_VERS
 bool read_parameters(std::size_t n, const unsigned cd[], bool& big_endian, sentence& why) noexcept {
   const bool stored = n > 1 && (cd[1] & ~0xffu) == magic;
   if (stored && (cd[1] != (magic | layout_version) || n != bytes_stored))
-    return why.set(minor::bad_value,
-                   "zarrbits: bytes: the %zu values are in a form of another version of zarrbits; give the first of them (the "
-                   "byte order) alone",
-                   n);
+    return why.set(
+        minor::bad_value,
+        "zarrbits: bytes: the %zu values have the form of a different version of zarrbits; give the first of them (the "
+        "byte order) alone",
+        n);
   if (n > 1 && !stored)
     return why.set(minor::bad_value, "zarrbits: bytes: takes one value (0 little endian, 1 big endian), not %zu", n);
   if (n > 0 && cd[0] > 1)
@@ -34,7 +35,7 @@ bool read_parameters(std::size_t n, const unsigned cd[], bool& big_endian, sente
 bool resolve(bool big_endian, const element& e, std::uint64_t elements, bytes_chunk& out, sentence& why) noexcept {
   out = bytes_chunk{};
   out.big_endian = big_endian;
-  const bool ordered = e.what != kind::opaque && e.size > 1;
+  const bool ordered = e.type_class != kind::opaque && e.size > 1;
   if (ordered) out.size = e.size;
   out.memory_big_endian = ordered && e.big_endian;
   std::uint64_t element_size = 0;
@@ -60,8 +61,8 @@ bool load(std::size_t n, const unsigned cd[], bytes_chunk& out, sentence& why) n
   if (n != bytes_stored || cd[1] != (magic | layout_version))
     return why.set(
         minor::bad_value,
-        "zarrbits: bytes: the filter's parameters in the file (%zu values) are not ones that zarrbits " ZARRBITS_VERSION_STRING
-        " wrote; the file is damaged or comes from another version",
+        "zarrbits: bytes: the filter's parameters in the file (%zu values) are not values that zarrbits " ZARRBITS_VERSION_STRING
+        " writes; the file is damaged or comes from a different version",
         n);
   out.big_endian = cd[0] == 1;
   out.size = cd[2];

@@ -18,7 +18,7 @@ struct bytes_chunk {
   bool memory_big_endian = false;  // of the dataset's datatype
   std::uint64_t size = 1;          // bytes of a component; 1 if there is no byte order
   std::uint64_t chunk_size = 0;    // bytes, the same for encoded and decoded chunks
-  bool checksum_before = false;    // fletcher32 stands before, and its checksum after each chunk
+  bool checksum_before = false;    // fletcher32 comes before, and its checksum after each chunk
 
   bool reverses() const noexcept { return size > 1 && big_endian != memory_big_endian; }
 };
@@ -31,7 +31,7 @@ bool resolve(bool big_endian, const element& e, std::uint64_t elements, bytes_ch
 
 // cd_values as they are in a file:
 //   [0] the user's value  [1] 0x5A424501: "ZBE", layout version 1  [2] bytes of a component
-//   [3] 1: the datatype is big endian, 2: fletcher32 stands before
+//   [3] 1: the datatype is big endian, 2: fletcher32 comes before
 //   [4] bytes of a chunk, low half  [5] high half  [6] version of zarrbits
 void store(const bytes_chunk& c, unsigned cd[bytes_stored]) noexcept;
 bool load(std::size_t n, const unsigned cd[], bytes_chunk& out, sentence& why) noexcept;

@@ -19,7 +19,8 @@ struct bytes_codec {
 
   static bool resolve(creation& c, chunk& out, sentence& why) noexcept {
     bool big_endian = false;
-    if (!read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) || !filter::resolve(big_endian, c.what, c.elements, out, why))
+    if (!read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) ||
+        !filter::resolve(big_endian, c.element_type, c.elements, out, why))
       return false;
     out.checksum_before = c.checksum_before;
     return fits_a_file(out.chunk_size, name, why);

@@ -35,7 +35,7 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
   sentence why;
   if (!h5.complete) {
     why.set(minor::cant_filter,
-            "zarrbits: %s: the functions of the libhdf5 that calls cannot be found; a program that links libhdf5 statically must "
+            "zarrbits: %s: the functions of the calling libhdf5 cannot be found; a program that links libhdf5 statically must "
             "export its symbols (-rdynamic)",
             Codec::name);
   } else if (holds_pointers(h5, h5.id(type))) {
@@ -44,7 +44,7 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
     unsigned stored[Codec::stored];
     store(chunk, stored);
     if (h5.call.plist_modify_filter(c.dcpl, Codec::id, c.flags, Codec::stored, stored) >= 0) return 0;
-    why.set(minor::cant_filter, "zarrbits: %s: HDF5 does not take the filter's resolved parameters", Codec::name);
+    why.set(minor::cant_filter, "zarrbits: %s: HDF5 does not accept the filter's resolved parameters", Codec::name);
   }
   report(h5, "set_local", why);
   return -1;

@@ -19,7 +19,7 @@ bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* code
     unsigned flags = 0;
     const int id = h5.call.plist_filter(dcpl, static_cast<unsigned>(i), &flags, nullptr, nullptr, sizeof name, name, nullptr);
     if (id == filter_id && seen)
-      return why.set(minor::bad_value, "zarrbits: %s: the filter stands in the pipeline twice; remove one", codec);
+      return why.set(minor::bad_value, "zarrbits: %s: the filter is in the pipeline twice; remove one", codec);
     if (id == filter_id) {
       seen = true;
     } else if (seen) {
@@ -30,7 +30,7 @@ bool check_pipeline(const library& h5, hid dcpl, int filter_id, const char* code
       name[sizeof name - 1] = '\0';
       return why.set(
           minor::bad_value,
-          "zarrbits: %s: filter %d (%s) stands before %s in the pipeline, but %s must see the elements themselves; put it "
+          "zarrbits: %s: filter %d (%s) comes before %s in the pipeline, but %s must see the elements themselves; put it "
           "after, or leave it out (h5py: shuffle=False, scaleoffset=None)",
           codec, id, *name ? name : "unnamed", codec, codec);
     }
@@ -65,8 +65,8 @@ bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, co
   if (!check_pipeline(h5, dcpl, filter_id, codec, out, why)) return false;
   out.cd_nelmts = sizeof out.cd_values / sizeof out.cd_values[0];
   if (h5.call.plist_filter_by_id(dcpl, filter_id, &out.flags, &out.cd_nelmts, out.cd_values, 0, nullptr, nullptr) < 0)
-    return why.set(minor::bad_value, "zarrbits: %s: HDF5 does not give the filter's parameters", codec);
-  return describe(h5, type, codec, out.what, why) && chunk_elements(h5, space, codec, out.elements, why);
+    return why.set(minor::bad_value, "zarrbits: %s: HDF5 does not return the filter's parameters", codec);
+  return describe(h5, type, codec, out.element_type, why) && chunk_elements(h5, space, codec, out.elements, why);
 }
 
 bool fits_a_file(std::uint64_t size, const char* codec, sentence& why) noexcept {

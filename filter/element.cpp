@@ -71,8 +71,8 @@ bool describe_members(const library& h5, hid type, const char* codec, element& e
   for (int i = 0; i < members; ++i) {
     unsigned char bytes[8] = {};
     if (h5.call.type_member_value(type, static_cast<unsigned>(i), bytes) < 0)
-      return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the value of member %d of the enumerated datatype", codec,
-                     i);
+      return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not return the value of member %d of the enumerated datatype",
+                     codec, i);
     std::uint64_t value = 0;
     for (std::uint64_t b = 0; b < e.size; ++b) value = value << 8 | bytes[e.big_endian ? b : e.size - 1 - b];
     zero = zero || value == 0;
@@ -89,7 +89,7 @@ bool describe_members(const library& h5, hid type, const char* codec, element& e
   e.is_signed = negative;
   e.enum_bits = negative ? signed_bits : bits_of(highest);
   if (e.enum_bits == 0) e.enum_bits = 1;
-  if (e.size == 1 && e.offset == 0 && zero && one && all == 1) e.what = kind::boolean;
+  if (e.size == 1 && e.offset == 0 && zero && one && all == 1) e.type_class = kind::boolean;
   return true;
 }
 
@@ -103,7 +103,7 @@ bool describe_bits(const library& h5, hid type, const char* codec, element& e, s
   e.precision = h5.call.type_precision(type);
   const int offset = h5.call.type_offset(type);
   if (offset < 0 || e.precision == 0 || e.precision > 8 * e.size || static_cast<unsigned>(offset) > 8 * e.size - e.precision)
-    return why.set(minor::bad_type, "zarrbits: %s: the datatype's precision and offset do not lie in its %llu bytes", codec,
+    return why.set(minor::bad_type, "zarrbits: %s: the datatype's precision and offset do not fit in its %llu bytes", codec,
                    static_cast<unsigned long long>(e.size));
   e.offset = static_cast<unsigned>(offset);
   int low = pad_zero, high = pad_zero;
@@ -163,20 +163,20 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
 
   switch (type_class) {
     case class_opaque:
-      out.what = kind::opaque;
+      out.type_class = kind::opaque;
       out.precision = 8 * out.size;
       return true;
     case class_integer:
-      out.what = kind::integer;
+      out.type_class = kind::integer;
       out.is_signed = h5.call.type_sign(current) == sign_2;
       return describe_bits(h5, current, codec, out, why);
-    case class_float: out.what = kind::real; return describe_bits(h5, current, codec, out, why);
-    case class_bitfield: out.what = kind::bitfield; return describe_bits(h5, current, codec, out, why);
+    case class_float: out.type_class = kind::real; return describe_bits(h5, current, codec, out, why);
+    case class_bitfield: out.type_class = kind::bitfield; return describe_bits(h5, current, codec, out, why);
     case class_enum: {
       const opened_type base(h5, h5.call.type_super(current));
       if (base.id() < 0)
-        return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not give the enumerated datatype's base", codec);
-      out.what = kind::enumeration;
+        return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not return the enumerated datatype's base", codec);
+      out.type_class = kind::enumeration;
       out.is_signed = h5.call.type_sign(base.id()) == sign_2;
       if (!describe_bits(h5, base.id(), codec, out, why)) return false;
       if (!h5.call.type_member_value) {  // the user then gives the number of bits, for values from 0 on

@@ -15,7 +15,7 @@ namespace zarrbits::filter {
 enum class kind : std::uint8_t { boolean, integer, enumeration, bitfield, real, opaque };
 
 struct element {
-  kind what = kind::integer;
+  kind type_class = kind::integer;
   std::uint64_t size = 0;        // bytes of one component
   std::uint64_t components = 0;  // components of each element: array and complex types have several
   std::uint64_t precision = 0;   // bits that hold the value, from bit `offset`
@@ -28,8 +28,8 @@ struct element {
   bool reduced() const noexcept { return precision < 8 * size; }
 };
 
-// True if elements lie elsewhere in the file, and chunks hold only where: variable-length types and strings, references other
-// than those to objects, and all that contains them.
+// True if elements are stored elsewhere in the file, and chunks hold only their addresses: variable-length types and strings,
+// references other than those to objects, and all that contains them.
 bool holds_pointers(const library& h5, hid type) noexcept;
 
 // Describes numbers, enumerations, bitfields, opaque bytes, complex numbers and arrays of these; refuses all other types with a

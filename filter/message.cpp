@@ -25,7 +25,7 @@ thread_local char last[sizeof(sentence::text)];
 
 #if defined(__linux__) && defined(__x86_64__)
 // The only function that a plugin needs from the loader; it exists wherever libc does. With a strong reference, the linker would
-// list the loader beside libc as needed.
+// list the loader next to libc as needed.
 __asm__(".weak __tls_get_addr");
 #endif
 

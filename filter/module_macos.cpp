@@ -45,7 +45,7 @@ bool extent(const mach_header_64* header, std::intptr_t slide, std::uintptr_t ad
 }  // namespace
 
 bool find_module(std::uintptr_t address, module& out) noexcept {
-  // other threads may load and unload images meanwhile, but not the one on our call stack
+  // other threads may load and unload images in the meantime, but not the one on our call stack
   for (std::uint32_t i = 0, n = _dyld_image_count(); i < n; ++i) {
     const auto* header = reinterpret_cast<const mach_header_64*>(_dyld_get_image_header(i));
     const char* path = _dyld_get_image_name(i);

@@ -74,12 +74,12 @@ bool describe_variable(const netcdf& nc, int ncid, int varid, std::uint64_t& ele
   std::size_t sizes[netcdf_max_rank];
   if (nc.var_type(ncid, varid, &type) != netcdf_ok || nc.var_rank(ncid, varid, &rank) != netcdf_ok || rank < 0 ||
       static_cast<unsigned>(rank) > netcdf_max_rank || (rank > 0 && nc.var_chunking(ncid, varid, &storage, sizes) != netcdf_ok))
-    return why.set(minor::cant_filter, "zarrbits: packbits: netCDF does not tell the type and the chunks of the variable");
+    return why.set(minor::cant_filter, "zarrbits: packbits: netCDF does not report the type and the chunks of the variable");
   if (type != netcdf_byte && type != netcdf_char && type != netcdf_ubyte)
-    return why.set(
-        minor::bad_type,
-        "zarrbits: packbits: a variable has netCDF type %d, but one bit is kept of values of one byte alone (byte, ubyte, char)",
-        type);
+    return why.set(minor::bad_type,
+                   "zarrbits: packbits: a variable has netCDF type %d, but only values of one byte (byte, ubyte, char) can be "
+                   "packed to one bit",
+                   type);
   elements = 1;
   for (int i = 0; i < rank; ++i)
     if (sizes[i] == 0 || __builtin_mul_overflow(elements, std::uint64_t{sizes[i]}, &elements))
@@ -110,7 +110,7 @@ static int packbits_to_json(std::size_t n, const unsigned* parameters, char** js
 }
 
 // NCZarr does not call set_local: this makes the parameters of filter(). A value that does not fit is an error, because other
-// readers of numcodecs' packbits know no unpacked chunks.
+// readers of numcodecs' packbits do not expect unpacked chunks.
 static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** parameters, std::size_t* working_n,
                            unsigned** working) noexcept {
   library scratch;
@@ -120,11 +120,11 @@ static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** param
   std::uint64_t elements = 0;
   packbits_chunk chunk;
   element boolean;
-  boolean.what = kind::boolean;
+  boolean.type_class = kind::boolean;
   boolean.size = boolean.components = boolean.precision = 1;
   if (!is_numcodecs(*n, *parameters, why)) return refuse(why);
   if (!nc.find(caller)) {
-    why.set(minor::cant_filter, "zarrbits: packbits: the functions of the libnetcdf that calls cannot be found");
+    why.set(minor::cant_filter, "zarrbits: packbits: the functions of the calling libnetcdf cannot be found");
     return refuse(why);
   }
   if (!describe_variable(nc, ncid, varid, elements, why) ||

@@ -20,12 +20,12 @@ enum class range_policy : std::uint8_t { raw, truncate, report, error };
 
 // Everything that is known about a chunk. Its sizes are checked against overflow when it is made.
 struct packbits_chunk {
-  detail::packing how;
+  detail::packing format;
   std::uint32_t components = 1;  // components of each element
   std::uint64_t elements = 0;
   padding count_byte = padding::none;
   range_policy policy = range_policy::raw;
-  bool checksum_before = false;  // fletcher32 stands before, and its checksum after each chunk, packed or not
+  bool checksum_before = false;  // fletcher32 comes before, and its checksum after each chunk, packed or not
   // All chunks are filled up to one size, for a filter that follows and is unsteady: it stores what it cannot make smaller, and
   // says so in a filter mask, which HDF5 may leave as it was. So no chunk that is made smaller may get the size of another that
   // is not; and with so many zeros, hardly any is not. The last byte is 0, or 1 if the chunk is unpacked.
@@ -36,12 +36,12 @@ struct packbits_chunk {
   detail::layout layout() const noexcept;
   std::size_t after() const noexcept { return checksum_before ? checksum_size : 0; }
   std::size_t filled_size() const noexcept {
-    const std::uint64_t element = std::uint64_t{how.size} * components;
+    const std::uint64_t element = std::uint64_t{format.size} * components;
     return static_cast<std::size_t>(decoded_size + (elements / 16 + 64 / element + 2) * element) + after();
   }
   bool may_misfit() const noexcept;  // true if there are values that do not fit
-  // A chunk with a value that does not fit stays unpacked. Its length tells it from a packed one; HDF5's filter masks do not: a
-  // chunk that is written again with its old length keeps its old mask, and parallel HDF5 1.10 stores none.
+  // A chunk with a value that does not fit stays unpacked. Its length distinguishes it from a packed one; HDF5's filter masks do
+  // not: a chunk that is written again with its old length keeps its old mask, and parallel HDF5 1.10 stores none.
   bool may_be_raw() const noexcept { return may_misfit() && decoded_size != encoded_size; }
 };
 
@@ -62,7 +62,7 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
 //   [4] 0x5A504201                                                 "ZPB", layout version 1
 //   [5] bytes of an element  [6] components of an element
 //   [7] bytes of a component | bits that hold its value << 8 | big endian << 16 | signed << 17 | bool << 18
-//       | fletcher32 stands before << 19 | chunks of one size << 20
+//       | fletcher32 comes before << 19 | chunks of one size << 20
 //   [8] elements of a chunk, low half  [9] high half
 //   [10] bytes of an encoded chunk, low half                       to be checked
 //   [11] version of zarrbits: major << 16 | minor << 8 | patch

@@ -18,37 +18,37 @@ std::size_t no_memory(std::size_t size, sentence& why) noexcept {
 
 // Decodes in place: from the last tile to the first, so that each one overwrites only encoded bytes that are already used. Groups
 // of 8 components take how.bits bytes encoded and 8 * how.size decoded, which is never less.
-void expand_in_place(const detail::kernel_table& k, const detail::packing& how, std::byte* at, std::size_t n) noexcept {
+void expand_in_place(const detail::kernel_table& k, const detail::packing& format, std::byte* at, std::size_t n) noexcept {
   std::byte encoded[4096];
-  const std::size_t tile = sizeof encoded / how.bits * 8;
+  const std::size_t tile = sizeof encoded / format.bits * 8;
   for (std::size_t done = (n + tile - 1) / tile; done-- > 0;) {
     const std::size_t first = done * tile, m = n - first < tile ? n - first : tile;
-    const std::size_t bytes = m / 8 * how.bits + (m % 8 * how.bits + 7) / 8;
-    std::memcpy(encoded, at + first / 8 * how.bits, bytes);
-    detail::decode_components(k, how, encoded, at + first * how.size, m);
+    const std::size_t bytes = m / 8 * format.bits + (m % 8 * format.bits + 7) / 8;
+    std::memcpy(encoded, at + first / 8 * format.bits, bytes);
+    detail::decode_components(k, format, encoded, at + first * format.size, m);
   }
 }
 
 // Encodes from `in` to `out`, which may be the same place. Returns the number of encoded components: `n`, or the index of the
 // first one that is refused. In that case `in` is unchanged, because the chunk is stored as it is. Each tile is checked, and then
 // encoded while it is in the first-level cache; if one is refused, those before it are decoded again.
-std::size_t pack(const detail::kernel_table& k, const detail::packing& how, const std::byte* in, std::byte* out,
+std::size_t pack(const detail::kernel_table& k, const detail::packing& format, const std::byte* in, std::byte* out,
                  std::size_t n) noexcept {
-  detail::packing unchecked = how;
+  detail::packing unchecked = format;
   unchecked.truncate = true;
-  unchecked.nonzero_is_true = how.is_bool;
-  std::size_t tile = 8192 / how.size;
-  // HDF5 has two forms of such negative numbers, and decoding could not tell which it was: check all before encoding any
-  if (how.is_signed && how.type_bits < 8u * how.size) tile = n;
+  unchecked.nonzero_is_true = format.is_bool;
+  std::size_t tile = 8192 / format.size;
+  // HDF5 has two forms of such negative numbers, and decoding could not distinguish them: check all before encoding any
+  if (format.is_signed && format.type_bits < 8u * format.size) tile = n;
   for (std::size_t at = 0; at < n; at += tile) {
     const std::size_t m = n - at < tile ? n - at : tile;
-    const std::byte* from = in + at * how.size;
-    const std::size_t good = detail::first_refused(k, how, from, m);
+    const std::byte* from = in + at * format.size;
+    const std::size_t good = detail::first_refused(k, format, from, m);
     if (good != m) {
-      if (in == out) expand_in_place(k, how, out, at);
+      if (in == out) expand_in_place(k, format, out, at);
       return at + good;
     }
-    detail::encode_components(k, unchecked, from, out + at / 8 * how.bits, m);
+    detail::encode_components(k, unchecked, from, out + at / 8 * format.bits, m);
   }
   return n;
 }
@@ -65,7 +65,7 @@ std::size_t size_without_filling(const packbits_chunk& c, const std::byte* chunk
 
 }  // namespace
 
-bool packbits_chunk::may_misfit() const noexcept { return detail::is_checked(how); }
+bool packbits_chunk::may_misfit() const noexcept { return detail::is_checked(format); }
 
 std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
                    sentence& why) noexcept {
@@ -108,18 +108,19 @@ std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbyte
       return otherwise;
     }
   }
-  const std::size_t refused = pack(k, c.how, in, out, n);
+  const std::size_t refused = pack(k, c.format, in, out, n);
   if (refused != n) {
     if (out != in) h5.release(out);
-    const std::uint64_t value = detail::load_component(c.how, in + refused * c.how.size);
-    if (c.how.is_bool)
+    const std::uint64_t value = detail::load_component(c.format, in + refused * c.format.size);
+    if (c.format.is_bool)
       why.set(minor::bad_value, "zarrbits: packbits: element %zu of a chunk is %llu, but a boolean must be 0 or 1; %s",
               refused / c.components, static_cast<unsigned long long>(value),
               otherwise != 0 ? "the chunk is stored as it is" : "correct the data");
     else
       why.set(minor::bad_value,
               "zarrbits: packbits: element %zu of a chunk holds 0x%llx, which the %u bits from bit %u on cannot hold; %s",
-              refused / c.components, static_cast<unsigned long long>(value), unsigned{c.how.bits}, unsigned{c.how.first_bit},
+              refused / c.components, static_cast<unsigned long long>(value), unsigned{c.format.bits},
+              unsigned{c.format.first_bit},
               otherwise != 0 ? "the chunk is stored as it is; keep more bits so that it is packed" : "keep more bits");
     return otherwise;
   }
@@ -147,7 +148,8 @@ std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbyte
   if (c.one_size && nbytes == c.filled_size()) {
     nbytes = size_without_filling(c, static_cast<const std::byte*>(*buf));
     if (nbytes == 0) {
-      why.set(minor::cant_filter, "zarrbits: packbits: what fills up a chunk is neither zeros nor their end; it is damaged");
+      why.set(minor::cant_filter,
+              "zarrbits: packbits: the filler at the end of a chunk is not what packbits writes; the chunk is damaged");
       return 0;
     }
   }
@@ -182,14 +184,14 @@ std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbyte
     *buf = room;
     *buf_size = size;
     if (c.count_byte == padding::first_byte) std::memmove(room, room + 1, packed - 1);
-    expand_in_place(k, c.how, room, c.count());
+    expand_in_place(k, c.format, room, c.count());
     std::memcpy(room + values, checksum, after);
     return whole;
   }
   const std::byte* body = in + (c.count_byte == padding::first_byte ? 1 : 0);
   auto* out = static_cast<std::byte*>(h5.allocate(whole));
   if (!out) return no_memory(whole, why);
-  detail::decode_components(k, c.how, body, out, c.count());
+  detail::decode_components(k, c.format, body, out, c.count());
   std::memcpy(out + values, checksum, after);
   h5.release(*buf);
   *buf = out;

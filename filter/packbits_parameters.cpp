@@ -25,7 +25,7 @@ bool valid_size(std::uint64_t size) noexcept { return size == 1 || size == 2 || 
 bool check_options(unsigned options, sentence& why) noexcept {
   if (options & ~known_options)
     return why.set(minor::bad_value,
-                   "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 mean something; see docs/hdf5.md",
+                   "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 have a meaning; see docs/hdf5.md",
                    options);
   if ((options & padding_mask) == padding_mask)
     return why.set(
@@ -39,8 +39,8 @@ bool check_options(unsigned options, sentence& why) noexcept {
 void apply_options(unsigned options, packbits_chunk& c) noexcept {
   c.count_byte = static_cast<padding>(options & padding_mask);
   c.policy = static_cast<range_policy>((options & policy_mask) >> 2);
-  c.how.truncate = c.policy == range_policy::truncate;
-  c.how.msb_first = (options & ZARRBITS_HDF5_MSB_FIRST) != 0;
+  c.format.truncate = c.policy == range_policy::truncate;
+  c.format.msb_first = (options & ZARRBITS_HDF5_MSB_FIRST) != 0;
 }
 
 // Fills in the sizes. Refuses sizes too large for this machine's memory before anything is allocated.
@@ -58,7 +58,7 @@ bool complete(packbits_chunk& c, sentence& why) noexcept {
 bool resolve_full(const packbits_parameters_in& user, const element& e, packbits_chunk& c, sentence& why) noexcept {
   const auto width = static_cast<unsigned>(8 * e.size);
   unsigned bits = user.bits;
-  if (bits == 0 && e.what == kind::enumeration && user.first_bit == 0) bits = e.enum_bits;
+  if (bits == 0 && e.type_class == kind::enumeration && user.first_bit == 0) bits = e.enum_bits;
   if (bits == 0)
     return why.set(
         minor::bad_value,
@@ -66,11 +66,11 @@ bool resolve_full(const packbits_parameters_in& user, const element& e, packbits
         "first value, for example 12 for a 12-bit camera)",
         width);
   if (bits > width || user.first_bit > width - bits)
-    return why.set(minor::bad_value, "zarrbits: packbits: %u bits from bit %u on do not lie in a component of %u bits", bits,
+    return why.set(minor::bad_value, "zarrbits: packbits: %u bits from bit %u on do not fit in a component of %u bits", bits,
                    user.first_bit, width);
-  c.how.type_bits = static_cast<std::uint8_t>(width);
-  c.how.first_bit = static_cast<std::uint8_t>(user.first_bit);
-  c.how.bits = static_cast<std::uint8_t>(bits);
+  c.format.type_bits = static_cast<std::uint8_t>(width);
+  c.format.first_bit = static_cast<std::uint8_t>(user.first_bit);
+  c.format.bits = static_cast<std::uint8_t>(bits);
   return true;
 }
 
@@ -83,9 +83,9 @@ bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned fir
         "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; leave the values out, or give "
         "0 or these",
         user.bits, user.first_bit, what, bits, first_bit);
-  c.how.type_bits = static_cast<std::uint8_t>(first_bit + bits);
-  c.how.first_bit = static_cast<std::uint8_t>(first_bit);
-  c.how.bits = static_cast<std::uint8_t>(bits);
+  c.format.type_bits = static_cast<std::uint8_t>(first_bit + bits);
+  c.format.first_bit = static_cast<std::uint8_t>(first_bit);
+  c.format.bits = static_cast<std::uint8_t>(bits);
   return true;
 }
 
@@ -95,8 +95,8 @@ detail::layout packbits_chunk::layout() const noexcept {
   detail::layout l;
   l.count_byte = count_byte;
   l.kernels = nullptr;  // it only computes sizes
-  l.element_size = std::uint64_t{how.size} * components;
-  l.element_bits = std::uint64_t{how.bits} * components;
+  l.element_size = std::uint64_t{format.size} * components;
+  l.element_bits = std::uint64_t{format.bits} * components;
   return l;
 }
 
@@ -104,11 +104,11 @@ bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in&
   out = {};
   const bool stored = n > 4 && (cd[4] & ~0xffu) == magic;
   if (stored && (cd[4] != (magic | layout_version) || n != packbits_stored))
-    return why.set(
-        minor::bad_value,
-        "zarrbits: packbits: the %zu values are in a form of another version of zarrbits; give the first three of them (bits, "
-        "options, first bit) alone",
-        n);
+    return why.set(minor::bad_value,
+                   "zarrbits: packbits: the %zu values have the form of a different version of zarrbits; give the first three of "
+                   "them (bits, "
+                   "options, first bit) alone",
+                   n);
   if (n > 4 && !stored)
     return why.set(minor::bad_value, "zarrbits: packbits: takes 0 to 4 values (bits, options, first bit, 0), not %zu", n);
   if (n > 0) out.bits = cd[0];
@@ -121,7 +121,7 @@ bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in&
 bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out,
              sentence& why) noexcept {
   out = packbits_chunk{};
-  if (e.what == kind::opaque)
+  if (e.type_class == kind::opaque)
     return why.set(minor::bad_type, "zarrbits: packbits: opaque bytes have no bits to keep; store them without packbits");
   if (!valid_size(e.size))
     return why.set(minor::bad_type,
@@ -132,17 +132,17 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
                    static_cast<unsigned long long>(e.components));
   out.components = static_cast<std::uint32_t>(e.components);
   out.elements = elements;
-  out.how.size = static_cast<std::uint8_t>(e.size);
-  out.how.is_signed = e.is_signed;
-  out.how.swap_memory = e.size > 1 && e.big_endian != native_is_big;
+  out.format.size = static_cast<std::uint8_t>(e.size);
+  out.format.is_signed = e.is_signed;
+  out.format.swap_memory = e.size > 1 && e.big_endian != native_is_big;
   apply_options(user.options, out);
 
-  if (out.how.msb_first && (e.what != kind::boolean || user.bits > 1))
+  if (out.format.msb_first && (e.type_class != kind::boolean || user.bits > 1))
     return why.set(minor::bad_value,
-                   "zarrbits: packbits: most significant bit first (option 16) is for booleans of one bit alone, as in "
+                   "zarrbits: packbits: most significant bit first (option 16) is only for booleans of one bit, as in "
                    "numcodecs; leave it out");
-  if (e.what == kind::boolean) {
-    out.how.is_bool = true;
+  if (e.type_class == kind::boolean) {
+    out.format.is_bool = true;
     if (!resolve_own(user, 1, 0, "a boolean", out, why)) return false;
   } else if (e.reduced()) {
     if (!e.zero_padded)
@@ -150,7 +150,7 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
           minor::bad_type,
           "zarrbits: packbits: the datatype's unused bits are ones or left as they were (H5Tset_pad), which would be lost; use "
           "H5T_PAD_ZERO");
-    out.how.zero_above = true;
+    out.format.zero_above = true;
     if (!resolve_own(user, static_cast<unsigned>(e.precision), static_cast<unsigned>(e.offset), "the datatype", out, why))
       return false;
   } else if (!resolve_full(user, e, out, why)) {
@@ -160,7 +160,7 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
 }
 
 void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
-  const auto& p = c.how;
+  const auto& p = c.format;
   cd[0] = p.bits;
   cd[1] =
       static_cast<unsigned>(c.count_byte) | static_cast<unsigned>(c.policy) << 2 | (p.msb_first ? ZARRBITS_HDF5_MSB_FIRST : 0u);
@@ -181,11 +181,10 @@ void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
 bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why) noexcept {
   out = packbits_chunk{};
   if (n != packbits_stored || cd[4] != (magic | layout_version))
-    return why.set(
-        minor::bad_value,
-        "zarrbits: packbits: the filter's parameters in the file (%zu values) are not ones that zarrbits " ZARRBITS_VERSION_STRING
-        " wrote; the file is damaged or comes from another version",
-        n);
+    return why.set(minor::bad_value,
+                   "zarrbits: packbits: the filter's parameters in the file (%zu values) are not values that "
+                   "zarrbits " ZARRBITS_VERSION_STRING " writes; the file is damaged or comes from a different version",
+                   n);
   const unsigned size = cd[7] & 0xff, type_bits = cd[7] >> 8 & 0xff, bits = cd[0], first_bit = cd[2];
   const auto wrong = [&why](const char* what) noexcept {
     return why.set(minor::bad_value,
@@ -202,16 +201,16 @@ bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why
   const bool reduced = type_bits < 8 * size;
   if (reduced && first_bit + bits != type_bits) return wrong("kept bits of a reduced datatype");
   if (cd[6] == 0 || std::uint64_t{cd[6]} * size != cd[5]) return wrong("size of an element");
-  out.how.size = static_cast<std::uint8_t>(size);
-  out.how.type_bits = static_cast<std::uint8_t>(type_bits);
-  out.how.first_bit = static_cast<std::uint8_t>(first_bit);
-  out.how.bits = static_cast<std::uint8_t>(bits);
-  out.how.is_signed = (cd[7] & flag_signed) != 0;
-  out.how.is_bool = (cd[7] & flag_bool) != 0;
-  out.how.zero_above = reduced;
-  out.how.swap_memory = size > 1 && ((cd[7] & flag_big_endian) != 0) != native_is_big;
-  if (out.how.is_bool && (size != 1 || type_bits != 1)) return wrong("a boolean of several bits");
-  if (out.how.msb_first && !out.how.is_bool) return wrong("most significant bit first");
+  out.format.size = static_cast<std::uint8_t>(size);
+  out.format.type_bits = static_cast<std::uint8_t>(type_bits);
+  out.format.first_bit = static_cast<std::uint8_t>(first_bit);
+  out.format.bits = static_cast<std::uint8_t>(bits);
+  out.format.is_signed = (cd[7] & flag_signed) != 0;
+  out.format.is_bool = (cd[7] & flag_bool) != 0;
+  out.format.zero_above = reduced;
+  out.format.swap_memory = size > 1 && ((cd[7] & flag_big_endian) != 0) != native_is_big;
+  if (out.format.is_bool && (size != 1 || type_bits != 1)) return wrong("a boolean of several bits");
+  if (out.format.msb_first && !out.format.is_bool) return wrong("most significant bit first");
   out.checksum_before = (cd[7] & flag_checksum) != 0;
   out.one_size = (cd[7] & flag_one_size) != 0;
   out.components = cd[6];

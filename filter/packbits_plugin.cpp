@@ -24,32 +24,34 @@ struct packbits_codec_of_hdf5 {
 
   static bool resolve(creation& c, chunk& out, sentence& why) noexcept {
     packbits_parameters_in user;
-    if (!read_parameters(c.cd_nelmts, c.cd_values, user, why) || !filter::resolve(user, c.what, c.elements, out, why))
+    if (!read_parameters(c.cd_nelmts, c.cd_values, user, why) || !filter::resolve(user, c.element_type, c.elements, out, why))
       return false;
     created.fetch_add(1, std::memory_order_relaxed);
     out.checksum_before = c.checksum_before;
     out.one_size = c.unsteady_after && out.may_be_raw() && out.policy != range_policy::error;
-    if (c.checksum_before && (out.policy == range_policy::truncate || (out.how.is_signed && out.how.zero_above)))
-      return why.set(minor::bad_value,
-                     "zarrbits: packbits: fletcher32 stands before packbits in the pipeline, which may read back other bits than "
-                     "the checksum's (%s); put fletcher32 after it",
-                     out.policy == range_policy::truncate ? "option 4 drops some" : "a sign beyond the datatype's precision");
+    if (c.checksum_before && (out.policy == range_policy::truncate || (out.format.is_signed && out.format.zero_above)))
+      return why.set(
+          minor::bad_value,
+          "zarrbits: packbits: fletcher32 comes before packbits in the pipeline, which may read back different bits than "
+          "the checksum covers (%s); put fletcher32 after it",
+          out.policy == range_policy::truncate ? "option 4 drops some" : "a sign beyond the datatype's precision");
     const bool fails = out.may_misfit() && out.policy == range_policy::error, raw = out.may_misfit() && !fails;
     if (fails) {
       static const char once = 0;
       c.flags &= ~flag_optional;  // HDF5 would store a chunk that an optional filter refuses, and could misread it later
       hint(&once,
            "zarrbits: packbits: with option 12, a value that does not fit, also the fill value beyond the edge, makes the write "
-           "fail when the chunk leaves HDF5's cache; HDF5 then may end the process with a crash, and in a collective write the "
-           "other ranks wait for ever");
+           "fail when the chunk leaves HDF5's cache; HDF5 may then crash the process, and in a collective write the "
+           "other ranks wait forever");
     }
     if (raw && out.encoded_size == out.decoded_size)
       return why.set(
           minor::bad_value,
-          "zarrbits: packbits: a chunk takes %llu bytes packed and as many unpacked: nothing is saved, and its length would not "
-          "tell one from the other; choose a larger chunk%s, or leave packbits out",
+          "zarrbits: packbits: a chunk takes %llu bytes packed and as many unpacked: nothing is saved, and its length could not "
+          "tell the two apart; choose a larger chunk%s, or leave packbits out",
           static_cast<unsigned long long>(out.encoded_size), out.count_byte == padding::none ? "" : " or no count byte");
-    if (c.what.what == kind::integer && out.how.is_signed && out.how.bits == 1 && out.how.type_bits == 8 * out.how.size) {
+    if (c.element_type.type_class == kind::integer && out.format.is_signed && out.format.bits == 1 &&
+        out.format.type_bits == 8 * out.format.size) {
       static const char once = 0;
       hint(
           &once,

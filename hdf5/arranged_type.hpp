@@ -7,7 +7,7 @@
 
 namespace zarrbits::conversion {
 
-// What the values of a dataset are by its convention, where their HDF5 type does not tell.
+// What the values of a dataset are by its convention, where their HDF5 type does not say.
 void arrange_type(type_tree& type, const arrangement& arranged);
 
 }  // namespace zarrbits::conversion

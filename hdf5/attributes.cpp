@@ -73,7 +73,7 @@ struct attribute_room {
   std::uint64_t all, left;
   void take(std::uint64_t bytes) {
     if (bytes > left)
-      throw h5::failure("as JSON it would take more than what is left of " + human_bytes(all) +
+      throw h5::failure("as JSON it would take more than is left of " + human_bytes(all) +
                         " for the attributes of an object; give more `memory`");
     left -= bytes;
   }
@@ -85,7 +85,7 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) { return product(std::vect
 class attribute_values {
  public:
   attribute_values(hid_t attribute, const type_tree& type, attribute_room& room)
-      : type_(type), space_(H5Aget_space(attribute), "tell a dataspace") {
+      : type_(type), space_(H5Aget_space(attribute), "get a dataspace") {
     null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
     if (null_) return;
     dims_ = h5::extent(space_);
@@ -101,7 +101,7 @@ class attribute_values {
     if (holds_variable(type) && n > 0) {
       // each string is somewhere in the file, so a few strings in a small file need not be counted
       hsize_t file = 0;
-      const bool known = H5Fget_filesize(h5::handle(H5Iget_file_id(attribute), "tell the file of an attribute"), &file) >= 0;
+      const bool known = H5Fget_filesize(h5::handle(H5Iget_file_id(attribute), "get the file of an attribute"), &file) >= 0;
       const bool few = known && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= room.left / 8;
       if (!few) count_variable_bytes(attribute, type, n, room.left / factor);
     } else {
@@ -174,7 +174,7 @@ bool tells_type(const type_tree& t, const json& value) {
 struct attribute_json {
   json plain, shown;
   bool hidden = false;  // readers must not see it
-  bool whole = true;    // `shown` tells the plain form
+  bool whole = true;    // `shown` has the plain form
 };
 
 void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_json& a) {
@@ -257,7 +257,7 @@ bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> val
 std::vector<std::string> text_attribute(hid_t object, const char* name) {
   std::vector<std::string> out;
   const h5::handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle stored(H5Aget_type(attribute), "tell a type");
+  const h5::handle stored(H5Aget_type(attribute), "get a type");
   const type_tree type = describe_type(stored);
   if (type.kind != type_class::text) return out;
   attribute_room room{64U << 20, 64U << 20};  // a name
@@ -297,7 +297,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
     }
     try {
       const h5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
-      const h5::handle stored(H5Aget_type(attribute), "tell the attribute's type");
+      const h5::handle stored(H5Aget_type(attribute), "get the attribute's type");
       const type_tree type = describe_type(stored);
       if (const std::string why = unsupported_reason(type); !why.empty()) throw h5::failure("its type is not supported: " + why);
       const attribute_values values(attribute, type, room);
@@ -328,10 +328,10 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
       if (original != key) add(original, std::move(a.plain));
       else if (noted) hidden_values.add(key, std::move(a.plain));
       if (a.hidden && original == key) {
-        e.reason = std::string(fill        ? "xarray takes no such fill value of an array of this type"
+        e.reason = std::string(fill        ? "xarray does not accept this fill value for an array of this type"
                                : of_scales ? "netCDF does not show an attribute of this name"
                                            : "netCDF has no attributes of this type") +
-                   "; it is under zarrbits.attribute_values";
+                   "; it is kept under zarrbits.attribute_values";
       }
       if (!values.null() && loses(attribute, stored, type, values.count())) {
         e.lossy = true;

@@ -18,7 +18,7 @@ namespace zarrbits::conversion {
 // What became of an attribute.
 struct attribute_report {
   std::string name = {};    // shown()
-  std::string key = {};     // in the JSON object, if that is another one
+  std::string key = {};     // in the JSON object, if that is a different one
   std::string reason = {};  // why it is skipped, lossy or elsewhere
   bool skipped = false, lossy = false;
 };

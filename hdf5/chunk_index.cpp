@@ -25,9 +25,9 @@ constexpr std::uint64_t list_limit = 20000;    // listing takes quadratic time
 bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
   const std::uint64_t all = grid.chunks();
   if (all <= walk_limit) return true;
-  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
-  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) return all < saturated;
+  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) return all < saturated;
   h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   return all / walk_per_stored <= stored;
 }
@@ -45,12 +45,12 @@ namespace {
 
 void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
                         const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
-  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
   h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   if (stored > list_limit) {
     throw h5::failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
-                      ": too sparse to be walked, too many to be listed");
+                      ": too sparse to walk, too many to list");
   }
   struct listed {
     std::vector<hsize_t> shard, at;
@@ -70,7 +70,7 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
     }
     if (!within) continue;  // left over from when the dataset was shrunk
     if (stored_size(dataset, grid.start(at)) != size) {
-      throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to be walked");
+      throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to walk");
     }
     std::vector<hsize_t> shard = shards.chunk_of(at);
     all.push_back({std::move(shard), std::move(at), size});

@@ -71,7 +71,7 @@ struct chunk_locator::driver {
   };
   struct file {
     H5FD_t base;  // libhdf5's; it comes first
-    settings how;
+    settings options;
     struct handle_type {
       int descriptor;  // of the driver below, -1 for S3; must come first: libhdf5 takes a handle for a pointer to a descriptor
                        // when it opens a symbolic link
@@ -97,12 +97,12 @@ struct chunk_locator::driver {
 
   static H5FD_t* open(const char* name, unsigned flags, hid_t list, haddr_t most) {
     if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return nullptr;  // only for reading
-    const auto* how = static_cast<const settings*>(H5Pget_driver_info(list));
-    if (!how || !how->gate) return nullptr;
-    const bool source = how->gate->is_source(name);
-    if (!source && !how->gate->let_in(name)) return nullptr;
-    const bool remote = source && how->below;
-    const hid_t access = remote ? H5Pcopy(*how->below) : H5Pcreate(H5P_FILE_ACCESS);
+    const auto* options = static_cast<const settings*>(H5Pget_driver_info(list));
+    if (!options || !options->gate) return nullptr;
+    const bool source = options->gate->is_source(name);
+    if (!source && !options->gate->let_in(name)) return nullptr;
+    const bool remote = source && options->below;
+    const hid_t access = remote ? H5Pcopy(*options->below) : H5Pcreate(H5P_FILE_ACCESS);
     const bool ready = access >= 0 && (remote || H5Pset_fapl_sec2(access) >= 0);
     errno = 0;
     H5FD_t* under = ready ? H5FDopen(name, flags, access, most) : nullptr;
@@ -124,7 +124,7 @@ struct chunk_locator::driver {
     auto* f = new (std::nothrow) file{};
     if (f) {
       f->below = under;
-      f->how = *how;
+      f->options = *options;
       f->handle = {remote ? -1 : *static_cast<int*>(descriptor), f};
       f->opened = settled_state_of(f->handle.descriptor);
       f->name = name;
@@ -134,7 +134,7 @@ struct chunk_locator::driver {
     }
     return reinterpret_cast<H5FD_t*>(f);
   }
-  static void* get_settings(H5FD_t* f) { return copy_settings(&of(f).how); }
+  static void* get_settings(H5FD_t* f) { return copy_settings(&of(f).options); }
   static void* copy_settings(const void* from) { return new (std::nothrow) settings(*static_cast<const settings*>(from)); }
   static herr_t free_settings(void* s) {
     delete static_cast<settings*>(s);
@@ -153,7 +153,7 @@ struct chunk_locator::driver {
     *flags = 0;  // before a file is open
     if (!f) return 0;
     const herr_t status = H5FDquery(below(f), flags) < 0 ? -1 : 0;
-    // libhdf5 marks both buffers as filled before it reads; after a failed read they would return bytes that nobody read
+    // libhdf5 marks both buffers as filled before it reads; after a failed read they would return bytes that were never read
     *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
     return status;
   }
@@ -178,7 +178,7 @@ struct chunk_locator::driver {
   }
   // libhdf5's own driver returns zeros beyond the end of the file.
   static herr_t read_bytes(const file& us, haddr_t address, std::span<std::byte> to) {
-    std::string why = "the file ends before it";
+    std::string why = "the file ends before the range that was to be read";
     const bool inside = !us.opened.regular || (address <= us.opened.size && to.size() <= us.opened.size - address);
     try {
       if (inside) {
@@ -197,14 +197,14 @@ struct chunk_locator::driver {
   // libhdf5 would then refuse to open this file a second time, as the source of its own virtual dataset.
   static herr_t lock(H5FD_t* f, hbool_t) {
     file& us = of(f);
-    if (us.handle.descriptor < 0 || !us.how.lock || !us.how.lock->wanted) return 0;
+    if (us.handle.descriptor < 0 || !us.options.lock || !us.options.lock->wanted) return 0;
     const lock_state state = take_lock(us.handle.descriptor, true);
-    if (us.source) us.how.lock->state = state;
+    if (us.source) us.options.lock->state = state;
     if (state == lock_state::taken || (state == lock_state::unknown && !locks_are_needed())) return 0;
     if (!us.source && state == lock_state::busy)  // otherwise libhdf5 treats it as missing
-      note_trouble(us.name, "another process has it open for writing; convert again when that one has closed it");
+      note_trouble(us.name, "another process has it open for writing; convert again when it is closed");
     H5Epush2(H5E_DEFAULT, __FILE__, "lock", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE, "%s",
-             state == lock_state::busy ? "another process has it open for writing" : "its file system has no locks");
+             state == lock_state::busy ? "another process has it open for writing" : "its file system does not support locks");
     return -1;
   }
   static herr_t unlock(H5FD_t*) { return 0; }
@@ -215,7 +215,7 @@ struct chunk_locator::driver {
       H5FD_class_t c{};
 #if H5_VERSION_GE(1, 13, 2)
       c.version = H5FD_CLASS_VERSION;
-      c.value = static_cast<H5FD_class_value_t>(511);  // the last value of those that libhdf5 assigns to nobody
+      c.value = static_cast<H5FD_class_value_t>(511);  // the last of the values that libhdf5 does not assign
 #endif
       c.name = "zarrbits_chunk_locator";
       c.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
@@ -246,10 +246,10 @@ struct chunk_locator::driver {
 
 void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
                                std::shared_ptr<source_lock> lock) {
-  const driver::settings how{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr,
-                             std::move(lock)};
+  const driver::settings options{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr,
+                                 std::move(lock)};
   const hid_t id = driver::id();
-  if (id < 0 || H5Pset_driver(access, id, &how) < 0) h5::fail("take the driver that its files are opened with");
+  if (id < 0 || H5Pset_driver(access, id, &options) < 0) h5::fail("set the file driver");
 }
 
 chunk_locator::chunk_locator(hid_t file) noexcept {

@@ -114,7 +114,7 @@ class chunk_source : public opened_dataset {
   virtual bool has_gaps() const { return false; }
   // For a growing array: the whole chunk, or a part of it, is in the store.
   virtual bool is_in_store(const std::vector<hsize_t>&) const { return false; }
-  virtual bool goes_on_in_store(const std::vector<hsize_t>&) const { return false; }
+  virtual bool overlaps_stored_part(const std::vector<hsize_t>&) const { return false; }
 
  protected:
   bool rechunked() const { return rechunked_; }

@@ -41,12 +41,12 @@ std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t
   constexpr std::uint64_t most = 1 << 20;  // bytes of references
   if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return {};
   const h5::handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
-  const h5::handle type(H5Aget_type(attribute), "tell a type"), space(H5Aget_space(attribute), "tell a dataspace");
+  const h5::handle type(H5Aget_type(attribute), "get a type"), space(H5Aget_space(attribute), "get a dataspace");
   if (H5Tget_class(type) != H5T_VLEN || h5::extent(space) != std::vector<hsize_t>{rank}) return {};
-  const h5::handle base(H5Tget_super(type), "tell a type");
+  const h5::handle base(H5Tget_super(type), "get a type");
   if (H5Tequal(base, H5T_STD_REF_OBJ) <= 0) return {};
   count_variable_bytes(attribute, describe_type(type), rank, most);
-  const h5::handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "make a type");
+  const h5::handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "create a type");
   std::vector<hvl_t> lists(rank);
   h5::check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
   std::vector<std::vector<hobj_ref_t>> scales;

@@ -18,7 +18,7 @@ file_bytes::~file_bytes() {
 
 void file_bytes::require_range(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t all = chunks_.opened().size;
-  if (offset > all || size > all - offset) throw unreadable_range("the file ends before it");
+  if (offset > all || size > all - offset) throw unreadable_range("the file ends before the range that was to be read");
 }
 
 }  // namespace zarrbits::conversion

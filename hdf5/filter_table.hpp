@@ -25,11 +25,11 @@ struct values_size {
 struct known_filter {
   H5Z_filter_t id = 0;
   const char* name = nullptr;  // nullptr: use the id, and the name in the file
-  enum kind { compresses, checks, rearranges } what = compresses;
+  enum kind { compresses, checks, rearranges } role = compresses;
   // Returns the chunk as it was before the filter. Throws damaged_chunk. nullptr: only libhdf5 knows how (foreign_filters.hpp).
   buffer (*undo)(const filter& f, buffer in, size_before size) = nullptr;
   // Replaces undo() if the type of the values is needed; `size`: of the chunk's values, in bytes, and of what follows them: the
-  // checksum of a fletcher32 that stands before.
+  // checksum of a fletcher32 that comes before.
   buffer (*undo_typed)(const filter& f, buffer in, values_size size, const type_tree& type) = nullptr;
   // False if the filter's parameters, or the type, are unknown. nullptr: all are known.
   bool (*knows)(const filter& f, const type_tree& type) = nullptr;

@@ -88,7 +88,7 @@ pipeline read_pipeline(hid_t dcpl) {
       f.values.resize(room);
       count = room;
       f.id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count, f.values.data(), sizeof name - 1, name, &config);
-      if (f.id < 0) h5::fail("tell a filter");
+      if (f.id < 0) h5::fail("get a filter");
     }
     f.values.resize(std::min(count, most_filter_values));
     f.name = name;
@@ -104,7 +104,7 @@ pipeline read_pipeline(hid_t dcpl) {
 
 namespace {
 
-// Checksums that stand before our filters, which follow the values through them.
+// Checksums that come before our filters, which follow the values through them.
 values_size size_of_values(size_before here, std::size_t size) {
   return {size, here.exact && here.bytes > size ? here.bytes - size : 0};
 }
@@ -133,7 +133,7 @@ buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t siz
   if (known && known->knows && !known->knows(f, type)) known = nullptr;
   if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size_of_values(here, size), type);
   if (!known || !known->undo) return undo_foreign(f, chunk, here.bytes);
-  // the announced size in a header, or else the upper limit
+  // the declared size in a header, or else the upper limit
   if (!here.exact && known->announced) here.bytes = std::min(here.bytes, known->announced(f, chunk));
   return known->undo(f, std::move(chunk), here);
 }
@@ -161,7 +161,7 @@ buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, 
   const bool compressed = std::any_of(p.filters.begin() + static_cast<std::ptrdiff_t>(first), p.filters.end(),
                                       [](const filter& f) { return is_compression(f); });
   if (!compressed) return undo_some(p, first, end, mask, std::move(chunk), size, type);
-  // decoders want to know the length beforehand: there are two
+  // decoders need the length in advance: there are two
   try {
     return undo_some(p, first, end, mask, chunk, size, type);
   } catch (const damaged_chunk& e) {

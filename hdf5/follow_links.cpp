@@ -35,12 +35,12 @@ object_place source_file::place_of(hid_t object) const {
 object_place source_file::find_place(hid_t object) {
   object_place place = place_of(object);
   if (place.file != unknown_file) return place;
-  const h5::handle file(H5Iget_file_id(object), "tell the file of an object");
+  const h5::handle file(H5Iget_file_id(object), "get the file of an object");
   struct stat where {};
-  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it lies in a file that is not a local one");
+  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it is in a file that is not local");
   linked_files_.emplace_back(where.st_dev, where.st_ino);
   place = place_of(object);
-  if (place.file == unknown_file) throw h5::failure("libhdf5 does not tell where it lies");
+  if (place.file == unknown_file) throw h5::failure("libhdf5 does not report where it is");
   return place;
 }
 
@@ -108,7 +108,7 @@ void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool 
   const object_place place = find_place(object);
   if (H5Iget_type(object) == H5I_DATATYPE || (!all && place.file == 0 && link.kind != "external")) return;
   link.leads_back = is_in(index, place);
-  if (link.leads_back) throw h5::failure("it leads back to a group that it is in");
+  if (link.leads_back) throw h5::failure("it points back to a group that contains it");
   bool left_out = false;
   add_object(index, link.name, object, place, true, tells_case_apart, taken, left_out);
   link.copied = true;

@@ -71,7 +71,7 @@ buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t 
     std::size_t announced = 0;
     for (std::size_t i = std::min<std::size_t>(4, in.size()); i-- > 0;)
       announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
-    if (announced > most) throw damaged_chunk("szip: it announces more than the chunk");
+    if (announced > most) throw damaged_chunk("szip: it declares more than the chunk");
   }
   // Zeros after the end, for decoders that read slightly too far.
   constexpr std::size_t margin = 4096;
@@ -88,7 +88,7 @@ buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t 
     throw damaged_chunk("filter " + std::to_string(f.id) + (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " +
                         why);
   }
-  if (made > most) throw damaged_chunk("filter " + std::to_string(f.id) + ": it makes more than the chunk");
+  if (made > most) throw damaged_chunk("filter " + std::to_string(f.id) + ": it decodes to more than the chunk");
   const auto* out = static_cast<const std::byte*>(held.memory);
   return buffer(out, out + made);
 }

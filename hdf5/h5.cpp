@@ -52,23 +52,23 @@ void fail(const char* wanted) { throw failure(std::string("HDF5 cannot ") + want
 
 std::vector<hsize_t> extent(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0) fail("tell the rank of a dataspace");
+  if (rank < 0) fail("get the rank of a dataspace");
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  if (rank > 0) check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "tell the extent of a dataspace");
+  if (rank > 0) check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "get the extent of a dataspace");
   return dims;
 }
 
 std::vector<hsize_t> maximum_extent(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0) fail("tell the rank of a dataspace");
+  if (rank < 0) fail("get the rank of a dataspace");
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  if (rank > 0) check(H5Sget_simple_extent_dims(space, nullptr, dims.data()), "tell the extent of a dataspace");
+  if (rank > 0) check(H5Sget_simple_extent_dims(space, nullptr, dims.data()), "get the extent of a dataspace");
   return dims;
 }
 
 std::string member_name(hid_t type, unsigned index) {
   char* raw = H5Tget_member_name(type, index);
-  if (!raw) fail("tell the name of a member");
+  if (!raw) fail("get the name of a member");
   std::string name = raw;
   H5free_memory(raw);
   return name;

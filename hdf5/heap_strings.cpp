@@ -34,7 +34,7 @@ std::size_t aligned(std::size_t size) { return (size + 7) / 8 * 8; }
 
 void heap_strings::load(std::uint64_t address, collection& c) {
   if (address > format_.file_size || format_.base > format_.file_size - address)
-    damaged(address, "lie behind the end of the file");
+    damaged(address, "lie beyond the end of the file");
   const std::uint64_t begin = format_.base + address, most = format_.file_size - begin;
   const std::size_t header = aligned(8 + format_.length_size);  // of the collection, and of each object
   if (most < header) damaged(begin, "are cut off");
@@ -118,7 +118,7 @@ bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> te
       const collection& c = find(address);
       const object* const found = c.find(index);
       if (!found || found->size < length) {
-        damaged(address, "have no number " + std::to_string(index) + " of " + counted(length, "byte"));
+        damaged(address, "have no entry " + std::to_string(index) + " of " + counted(length, "byte"));
       }
       std::memcpy(text, c.bytes.data() + found->offset, length);
     }

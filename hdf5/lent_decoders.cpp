@@ -26,7 +26,7 @@ std::size_t room_for(const known_filter& known, const filter& f, std::span<const
   }
   if (!known.announced) return most;
   const std::size_t size = known.announced(f, in);
-  if (size > most) throw damaged_chunk("a length that no chunk has");
+  if (size > most) throw damaged_chunk("a length that no chunk can have");
   return size;
 }
 
@@ -38,11 +38,11 @@ buffer undo(const known_filter& known, const filter& f, buffer in) {
   if (!was_resolved(f)) return in;
   const auto chunks = own_chunks_of(f);
   if (!chunks) throw damaged_chunk("parameters that this version does not know");
-  if (chunks->size.values > largest_output(in)) throw damaged_chunk("a length that no chunk has");
+  if (chunks->size.values > largest_output(in)) throw damaged_chunk("a length that no chunk can have");
   return known.undo_typed(f, std::move(in), chunks->size, chunks->number);
 }
 
-// libhdf5 does not tell a filter which one it is: there is a function for each row of the table.
+// libhdf5 does not pass a filter its own id: there is a function for each row of the table.
 template <std::size_t Row>
 std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::size_t nbytes, std::size_t* buf_size,
                    void** buf) noexcept {

@@ -10,7 +10,7 @@
 namespace zarrbits::conversion {
 
 // Registers our decoders in libhdf5 for the filters of a dataset or a group, if libhdf5 has none of its own. Only libhdf5 can
-// read some values: strings and sequences, which lie outside of their chunks. Not all decoders are registered at once, because
+// read some values: strings and sequences, which are outside their chunks. Not all decoders are registered at once, because
 // libhdf5 searches all plugins for each.
 void register_decoders(hid_t creation_properties);
 

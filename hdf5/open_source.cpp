@@ -36,21 +36,20 @@ std::string driver_of(const std::string& name) noexcept {
   return "";
 }
 
-// libhdf5's own sentence suggests h5clear even for a file that somebody is writing to.
+// libhdf5's own message suggests h5clear even for a file that another process is writing to.
 std::string why_not_open(const std::string& name, bool remote, lock_state lock) {
   const std::string reason = h5::last_error(), driver = remote ? "" : driver_of(name);
-  if (!remote && lock == lock_state::busy)
-    return "another process has it open for writing; convert it when that one has closed it";
+  if (!remote && lock == lock_state::busy) return "another process has it open for writing; convert it when it is closed";
   if (!driver.empty()) {
-    return "it is one of several files, in which HDF5's driver " + driver + " keeps one; \"h5repack " +
+    return "it is a part of an HDF5 file that the driver " + driver + " divides into several; \"h5repack " +
            (driver == "family" ? "NAME%d.h5 WHOLE.h5\"" : "NAME WHOLE.h5\", of NAME-m.h5 and NAME-r.h5,") +
-           " makes one file of them";
+           " merges them into one file";
   }
   if (remote || writer_mark_of(name) == writer_mark::none)
-    return "as an HDF5 file: " + reason + "; check that it is one and whole";
-  if (lock != lock_state::taken) return "it is marked as open for writing; convert it when its writer has closed it";
-  return "it is marked as open for writing, and no process has it locked; if its writer was killed, \"h5clear -s\" takes the "
-         "mark away";
+    return "as an HDF5 file: " + reason + "; check that it is an HDF5 file, and complete";
+  if (lock != lock_state::taken) return "it is marked as open for writing; convert it when its writer closes it";
+  return "it is marked as open for writing, and no process has it locked; if its writer was killed, \"h5clear -s\" removes the "
+         "mark";
 }
 
 }  // namespace
@@ -119,16 +118,16 @@ void opened_source::require_unchanged() const {
   const read_trouble now = known_trouble();
   if (now.count != trouble_before_) throw zarrbits::error(errc::server_failed, "the source " + now.last, {path_});
   if (chunks_.descriptor() >= 0 && state_of(chunks_.descriptor()) != opened_)
-    throw zarrbits::error(errc::changed,
-                          "the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it",
-                          {path_});
+    throw zarrbits::error(
+        errc::changed,
+        "the source \"" + path_ + "\" changed while it was read; convert it again when no process is writing to it", {path_});
 }
 
 void opened_source::require_same_in_s3() const {
   if (is_s3(path_) && s3_objects(endpoint_).state_of(path_) != opened_)
-    throw zarrbits::error(errc::changed,
-                          "the source \"" + path_ + "\" changed while it was read; convert it again when nobody writes to it",
-                          {path_});
+    throw zarrbits::error(
+        errc::changed,
+        "the source \"" + path_ + "\" changed while it was read; convert it again when no process is writing to it", {path_});
 }
 
 }  // namespace zarrbits::conversion

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Opens the source as HDF5's own readers do, so that nobody writes to it meanwhile: takes a shared lock (flock), and respects a
-// writer's mark in the superblock. If somebody still writes (without locks, or as SWMR), the file's size and time show it.
+// Opens the source as HDF5's own readers do, so that no process writes to it in the meantime: takes a shared lock (flock), and
+// respects a writer's mark in the superblock. If a process still writes (without locks, or as SWMR), the file's size and time
+// show it.
 //
 #ifndef ZARRBITS_HDF5_OPEN_SOURCE_HPP
 #define ZARRBITS_HDF5_OPEN_SOURCE_HPP
@@ -25,15 +26,15 @@ class opened_source {
 
   hid_t file() const { return file_; }
   const std::shared_ptr<file_gate>& gate() const { return gate_; }
-  // Its writer is, or was, one that allows readers meanwhile (SWMR).
+  // Its writer is, or was, one that allows concurrent readers (SWMR).
   bool swmr() const { return swmr_; }
   // State when it was opened.
   const file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
-  // Throws zarrbits::error if something expected could not be read, or if somebody wrote to the file since it was opened: the
+  // Throws zarrbits::error if something expected could not be read, or if the file was written to since it was opened: the
   // result cannot be trusted then, even if it looks right. Does not ask S3.
   void require_unchanged() const;
-  // asks S3, once. Nothing of a local file. Throws zarrbits::error.
+  // asks S3, once. Empty for a local file. Throws zarrbits::error.
   void require_same_in_s3() const;
 
  private:

@@ -49,7 +49,7 @@ opened_dataset::opened_dataset(source_file& from, const source_object& o) : file
           ? file.bytes()
           : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
   // libhdf5 may open the sources of a virtual dataset to find its extent
-  beside = file.look_beside(dataset);
+  beside = file.find_external_data(dataset);
   if (beside->endless) throw h5::failure(beside->obstacle);
   stored_type = h5::handle(H5Dget_type(dataset), "tell the datatype");
   space = h5::handle(H5Dget_space(dataset), "tell the dataspace");

@@ -96,7 +96,7 @@ file_gate::answer file_gate::ask(const std::string& name) {
     const int error = errno;
     if (is_absence(error)) return answer::missing;
     refused_file_ = name;
-    refusal_ = "\"" + shown(name) + "\" cannot be looked at: " + std::system_category().message(error);
+    refusal_ = "\"" + shown(name) + "\" cannot be examined: " + std::system_category().message(error);
     return answer::refused;
   }
   if (S_ISDIR(info.st_mode)) return answer::missing;
@@ -107,7 +107,7 @@ file_gate::answer file_gate::ask(const std::string& name) {
     why = "is not a regular file";
   } else if (!all_ &&
              std::none_of(allowed_.begin(), allowed_.end(), [&](const std::string& folder) { return lies_in(folder, *real); })) {
-    why = "lies outside of the source's folder (`external` FOLDER allows another one, `external` all any file)";
+    why = "is outside the source's folder (`external` FOLDER allows another folder, `external` all allows any file)";
   }
   if (why.empty()) return answer::allowed;
   refused_file_ = *real;
@@ -185,7 +185,7 @@ class looker {
   looker(file_gate& gate, beside& out) : gate_(gate), out_(out) {}
 
   void look(hid_t dataset, unsigned depth) {
-    const h5::handle dcpl(H5Dget_create_plist(dataset), "tell the properties");
+    const h5::handle dcpl(H5Dget_create_plist(dataset), "get the properties");
     const int raw = H5Pget_external_count(dcpl);
     for (int i = 0; i < raw && out_.obstacle.empty(); ++i) look_at_raw(dataset, dcpl, static_cast<unsigned>(i), depth);
     if (depth > 0 && raw == 0 && H5Pget_layout(dcpl) == H5D_CHUNKED) note_chunks(dataset, dcpl);
@@ -228,7 +228,7 @@ class looker {
   static haddr_t address_of(hid_t object) {
     H5O_info_t info;
     std::memset(&info, 0, sizeof info);
-    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
+    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
     return info.addr;
   }
 
@@ -237,7 +237,7 @@ class looker {
     const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
     if (rank <= 0 || std::find(chunk, chunk + rank, 0) != chunk + rank) return;
     const std::vector<hsize_t> shape(chunk, chunk + rank);
-    h5::handle type(H5Dget_type(dataset), "tell the datatype");
+    h5::handle type(H5Dget_type(dataset), "get the datatype");
     std::string form = chunk_form(dcpl, type);
     if (!out_.chunked) {
       h5::handle properties(H5Pcopy(dcpl), "copy a property list");
@@ -248,7 +248,7 @@ class looker {
     }
     source_.chunked = true;
     source_.address = address_of(dataset);
-    source_.extent = h5::extent(h5::handle(H5Dget_space(dataset), "tell the dataspace"));
+    source_.extent = h5::extent(h5::handle(H5Dget_space(dataset), "get the dataspace"));
   }
 
   void endless(std::string why) {
@@ -258,10 +258,10 @@ class looker {
 
   // Looks in the order of libhdf5: below the prefix of the environment, else in the current folder of the process.
   void look_at_raw(hid_t dataset, hid_t dcpl, unsigned index, unsigned depth) {
-    std::string name(2 * PATH_MAX, '\0');  // nobody can open a longer one
+    std::string name(2 * PATH_MAX, '\0');  // a longer one cannot be opened
     off_t offset = 0;
     hsize_t size = 0;
-    h5::check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "tell an external file");
+    h5::check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "get an external file");
     name.resize(std::strlen(name.c_str()));
     const char* environment = std::getenv("HDF5_EXTFILE_PREFIX");
     const std::string prefix = !environment || std::strcmp(environment, ".") == 0 ? "" : environment;
@@ -274,7 +274,7 @@ class looker {
       if (answer == file_gate::answer::refused) {
         gate_.note_refusal();
         out_.obstacle =
-            (depth == 0 ? "its external file " : "an external file of one of its sources is not to be read: ") + gate_.refusal();
+            (depth == 0 ? "its external file " : "an external file of one of its sources must not be read: ") + gate_.refusal();
         return;
       }
       if (answer == file_gate::answer::missing) continue;
@@ -319,9 +319,9 @@ class looker {
       out_.obstacle = "it has more than " + std::to_string(most_sources) + " sources";
       return false;
     }
-    const h5::handle own(H5Iget_file_id(dataset), "tell the file of a dataset");
+    const h5::handle own(H5Iget_file_id(dataset), "get the file of a dataset");
     if (file == ".") return look_at_dataset(own, name_of_file(own), name, depth);
-    const h5::handle access(H5Fget_access_plist(own), "tell how the file is opened");
+    const h5::handle access(H5Fget_access_plist(own), "get the access properties of the file");
     std::set<std::string> tried;
     std::optional<bool> found;
     virtual_source first;
@@ -355,7 +355,7 @@ class looker {
     H5Eclear2(H5E_DEFAULT);
     if (!dataset) return false;
     look(dataset, depth + 1);
-    if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "tell the properties")) != H5D_CHUNKED) source_ = {};
+    if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) source_ = {};
     source_.file = file_name;
     return true;
   }
@@ -370,7 +370,7 @@ class looker {
 
 }  // namespace
 
-beside look_beside(hid_t dataset, file_gate& gate) {
+beside find_external_data(hid_t dataset, file_gate& gate) {
   beside found;
   looker(gate, found).look(dataset, 0);
   return found;

@@ -3,7 +3,8 @@
 // Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
 // of external links. A hostile file may name any file: /etc/passwd, or a pipe on which the reader waits forever. Two checks apply
 // the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before it opens one. libhdf5 opens raw
-// files without any driver, so look_beside() finds them, through virtual datasets of virtual datasets, before any value is read.
+// files without any driver, so find_external_data() finds them, through virtual datasets of virtual datasets, before any value is
+// read.
 //
 #ifndef ZARRBITS_HDF5_OTHER_FILES_HPP
 #define ZARRBITS_HDF5_OTHER_FILES_HPP
@@ -92,7 +93,7 @@ struct beside {
   };
   std::shared_ptr<const chunked_source> chunked = {};
 };
-beside look_beside(hid_t dataset, file_gate& gate);
+beside find_external_data(hid_t dataset, file_gate& gate);
 
 }  // namespace zarrbits::conversion
 

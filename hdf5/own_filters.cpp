@@ -82,10 +82,10 @@ bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_
     const std::size_t inside = raw ? plain : packed + size.after;
     if (raw > 1 || std::any_of(chunk.begin() + static_cast<std::ptrdiff_t>(inside), chunk.end() - 1,
                                [](std::byte b) { return b != std::byte{0}; }))
-      throw damaged_chunk("packbits: what fills it up is neither zeros nor their end");
+      throw damaged_chunk("packbits: the filler at its end is not what packbits writes");
     chunk.resize(inside);
   }
-  // length alone tells
+  // the length alone distinguishes them
   const bool cuts = f.values.size() > 1 && (f.values[1] >> 2 & 3) == 1;
   return chunk.size() == plain && packed != size.values && !cuts;
 }

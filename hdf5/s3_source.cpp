@@ -25,7 +25,7 @@ template <std::size_t N>
 void copy(char (&to)[N], std::string_view from, const char* what) {
   if (from.size() >= N)
     throw zarrbits::error(errc::unsupported,
-                          std::string(what) + " of S3 is longer than libhdf5 takes; copy the file to a local disk first");
+                          std::string(what) + " of S3 is longer than libhdf5 accepts; copy the file to a local disk first");
   std::memcpy(to, from.data(), from.size());  // the rest is zeros
 }
 
@@ -38,11 +38,11 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
   if (key.empty())
     throw zarrbits::error(errc::invalid_option, "\"" + name + "\" names a bucket; give the name of an HDF5 file in it", {name});
   if (!settings.session_token.empty()) {
-    throw zarrbits::error(
-        errc::unsupported,
-        "libhdf5 cannot read \"" + name +
-            "\" with a session token (AWS_SESSION_TOKEN); give a key that needs none, or copy the file to a local disk first",
-        {name});
+    throw zarrbits::error(errc::unsupported,
+                          "libhdf5 cannot read \"" + name +
+                              "\" with a session token (AWS_SESSION_TOKEN); use a key that does not need one, or copy the file "
+                              "to a local disk first",
+                          {name});
   }
   H5FD_ros3_fapl_t driver{};
   driver.version = H5FD_CURR_ROS3_FAPL_T_VERSION;
@@ -68,8 +68,8 @@ s3_source find_in_s3(const std::string& name, const std::string& endpoint, hid_t
 
 s3_source find_in_s3(const std::string& name, const std::string&, hid_t) {
   throw zarrbits::error(errc::unsupported,
-                        "this zarrbits, or its libhdf5, was built without what reads from S3, and cannot open \"" + name +
-                            "\"; copy the file to a local disk first",
+                        "this zarrbits, or its libhdf5, was built without support for reading from S3, and cannot open \"" +
+                            name + "\"; copy the file to a local disk first",
                         {name});
 }
 

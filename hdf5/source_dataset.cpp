@@ -64,7 +64,7 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const std::vect
   }
   const h5::handle file_space(H5Scopy(space), "copy a dataspace");
   h5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
-  const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "make a dataspace");
+  const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "create a dataspace");
   const std::vector<hsize_t> zero(room.size(), 0);
   const hsize_t* to = corner.empty() ? zero.data() : corner.data();
   h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to, nullptr, count.data(), nullptr), "select a block");

@@ -26,7 +26,7 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* data)
 H5O_info_t info_of(hid_t object) {
   H5O_info_t info;
   std::memset(&info, 0, sizeof info);
-  h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
+  h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
   return info;
 }
 
@@ -41,7 +41,7 @@ source_object::kind_type kind_of(hid_t object) {
 
 std::vector<char> link_value(hid_t group, const found_link& link) {
   H5L_info_t info;
-  h5::check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "look at a link");
+  h5::check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
   if (info.u.val_size > longest_link_value) throw h5::failure("a link's value of " + human_bytes(info.u.val_size));
   std::vector<char> value(info.u.val_size + 1, '\0');
   if (info.u.val_size > 0)
@@ -52,7 +52,7 @@ std::vector<char> link_value(hid_t group, const found_link& link) {
 }  // namespace
 
 source_file::source_file(const std::string& path, const source_options& options) : path_(path), options_(options) {
-  h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "make a property list");
+  h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
   // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
   opened_ = std::make_unique<const opened_source>(path, access, options.endpoint, options.external, options.lock);
@@ -63,9 +63,9 @@ source_file::source_file(const std::string& path, const source_options& options)
 file_state source_file::state() const { return bytes_->descriptor() < 0 ? opened_->state() : state_of(bytes_->descriptor()); }
 
 std::uint64_t source_file::user_block_size() const {
-  const h5::handle properties(H5Fget_create_plist(file()), "tell the properties of the file");
+  const h5::handle properties(H5Fget_create_plist(file()), "get the properties of the file");
   hsize_t size = 0;
-  h5::check(H5Pget_userblock(properties, &size), "tell the size of the user block");
+  h5::check(H5Pget_userblock(properties, &size), "get the size of the user block");
   return size;
 }
 
@@ -73,20 +73,20 @@ h5::handle source_file::open(const source_object& o) const {
   if (o.place.file == 0) return h5::handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
   // opened through the links, so that only files in use stay open
   h5::handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
-  if (place_of(object) != o.place) throw h5::failure("its links lead to something else than they did");
+  if (place_of(object) != o.place) throw h5::failure("its links no longer lead to the same object");
   return object;
 }
 
-std::shared_ptr<const beside> source_file::look_beside(hid_t dataset) const {
+std::shared_ptr<const beside> source_file::find_external_data(hid_t dataset) const {
   const h5::lock one_thread;
   const H5O_info_t info = info_of(dataset);
   std::shared_ptr<const beside>& known = beside_[{info.fileno, info.addr}];
-  if (!known) known = std::make_shared<const beside>(conversion::look_beside(dataset, *gate_));
+  if (!known) known = std::make_shared<const beside>(conversion::find_external_data(dataset, *gate_));
   return known;
 }
 
 void source_file::require_values(hid_t dataset) const {
-  if (const auto other = look_beside(dataset); !other->obstacle.empty()) throw h5::failure(other->obstacle);
+  if (const auto other = find_external_data(dataset); !other->obstacle.empty()) throw h5::failure(other->obstacle);
 }
 
 const source_object* source_file::at(hid_t object) const {
@@ -229,10 +229,9 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
   }
   o.store_path = join_path(objects_[parent].store_path, name);
   left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
-  if (!free) throw h5::failure("another object of its group has its name");
+  if (!free) throw h5::failure("its group has another object of this name");
   if (left_out) throw h5::failure("its path is longer than a file system can hold");
-  if (copy && ++copies_ > most_copies)
-    throw h5::failure("what links lead to is more than " + std::to_string(most_copies) + " objects");
+  if (copy && ++copies_ > most_copies) throw h5::failure("links lead to more than " + std::to_string(most_copies) + " objects");
   const std::size_t n = objects_.size();
   by_place_.emplace(place, n);
   objects_.push_back(std::move(o));

@@ -47,7 +47,7 @@ struct extra_link {
   bool leads_back = false;  // not copied because it leads to a group that contains it
 };
 
-// Where an object lies. Two objects may be copies of a single one in the source.
+// Where an object is stored. Two objects may be copies of a single one in the source.
 struct object_place {
   std::size_t file = 0;  // 0: the source; else another file that links lead to
   haddr_t address = HADDR_UNDEF;
@@ -118,7 +118,7 @@ class source_file final {
 
   h5::handle open(const source_object& o) const;
   // For a dataset in this file, before its values and its extent are read.
-  std::shared_ptr<const beside> look_beside(hid_t dataset) const;
+  std::shared_ptr<const beside> find_external_data(hid_t dataset) const;
   // Throws h5::failure if its values cannot be read.
   void require_values(hid_t dataset) const;
   // The other files that were read for it, and those that were refused.
@@ -137,7 +137,7 @@ class source_file final {
   // As opened_source::require_unchanged().
   void require_unchanged() const { opened_->require_unchanged(); }
   void require_same_in_s3() const { opened_->require_same_in_s3(); }
-  // Its writer is, or was, one that allows readers meanwhile.
+  // Its writer is, or was, one that allows concurrent readers.
   bool swmr() const { return opened_->swmr(); }
   // Refuses a chunk that becomes larger than this and more than 1,000 times its stored size.
   void limit_expansion(std::uint64_t bytes) { largest_expansion_ = bytes; }
@@ -164,12 +164,12 @@ class source_file final {
   // Appends `object`, the target of a link of the group. Throws h5::failure if the store cannot have it, and sets `left_out`.
   std::size_t add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place, bool copy,
                          bool tells_case_apart, names& taken, bool& left_out);
-  // Where an open object lies; HADDR_UNDEF if its file is unknown.
+  // Where an open object is stored; HADDR_UNDEF if its file is unknown.
   object_place place_of(hid_t object) const;
   // The same, but adds an unknown file. Throws h5::failure.
   object_place find_place(hid_t object);
   std::string route_to(std::size_t parent, const std::string& link) const;
-  // True if the group, or one that contains it, lies there.
+  // True if the group, or one that contains it, is stored there.
   bool is_in(std::size_t group, const object_place& place) const;
   source_object top_object(const std::string& path);
   void keep_only(const std::vector<bool>& keep);

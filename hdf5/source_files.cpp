@@ -32,8 +32,8 @@ auto find_or(List& recent, const Key& key, std::size_t most, const Make& make) {
 }
 
 [[noreturn]] void changed(const std::string& name) {
-  throw zarrbits::error(errc::changed, "\"" + name + "\" changed while it was converted; convert again when nobody writes to it",
-                        {name});
+  throw zarrbits::error(
+      errc::changed, "\"" + name + "\" changed while it was converted; convert again when no process is writing to it", {name});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ json zarr_data_type(const type_tree& t, bool inside_struct = false);
 // A machine-readable description of the type, for attributes: {"class": "enum", "base": "int8", "members": {...}}.
 json type_description(const type_tree& t);
 
-// The Zarr data type of an opaque one by whose tag h5py stores numpy's times ("NUMPY:<M8[us]"); null of others.
+// The Zarr data type of an opaque one by whose tag h5py stores numpy's times ("NUMPY:<M8[us]"); null for others.
 json numpy_time(const type_tree& t);
 
 // Names and values of an enumeration.

@@ -24,7 +24,7 @@ struct float_layout {
 
 float_layout layout_of(hid_t t) {
   float_layout l{};
-  h5::check(H5Tget_fields(t, &l.spos, &l.epos, &l.esize, &l.mpos, &l.msize), "tell the fields of a float");
+  h5::check(H5Tget_fields(t, &l.spos, &l.epos, &l.esize, &l.mpos, &l.msize), "get the fields of a float");
   l.ebias = H5Tget_ebias(t);
   return l;
 }
@@ -118,7 +118,7 @@ void describe_float(type_tree& t, hid_t type) {
 }
 
 void describe_enumeration(type_tree& t, hid_t type) {
-  const h5::handle base(H5Tget_super(type), "tell the base of an enumeration");
+  const h5::handle base(H5Tget_super(type), "get the base of an enumeration");
   type_tree b;
   describe_integer(b, base);
   if (H5Tget_class(base) != H5T_INTEGER || b.kind != type_class::integer) {
@@ -137,14 +137,14 @@ void describe_enumeration(type_tree& t, hid_t type) {
   const int n = H5Tget_nmembers(type);
   std::vector<std::byte> value(std::max(H5Tget_size(type), b.size));
   for (int i = 0; i < n; ++i) {
-    h5::check(H5Tget_member_value(type, static_cast<unsigned>(i), value.data()), "tell a value of an enumeration");
+    h5::check(H5Tget_member_value(type, static_cast<unsigned>(i), value.data()), "get a value of an enumeration");
     if (!b.as_stored)
       h5::check(H5Tconvert(base, b.memory, 1, value.data(), nullptr, H5P_DEFAULT), "convert a value of an enumeration");
     t.names.emplace_back(h5::member_name(type, static_cast<unsigned>(i)), number_json(b, value.data()));
   }
   std::set<std::string_view> seen;  // damaged files repeat names
   for (const auto& [name, number] : t.names) {
-    if (!seen.insert(name).second) return unsupported(t, "enumeration with two members \"" + shown(name) + "\"");
+    if (!seen.insert(name).second) return unsupported(t, "enumeration with two members named \"" + shown(name) + "\"");
   }
   if (t.size == 1 && n == 2) {
     const auto is = [&](std::size_t i, const char* name, int v) { return t.names[i].first == name && t.names[i].second == v; };
@@ -157,8 +157,8 @@ void describe_text(type_tree& t, hid_t type) {
   t.variable = H5Tis_variable_str(type) > 0;
   if (t.variable) {
     t.memory = h5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
-    h5::check(H5Tset_size(t.memory, H5T_VARIABLE), "make a string type");
-    h5::check(H5Tset_cset(t.memory, H5Tget_cset(type)), "make a string type");
+    h5::check(H5Tset_size(t.memory, H5T_VARIABLE), "create a string type");
+    h5::check(H5Tset_cset(t.memory, H5Tget_cset(type)), "create a string type");
     t.size = sizeof(char*);
     t.as_stored = false;
     return;
@@ -167,7 +167,7 @@ void describe_text(type_tree& t, hid_t type) {
   // null-padded in memory: bytes after the end of a null-terminated string in the file are not part of it
   t.space_padded = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
   t.as_stored = H5Tget_strpad(type) == H5T_STR_NULLPAD;
-  h5::check(H5Tset_strpad(t.memory, H5T_STR_NULLPAD), "make a string type");
+  h5::check(H5Tset_strpad(t.memory, H5T_STR_NULLPAD), "create a string type");
   t.size = H5Tget_size(t.memory);
 }
 
@@ -185,11 +185,11 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   std::size_t offset = 0;
   std::set<std::string> seen;  // damaged files repeat names
   for (int i = 0; i < n; ++i) {
-    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
+    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "get the type of a member");
     type_tree m = describe_type(member, depth + 1);
     m.name = h5::member_name(type, static_cast<unsigned>(i));
     m.offset = offset;
-    if (!seen.insert(m.name).second) return unsupported(t, "compound with two members \"" + shown(m.name) + "\"");
+    if (!seen.insert(m.name).second) return unsupported(t, "compound with two members named \"" + shown(m.name) + "\"");
     const std::size_t there = H5Tget_member_offset(type, static_cast<unsigned>(i)), whole = H5Tget_size(type);
     if (there > whole || H5Tget_size(member) > whole - there) {
       throw h5::failure("member \"" + shown(m.name) + "\" of a compound reaches beyond its end");
@@ -204,20 +204,20 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   t.as_stored = t.as_stored && H5Tget_size(type) == offset;
   if (!t.why.empty()) return;  // members can still be read one by one
   if (t.size == 0) return unsupported(t, "compound without members");
-  t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "make a compound type");
-  for (const type_tree& m : t.parts) h5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.memory), "make a compound type");
+  t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "create a compound type");
+  for (const type_tree& m : t.parts) h5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.memory), "create a compound type");
   take_for_complex(t, "r", "i");  // as h5py has them
 }
 
 #if H5_VERSION_GE(2, 0, 0)
 // HDF5's own complex numbers: in memory as h5py's, real part first.
 void describe_complex(type_tree& t, hid_t type, unsigned depth) {
-  const h5::handle base(H5Tget_super(type), "tell the base of a complex type");
+  const h5::handle base(H5Tget_super(type), "get the base of a complex type");
   type_tree b = describe_type(base, depth + 1);
   if (b.kind != type_class::floating || b.size < 4)
     return unsupported(t, "complex number of " + (b.stored.empty() ? counted(8 * b.size, "bit") + " each" : b.stored));
   t.kind = type_class::complex;
-  t.memory = h5::handle(H5Tcomplex_create(b.memory), "make a complex type");
+  t.memory = h5::handle(H5Tcomplex_create(b.memory), "create a complex type");
   t.size = 2 * b.size;
   t.big_endian = b.big_endian;
   t.as_stored = b.as_stored;
@@ -233,35 +233,35 @@ void describe_complex(type_tree& t, hid_t type, unsigned depth) {
 #endif
 
 void describe_array(type_tree& t, hid_t type, unsigned depth) {
-  const h5::handle base(H5Tget_super(type), "tell the base of an array type");
+  const h5::handle base(H5Tget_super(type), "get the base of an array type");
   const int rank = H5Tget_array_ndims(type);
-  h5::check(rank, "tell the rank of an array type");
+  h5::check(rank, "get the rank of an array type");
   t.dims.resize(static_cast<std::size_t>(rank));
-  h5::check(H5Tget_array_dims2(type, t.dims.data()), "tell the extent of an array type");
+  h5::check(H5Tget_array_dims2(type, t.dims.data()), "get the extent of an array type");
   type_tree b = describe_type(base, depth + 1);
   t.kind = type_class::array;
   t.as_stored = b.as_stored;
   t.maybe_lossy = b.maybe_lossy;
   std::size_t count = 1;
   for (const hsize_t d : t.dims) {
-    if (d == 0 || d > (std::size_t{1} << 40) / count) return unsupported(t, "array type with an extent that is absurd");
+    if (d == 0 || d > (std::size_t{1} << 40) / count) return unsupported(t, "array type with an impossible extent");
     count *= static_cast<std::size_t>(d);
   }
   if (b.kind == type_class::unsupported || !b.memory) return unsupported(t, "array of " + b.why);
   t.size = b.size * count;
-  t.memory = h5::handle(H5Tarray_create2(b.memory, static_cast<unsigned>(rank), t.dims.data()), "make an array type");
+  t.memory = h5::handle(H5Tarray_create2(b.memory, static_cast<unsigned>(rank), t.dims.data()), "create an array type");
   t.parts.push_back(std::move(b));
 }
 
 void describe_sequence(type_tree& t, hid_t type, unsigned depth) {
-  const h5::handle base(H5Tget_super(type), "tell the base of a sequence type");
+  const h5::handle base(H5Tget_super(type), "get the base of a sequence type");
   type_tree b = describe_type(base, depth + 1);
   t.kind = type_class::sequence;
   t.as_stored = false;
   t.size = sizeof(hvl_t);
   t.maybe_lossy = b.maybe_lossy;
   if (b.kind == type_class::unsupported || !b.memory) return unsupported(t, "sequences of " + b.why);
-  t.memory = h5::handle(H5Tvlen_create(b.memory), "make a sequence type");
+  t.memory = h5::handle(H5Tvlen_create(b.memory), "create a sequence type");
   t.parts.push_back(std::move(b));
 }
 
@@ -317,7 +317,7 @@ type_tree describe_type(hid_t type, unsigned depth) {
       t.memory = h5::handle(H5Tcopy(type), "copy a reference type");
       if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) t.kind = type_class::object_reference;
       else if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) t.kind = type_class::region_reference;
-      else unsupported(t, "reference of HDF5 1.12's kind (H5T_STD_REF); references of 1.8 to 1.10 are converted");
+      else unsupported(t, "reference of the kind introduced by HDF5 1.12 (H5T_STD_REF); only those of 1.8 to 1.10 are converted");
       break;
 #if H5_VERSION_GE(2, 0, 0)
     case H5T_COMPLEX: describe_complex(t, type, depth); break;

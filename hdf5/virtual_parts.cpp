@@ -22,49 +22,50 @@ constexpr hsize_t largest = std::numeric_limits<hsize_t>::max();
 
 }  // namespace
 
-hsize_t comb::elements() const { return product(std::vector<hsize_t>{count, block}); }
+hsize_t strided_blocks::elements() const { return product(std::vector<hsize_t>{count, block}); }
 
-hsize_t comb::end() const {
+hsize_t strided_blocks::end() const {
   const hsize_t before = count <= 1 ? 0 : product(std::vector<hsize_t>{count - 1, stride});
   if (before > largest - start) return largest;
   return block > largest - start - before ? largest : start + before + block;
 }
 
-bool comb::meets(hsize_t first, hsize_t n) const {
+bool strided_blocks::meets(hsize_t first, hsize_t n) const {
   if (first + n <= start) return false;
   if (stride == 0 || count <= 1) return first < start + block;
   const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last block that begins before, or the first of all
   return (k < count && first < start + k * stride + block) || (k + 1 < count && start + (k + 1) * stride < first + n);
 }
 
-std::optional<hsize_t> comb::number_of(hsize_t first, hsize_t n) const {
+std::optional<hsize_t> strided_blocks::number_of(hsize_t first, hsize_t n) const {
   if (first < start || block == 0) return {};
-  const hsize_t tooth = stride == 0 || count <= 1 ? 0 : (first - start) / stride, inside = first - start - tooth * stride;
-  if (tooth >= count || inside >= block || n > block - inside) return {};
-  return tooth * block + inside;
+  const hsize_t block_index = stride == 0 || count <= 1 ? 0 : (first - start) / stride,
+                inside = first - start - block_index * stride;
+  if (block_index >= count || inside >= block || n > block - inside) return {};
+  return block_index * block + inside;
 }
 
-std::optional<hsize_t> comb::position_of(hsize_t number, hsize_t n) const {
+std::optional<hsize_t> strided_blocks::position_of(hsize_t number, hsize_t n) const {
   if (block == 0 || block > largest - start) return {};
-  const hsize_t tooth = number / block, inside = number % block;
-  if (tooth >= count || n > block - inside) return {};
-  if (tooth > 0 && stride > (largest - start - inside) / tooth) return {};
-  return start + tooth * stride + inside;
+  const hsize_t block_index = number / block, inside = number % block;
+  if (block_index >= count || n > block - inside) return {};
+  if (block_index > 0 && stride > (largest - start - inside) / block_index) return {};
+  return start + block_index * stride + inside;
 }
 
 namespace {
 
-struct combs {
-  std::vector<comb> list;
+struct strided_selection {
+  std::vector<strided_blocks> list;
   bool regular = false;     // otherwise a box around the selection
   std::size_t endless = 0;  // number of dimensions without an end of their own
 };
 
 // For a selection of a dataset of this extent.
-std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims) {
+std::optional<strided_selection> strided_selection_of(hid_t selection, const std::vector<hsize_t>& dims) {
   const std::size_t rank = dims.size();
   if (!(selection >= 0) || rank == 0) return {};
-  combs all;
+  strided_selection all;
   all.list.resize(rank);
   // a file that says "all" does not give the extent
   if (H5Sget_select_type(selection) == H5S_SEL_ALL) {
@@ -80,7 +81,7 @@ std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims)
     for (std::size_t d = 0; d < rank; ++d) {
       // without an end: up to the dataset's
       const bool endless = count[d] == H5S_UNLIMITED || block[d] == H5S_UNLIMITED;
-      comb& c = all.list[d];
+      strided_blocks& c = all.list[d];
       c = {start[d], stride[d], count[d] == H5S_UNLIMITED ? dims[d] : count[d], block[d] == H5S_UNLIMITED ? dims[d] : block[d]};
       c.endless = endless;
       if (!endless && c.stride == c.block) c = {c.start, 1, 1, c.elements()};  // merge blocks that touch
@@ -95,16 +96,16 @@ std::optional<combs> combs_of(hid_t selection, const std::vector<hsize_t>& dims)
 
 // Values are mapped in C order of both selections. They match dimension by dimension if the last dimensions have the same lengths
 // and the others one element.
-bool pairs(const combs& here, const combs& there) {
+bool pairs(const strided_selection& here, const strided_selection& there) {
   if (!here.regular || !there.regular) return false;
   const std::size_t shared = std::min(here.list.size(), there.list.size());
-  const auto one = [&](const std::vector<comb>& list) {
+  const auto one = [&](const std::vector<strided_blocks>& list) {
     return std::all_of(list.begin(), list.end() - static_cast<std::ptrdiff_t>(shared),
-                       [](const comb& c) { return c.elements() == 1; });
+                       [](const strided_blocks& c) { return c.elements() == 1; });
   };
   if (!one(here.list) || !one(there.list)) return false;
   for (std::size_t i = 1; i <= shared; ++i) {
-    const comb &h = here.list[here.list.size() - i], &t = there.list[there.list.size() - i];
+    const strided_blocks &h = here.list[here.list.size() - i], &t = there.list[there.list.size() - i];
     if (h.endless != t.endless || (!h.endless && h.elements() != t.elements())) return false;
   }
   return true;
@@ -229,12 +230,12 @@ std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data
   bool any = false;
   for (std::size_t i = 0; i < data.beside->sources.size(); ++i) {
     const virtual_source& source = data.beside->sources[i];
-    const auto here = combs_of(h5::handle(H5Pget_virtual_vspace(data.dcpl, i)), data.dims);
+    const auto here = strided_selection_of(h5::handle(H5Pget_virtual_vspace(data.dcpl, i)), data.dims);
     H5Eclear2(H5E_DEFAULT);
     if (!here) return {};
     virtual_parts::part p{.here = here->list, .found = source.found};
     if (source.chunked && !chunk.empty()) {
-      const auto there = combs_of(h5::handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
+      const auto there = strided_selection_of(h5::handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
       H5Eclear2(H5E_DEFAULT);
       const std::optional<std::size_t> file = there && pairs(*here, *there) ? files.number_of(source.file) : std::nullopt;
       if (file) {

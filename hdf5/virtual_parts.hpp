@@ -19,14 +19,14 @@
 namespace zarrbits::conversion {
 
 // Regular elements along one dimension: `count` blocks of `block` elements, `stride` apart.
-struct comb {
+struct strided_blocks {
   hsize_t start = 0, stride = 1, count = 1, block = 0;
   bool endless = false;  // it grows with the dataset
   bool meets(hsize_t first, hsize_t n) const;
   // Saturates at the largest number.
   hsize_t elements() const;
   hsize_t end() const;
-  // The number of elements of the comb before `first`, if `first` is one of them and the next `n` are without a gap.
+  // The number of elements of the strided_blocks before `first`, if `first` is one of them and the next `n` are without a gap.
   std::optional<hsize_t> number_of(hsize_t first, hsize_t n) const;
   // The inverse: the position of the element with this number, if the next `n` are without a gap.
   std::optional<hsize_t> position_of(hsize_t number, hsize_t n) const;
@@ -35,8 +35,8 @@ struct comb {
 class virtual_parts {
  public:
   struct part {
-    std::vector<comb> here;        // the elements of the virtual dataset that it fills
-    std::vector<comb> there = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
+    std::vector<strided_blocks> here;        // the elements of the virtual dataset that it fills
+    std::vector<strided_blocks> there = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
     std::vector<hsize_t> extent = {};
     std::size_t file = 0;  // index in files()
     haddr_t address = 0;   // address of the source in its file

@@ -60,8 +60,9 @@ std::uint64_t attribute_count(hid_t object) {
   return H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) >= 0 ? info.num_attrs : 0;
 }
 
-// How many chunks our packbits left unpacked, without a look at any: if nothing but checksums stands beside it, each has one of
-// two sizes, so that number and sum of all tell. Behind a compressor only what the chunks hold does (report_filters()).
+// How many chunks our packbits left unpacked, without reading any: if it is the only filter apart from checksums, each has one of
+// two sizes, so the number and the sum of all imply it. With a compressor, only the content of the chunks does
+// (report_filters()).
 std::optional<std::uint64_t> unpacked_chunks(const pipeline& p, const type_tree& t, std::uint64_t chunk_bytes, const node& n) {
   const auto ours = [](const filter& f) { return f.id == packbits_filter; };
   const auto f = std::find_if(p.filters.begin(), p.filters.end(), ours);
@@ -78,8 +79,8 @@ std::optional<std::uint64_t> unpacked_chunks(const pipeline& p, const type_tree&
 }
 
 void describe_dataset(hid_t dataset, node& n) {
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype"), space(H5Dget_space(dataset), "tell the dataspace"),
-      properties(H5Dget_create_plist(dataset), "tell the properties");
+  const h5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace"),
+      properties(H5Dget_create_plist(dataset), "get the properties");
   const type_tree t = describe_type(type);
   n.type = type_text(t);
   json details = {{"data_type", type_description(t)}};
@@ -125,8 +126,7 @@ std::vector<std::string> names_of_dimensions(const source_file& source, const so
 }
 
 std::string fill_value_of(hid_t dataset) {
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype"),
-      properties(H5Dget_create_plist(dataset), "tell the properties");
+  const h5::handle type(H5Dget_type(dataset), "get the datatype"), properties(H5Dget_create_plist(dataset), "get the properties");
   const type_tree t = describe_type(type);
   H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
   const bool number = t.kind == type_class::boolean || t.kind == type_class::enumeration || t.kind == type_class::integer ||
@@ -158,7 +158,7 @@ void add(const source_file& source, std::size_t index, inspected_tree& t, const 
     const h5::handle id = source.open(o);
     n.attributes = attribute_count(id);
     // libhdf5 opens the sources of a virtual dataset to find its extent
-    if (n.kind == "array" && source.look_beside(id)->endless) throw h5::failure(source.look_beside(id)->obstacle);
+    if (n.kind == "array" && source.find_external_data(id)->endless) throw h5::failure(source.find_external_data(id)->obstacle);
     if (n.kind == "array") {
       describe_dataset(id, n);
       n.dimension_names = names_of_dimensions(source, o, id, n);

@@ -129,7 +129,7 @@ class store_walk {
         if (attributes_ && n.attributes > 0) n.attribute_values = conversion::json_text(j["attributes"]);
       }
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
-        throw verification::store_error("its zarr.json is of no Zarr v3 node");
+        throw verification::store_error("its zarr.json is not a Zarr v3 node");
       n.kind = kind;
       if (kind == "group") return whole;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {

@@ -28,7 +28,7 @@ constexpr std::uint64_t largest_chunk_looked_into = std::uint64_t{64} << 20;
 
 // cd_values of packbits as they are in a file; docs/hdf5.md has the table.
 struct stored_packbits {
-  detail::packing how;
+  detail::packing format;
   unsigned components = 1, padding = 0, policy = 0;
 };
 
@@ -39,37 +39,37 @@ std::optional<stored_packbits> read_packbits(const std::vector<unsigned>& cd) {
   if (!(size == 1 || size == 2 || size == 4 || size == 8) || bits == 0 || type_bits > 8 * size || bits > type_bits ||
       first > type_bits - bits || cd[6] == 0 || (cd[1] & 3) == 3)
     return {};
-  p.how.size = static_cast<std::uint8_t>(size);
-  p.how.type_bits = static_cast<std::uint8_t>(type_bits);
-  p.how.bits = static_cast<std::uint8_t>(bits);
-  p.how.first_bit = static_cast<std::uint8_t>(first);
-  p.how.is_signed = (cd[7] >> 17 & 1) != 0;
-  p.how.is_bool = (cd[7] >> 18 & 1) != 0;
-  p.how.zero_above = type_bits < 8 * size;
-  p.how.swap_memory = size > 1 && ((cd[7] >> 16 & 1) != 0) != (std::endian::native == std::endian::big);
-  p.how.msb_first = (cd[1] & 16) != 0;
+  p.format.size = static_cast<std::uint8_t>(size);
+  p.format.type_bits = static_cast<std::uint8_t>(type_bits);
+  p.format.bits = static_cast<std::uint8_t>(bits);
+  p.format.first_bit = static_cast<std::uint8_t>(first);
+  p.format.is_signed = (cd[7] >> 17 & 1) != 0;
+  p.format.is_bool = (cd[7] >> 18 & 1) != 0;
+  p.format.zero_above = type_bits < 8 * size;
+  p.format.swap_memory = size > 1 && ((cd[7] >> 16 & 1) != 0) != (std::endian::native == std::endian::big);
+  p.format.msb_first = (cd[1] & 16) != 0;
   p.components = cd[6];
   p.padding = cd[1] & 3;
   p.policy = cd[1] >> 2 & 3;
-  p.how.truncate = p.policy == 1;
+  p.format.truncate = p.policy == 1;
   return p;
 }
 
 std::string in_words(const stored_packbits& p) {
-  const auto& how = p.how;
-  const unsigned last = how.first_bit + how.bits - 1u;
+  const auto& format = p.format;
+  const unsigned last = format.first_bit + format.bits - 1u;
   std::string text;
-  if (how.is_bool) {
+  if (format.is_bool) {
     text = "1 bit of each boolean";
   } else {
-    text =
-        how.bits == 1 ? "bit " + std::to_string(last) : "bits " + std::to_string(how.first_bit) + " to " + std::to_string(last);
-    text += " of each " + std::to_string(8 * how.size) + "-bit " + (how.is_signed ? "signed " : "") + "value";
+    text = format.bits == 1 ? "bit " + std::to_string(last)
+                            : "bits " + std::to_string(format.first_bit) + " to " + std::to_string(last);
+    text += " of each " + std::to_string(8 * format.size) + "-bit " + (format.is_signed ? "signed " : "") + "value";
   }
   if (p.components > 1) text += ", " + std::to_string(p.components) + " values in an element";
   if (p.padding != 0)
     text += std::string(", the ") + (p.padding == 1 ? "first" : "last") + " byte of a chunk counts padding bits";
-  if (how.msb_first) text += ", most significant bit first as numcodecs does";
+  if (format.msb_first) text += ", most significant bit first as numcodecs does";
   if (p.policy == 1) text += ", bits that do not fit are DROPPED";
   if (p.policy == 3) text += ", a value that does not fit makes the write FAIL";
   return text;
@@ -102,11 +102,11 @@ std::string hexadecimal(std::uint64_t v) {
 class needed_bits {
  public:
   explicit needed_bits(const stored_packbits& p) {
-    t_.size = p.how.size;
-    t_.is_signed = p.how.is_signed;
-    t_.big_endian = p.how.swap_memory != (std::endian::native == std::endian::big) && p.how.size > 1;
-    used_.any = (~std::uint64_t{0} >> (64 - p.how.bits)) << p.how.first_bit;
-    used_.beyond = used_.any & ~(std::uint64_t{1} << (p.how.first_bit + p.how.bits - 1));  // without the sign
+    t_.size = p.format.size;
+    t_.is_signed = p.format.is_signed;
+    t_.big_endian = p.format.swap_memory != (std::endian::native == std::endian::big) && p.format.size > 1;
+    used_.any = (~std::uint64_t{0} >> (64 - p.format.bits)) << p.format.first_bit;
+    used_.beyond = used_.any & ~(std::uint64_t{1} << (p.format.first_bit + p.format.bits - 1));  // without the sign
   }
   void add(const conversion::buffer& values) { collect(values.data(), values.size() / t_.size, t_, used_); }
   std::string in_words() const {
@@ -126,16 +126,16 @@ std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::
   if (d.filters.partial_unfiltered && d.grid.partial(at))
     return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
   const auto sentence = [&p](std::uint64_t v) {
-    return p.how.is_bool ? std::to_string(v) + ", which is not a boolean"
-                         : hexadecimal(v) + ", which bits " + std::to_string(p.how.first_bit) + " to " +
-                               std::to_string(p.how.first_bit + p.how.bits - 1) + " cannot hold";
+    return p.format.is_bool ? std::to_string(v) + ", which is not a boolean"
+                            : hexadecimal(v) + ", which bits " + std::to_string(p.format.first_bit) + " to " +
+                                  std::to_string(p.format.first_bit + p.format.bits - 1) + " cannot hold";
   };
   const std::vector<hsize_t> start = d.grid.start(at), inside = d.grid.inside(at);
   std::string outside;
-  for (std::size_t n = values.size() / p.how.size, i = 0; i < n; ++i) {
-    i += detail::first_refused(detail::kernels(), p.how, values.data() + i * p.how.size, n - i);
+  for (std::size_t n = values.size() / p.format.size, i = 0; i < n; ++i) {
+    i += detail::first_refused(detail::kernels(), p.format, values.data() + i * p.format.size, n - i);
     if (i == n) break;
-    const std::string what = sentence(detail::load_component(p.how, values.data() + i * p.how.size));
+    const std::string what = sentence(detail::load_component(p.format, values.data() + i * p.format.size));
     std::vector<hsize_t> where(inside.size());
     bool beyond = false;
     std::uint64_t rest = i / p.components;
@@ -153,7 +153,7 @@ std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::
                "dataset is created or read, but not when one that it opened is written (in Python, import zarrbits first; in C, "
                "call H5Zfilter_avail(" +
                    std::to_string(conversion::packbits_filter) + ") first)"
-             : "all its values would fit: it was written past the filter, as H5Dwrite_chunk does";
+             : "all its values would fit: it was written around the filter, as H5Dwrite_chunk does";
 }
 
 std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
@@ -161,7 +161,7 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
   std::size_t none = 0;
   unsigned config = 0;
   id = H5Pget_filter2(dcpl, i, &flags, &none, nullptr, sizeof name, name, &config);
-  if (id < 0) h5::fail("tell the filters");
+  if (id < 0) h5::fail("get the filters");
   name[sizeof name - 1] = '\0';
   switch (id) {
     case H5Z_FILTER_DEFLATE: return "deflate";
@@ -177,8 +177,9 @@ struct unpacked {
   conversion::buffer values;  // empty if it is too large to look into
 };
 
-// Without a compression after packbits, the stored length tells. Otherwise the length after that compression does: the chunk must
-// be read. So it must be for the mask, since libhdf5 1.10 finds chunk information only by number, in time that grows with it.
+// Without a compression after packbits, the stored length shows it. Otherwise the length after that compression does: the chunk
+// must be read. So it must be for the mask, since libhdf5 1.10 finds chunk information only by number, in time that grows with
+// it.
 std::optional<unpacked> look_at(const open_dataset& d, bool told_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at,
                                 hsize_t stored) {
   const bool filtered = !(d.filters.partial_unfiltered && d.grid.partial(at));
@@ -199,7 +200,7 @@ std::optional<unpacked> look_at(const open_dataset& d, bool told_by_size, std::u
   }
   if (!told_by_size) {
     chunk = conversion::undo_after_packbits(d.filters, d.place, mask, std::move(chunk), plain, d.tree);
-    // a checksum that stands before packbits follows the values
+    // a checksum that comes before packbits follows the values
     if (!conversion::left_unpacked(d.filters.filters[d.place], chunk, {plain, 4 * d.place}, d.tree)) return {};
   }
   chunk.resize(plain);
@@ -215,12 +216,12 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
   const std::uint64_t raw_size = decoded + 4 * (d.filters.filters.size() - 1);
   std::optional<needed_bits> needed;
   bool told_by_size = false, looks = false;
-  if (p && p->how.size * std::uint64_t{p->components} == d.element_size) {
+  if (p && p->format.size * std::uint64_t{p->components} == d.element_size) {
     const std::uint64_t values = d.grid.chunk_elements() * p->components;
-    const std::uint64_t packed = values / 8 * p->how.bits + (values % 8 * p->how.bits + 7) / 8 + (p->padding != 0);
+    const std::uint64_t packed = values / 8 * p->format.bits + (values % 8 * p->format.bits + 7) / 8 + (p->padding != 0);
     told_by_size = packed != decoded && checked_only;
     looks = told_by_size || d.filters.undoable(d.tree);
-    if (!p->how.is_bool && !p->how.zero_above) needed.emplace(*p);
+    if (!p->format.is_bool && !p->format.zero_above) needed.emplace(*p);
   }
   conversion::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& at, hsize_t stored) {
     ++out.chunks;
@@ -235,10 +236,10 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
       const auto found = look_at(d, told_by_size, raw_size, at, stored);
       if (!found) return;
       ++out.raw;
-      if (found->values.empty()) return add("too large to look into");
+      if (found->values.empty()) return add("too large to examine");
       if (out.shown.size() < shown_raw_chunks) add(why_raw(d, *p, at, found->masked, found->values));
-      if (needed && detail::first_refused(detail::kernels(), p->how, found->values.data(), found->values.size() / p->how.size) !=
-                        found->values.size() / p->how.size) {
+      if (needed && detail::first_refused(detail::kernels(), p->format, found->values.data(),
+                                          found->values.size() / p->format.size) != found->values.size() / p->format.size) {
         needed->add(found->values);
         out.would_hold_all = needed->in_words();
       }
@@ -263,7 +264,7 @@ void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
   for (const unsigned v : given) repack += "," + std::to_string(v);
   if (given.empty()) repack += ",0";
   out.problem =
-      "HDF5 did not find the plugin when the dataset was created, and created it all the same: its chunks are stored as they "
+      "HDF5 did not find the plugin when the dataset was created, and created it anyway: its chunks are stored as they "
       "are, also those written later; store it again where the plugin is found (h5repack " +
       repack + " old.h5 new.h5)";
 }
@@ -272,7 +273,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   open_dataset d;
   d.id = file.open(o);
   file.require_values(d.id);
-  d.dcpl = h5::handle(H5Dget_create_plist(d.id), "tell the dataset's properties");
+  d.dcpl = h5::handle(H5Dget_create_plist(d.id), "get the dataset's properties");
   d.filters = conversion::read_pipeline(d.dcpl);
   const auto& filters = d.filters.filters;
   while (d.place < filters.size() && filters[d.place].id != conversion::packbits_filter &&
@@ -292,10 +293,10 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
     if (i == d.place) out.mandatory = (flags & H5Z_FLAG_OPTIONAL) == 0;
     if (i > d.place) out.after.push_back(name);
   }
-  report.ours.push_back(out);
-  filtered_dataset& entry = report.ours.back();
-  d.type = h5::handle(H5Dget_type(d.id), "tell the datatype");
-  d.space = h5::handle(H5Dget_space(d.id), "tell the dataspace");
+  report.filtered.push_back(out);
+  filtered_dataset& entry = report.filtered.back();
+  d.type = h5::handle(H5Dget_type(d.id), "get the datatype");
+  d.space = h5::handle(H5Dget_space(d.id), "get the dataspace");
   d.tree = conversion::describe_type(d.type);
   d.element_size = H5Tget_size(d.type);
   std::optional<stored_packbits> p;
@@ -309,8 +310,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   } else {
     entry.parameters = std::string(ours.values[0] == 1 ? "big" : "little") + " endian chunks";
   }
-  if (strange)
-    entry.problem = "another filter stands before it, which the filter never allows: its values are not what they seem";
+  if (strange) entry.problem = "another filter comes before it, which the filter never allows: its values cannot be interpreted";
   d.grid.shape = h5::extent(d.space);
   d.grid.chunk.resize(d.grid.shape.size());
   if (d.grid.shape.empty() || H5Pget_layout(d.dcpl) != H5D_CHUNKED ||

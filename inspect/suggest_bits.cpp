@@ -30,10 +30,10 @@ class reader {
         type_(type),
         t_(t),
         advance_(advance),
-        space_(H5Dget_space(dataset), "tell the dataspace"),
+        space_(H5Dget_space(dataset), "get the dataspace"),
         shape_(h5::extent(space_)) {}
 
-  // Collects a whole chunk that is stored as it is, without libhdf5. False if it has to be asked.
+  // Collects a whole chunk that is stored as it is, without libhdf5. False if libhdf5 must read it.
   bool stored_chunk(const conversion::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
     unsigned mask = 0;
     const auto at = file.descriptor() < 0 ? std::nullopt : file.chunks().find(dataset_, first.data(), mask);
@@ -69,7 +69,7 @@ class reader {
       for (std::size_t d = 0; d < step.size(); ++d) now[d] = std::min<hsize_t>(step[d], start[d] + count[d] - at[d]);
       h5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, at.data(), nullptr, now.data(), nullptr), "select elements");
       const hsize_t n = conversion::product(now);
-      const h5::handle memory(H5Screate_simple(1, &n, nullptr), "make a dataspace");
+      const h5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
       read(memory, space_, n, out);
       more = false;
       for (std::size_t d = step.size(); d-- > 0 && !more;) {
@@ -101,7 +101,7 @@ void collect_fill_value(hid_t dcpl, hid_t type, const number& t, used_bits& out)
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   std::byte fill[8] = {};
   if (H5Pfill_value_defined(dcpl, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED) return;
-  h5::check(H5Pget_fill_value(dcpl, type, fill), "tell the fill value");
+  h5::check(H5Pget_fill_value(dcpl, type, fill), "get the fill value");
   collect(fill, 1, t, out);
 }
 
@@ -115,7 +115,7 @@ std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size)
   return chunk;
 }
 
-// h5repack knows a dataset only by the first of its names, in this order, and ignores options for another name.
+// h5repack identifies a dataset only by the first of its names, in this order, and ignores options for another name.
 void find_first_names(hid_t file, std::map<haddr_t, std::string>& names) {
   const auto add = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
     static_cast<std::map<haddr_t, std::string>*>(data)->emplace(info->addr, std::string("/") + name);
@@ -168,10 +168,10 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   s.path = o.path;
   h5::handle dataset = file.open(o);
   file.require_values(dataset);
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype"),
-      dcpl(H5Dget_create_plist(dataset), "tell the dataset's properties");
+  const h5::handle type(H5Dget_type(dataset), "get the datatype"),
+      dcpl(H5Dget_create_plist(dataset), "get the dataset's properties");
   const number t = describe(type);
-  const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
   const std::vector<hsize_t> shape = h5::extent(space);
   const H5D_layout_t layout = H5Pget_layout(dcpl);
   s.type = t.name;
@@ -188,12 +188,12 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     chunk_grid grid;
     grid.shape = shape;
     grid.chunk.resize(shape.size());
-    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) h5::fail("tell the chunk's shape");
+    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) h5::fail("get the chunk's shape");
     chunk_elements = grid.chunk_elements();
     if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
       throw no_candidate{"filtered chunks of more than 256 MiB"};
     // the cache must hold a chunk, or each piece would decode it again
-    const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "make a property list");
+    const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "create a property list");
     h5::check(
         H5Pset_chunk_cache(
             access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1),
@@ -228,7 +228,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   }
 
   used.range(s.width, t.is_signed, s.first_bit, s.last_bit);
-  if (t.what == number::boolean) {
+  if (t.kind == number::boolean) {
     s.parameters = "0";
     if (s.last_bit > 0) s.obstacle = "some values are neither FALSE nor TRUE, and would be stored unpacked";
     s.first_bit = s.last_bit = 0;
@@ -249,7 +249,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   if (s.obstacle.empty() && bits == s.width) s.obstacle = "all bits are used";
   if (s.obstacle.empty() && s.after >= s.before)
     s.obstacle =
-        ours ? "packed already" : "no gain over what is stored now" + (filters.empty() ? std::string() : " (" + filters + ")");
+        ours ? "packed already" : "no gain over the stored size" + (filters.empty() ? std::string() : " (" + filters + ")");
   if (s.obstacle.empty() && !unfound.empty()) s.obstacle = "HDF5 does not find its filter " + unfound + ", which h5repack needs";
   if (s.obstacle.empty()) {
     s.h5repack = repack_arguments(s, name);
@@ -257,7 +257,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
       s.obstacle =
           "h5repack cannot be given a name with a colon, a comma or more than 250 bytes; rename the dataset, or write it again";
     // a sign without negative values, or an exponent of which half is used: the next value may need it
-    else if (t.what == number::real && (s.before - s.after) * 20 < s.before)
+    else if (t.kind == number::real && (s.before - s.after) * 20 < s.before)
       s.obstacle = "saves less than 5 %, with bits that these floats do not happen to use";
   }
   return s;
@@ -276,16 +276,16 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
     try {
       const h5::handle dataset = file.open(o);
       file.require_values(dataset);
-      const h5::handle type(H5Dget_type(dataset), "tell the datatype"), space(H5Dget_space(dataset), "tell the dataspace");
+      const h5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
       const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
       H5O_info_t info;
       if (first_names.empty() && H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0 && info.rc > 1)
         find_first_names(file.file(), first_names);
       bool ours = false;
       std::string unfound;
-      filters_of(h5::handle(H5Dget_create_plist(dataset), "tell the dataset's properties"), ours, &unfound);
+      filters_of(h5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), ours, &unfound);
       if (!unfound.empty()) r.unfound.push_back({o.path, unfound});
-      if (H5Dget_storage_size(dataset) > 0 && size > 0 && elements < (UINT64_MAX - p.of) / size) p.of += elements * size;
+      if (H5Dget_storage_size(dataset) > 0 && size > 0 && elements < (UINT64_MAX - p.total) / size) p.total += elements * size;
     } catch (const h5::failure&) {  // reported below
     }
   }

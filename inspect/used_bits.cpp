@@ -17,7 +17,7 @@ void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsig
 
 std::int64_t member_value(hid_t type, unsigned i, const number& n) {
   unsigned char raw[8] = {};
-  h5::check(H5Tget_member_value(type, i, raw), "tell an enumeration's value");
+  h5::check(H5Tget_member_value(type, i, raw), "get an enumeration's value");
   std::uint64_t v = 0;
   for (unsigned b = 0; b < n.size; ++b) v = v << 8 | raw[n.big_endian ? b : n.size - 1 - b];
   const unsigned spare = 64 - 8 * n.size;
@@ -37,7 +37,7 @@ number describe(hid_t type) {
   if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE)
     throw no_candidate{"a byte order that packbits does not take"};
   n.big_endian = order == H5T_ORDER_BE;
-  const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "tell a base type");
+  const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "get a base type");
   const bool is_integer = cls == H5T_INTEGER || cls == H5T_ENUM;
   n.is_signed = is_integer && H5Tget_sign(base) == H5T_SGN_2;
   const auto precision = static_cast<unsigned>(H5Tget_precision(base));
@@ -47,7 +47,7 @@ number describe(hid_t type) {
   n.reduced = precision < 8 * n.size;
   n.first_bit = static_cast<unsigned>(offset);
   n.last_bit = n.first_bit + precision - 1;
-  n.what = cls == H5T_FLOAT ? number::real : cls == H5T_ENUM ? number::enumeration : number::integer;
+  n.kind = cls == H5T_FLOAT ? number::real : cls == H5T_ENUM ? number::enumeration : number::integer;
   n.name = (cls == H5T_FLOAT      ? "float"
             : cls == H5T_BITFIELD ? "bitfield"
             : n.is_signed         ? "int"
@@ -63,7 +63,7 @@ number describe(hid_t type) {
       negative = negative || v < 0;
     }
     if (members == 2 && zero_and_one && n.size == 1) {
-      n.what = number::boolean;
+      n.kind = number::boolean;
       n.name = "bool";
     } else {
       n.name = "enum of " + n.name;

@@ -33,7 +33,7 @@ struct no_candidate {
 };
 
 struct number {
-  enum { integer, boolean, enumeration, real } what = integer;
+  enum { integer, boolean, enumeration, real } kind = integer;
   unsigned size = 1;
   bool is_signed = false, big_endian = false;
   bool reduced = false;  // the datatype declares which bits it uses

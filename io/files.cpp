@@ -61,7 +61,7 @@ void require_file(const std::string& path) {
                              : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
                                                                                 : "a device") +
                             ", not a regular file; give the name of an HDF5 file" +
-                            (S_ISDIR(info.st_mode) ? "" : ", to which what comes from there can be saved"),
+                            (S_ISDIR(info.st_mode) ? "" : "; save the data to a file first"),
                         {path});
 }
 
@@ -120,7 +120,8 @@ std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::s
   if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
   if (!S_ISREG(info.st_mode)) throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is not a file; remove it", {shown});
   if (static_cast<std::uint64_t>(info.st_size) > largest_read_back)
-    throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is larger than any that zarrbits writes; remove it", {shown});
+    throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is larger than any file that zarrbits writes; remove it",
+                          {shown});
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   try {
     read_range(fd.get(), 0, bytes);
@@ -160,7 +161,7 @@ std::string text_of_small_file(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The process that took the lock of this file; 0: unknown.
+// The process that holds the lock of this file; 0: unknown.
 long holder_of(int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return 0;
@@ -178,7 +179,7 @@ long holder_of(int fd) {
   return 0;
 }
 
-// True if the process that has the lock was started by one of the same program that is no longer there. It then ends by itself
+// True if the process that holds the lock was started by a process of the same program that has ended. It then ends by itself
 // (command/child_process.hpp), but not at once.
 bool holder_ends(int fd) {
   const long holder = holder_of(fd);
@@ -217,7 +218,8 @@ void require_range(int fd, std::uint64_t offset, std::uint64_t size) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw unreadable_range(reason(errno));
   const auto end = static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
-  if (S_ISREG(info.st_mode) && (offset > end || size > end - offset)) throw unreadable_range("the file ends before it");
+  if (S_ISREG(info.st_mode) && (offset > end || size > end - offset))
+    throw unreadable_range("the file ends before the range that was to be read");
 }
 
 void read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
@@ -225,14 +227,14 @@ void read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
     const ssize_t n = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw unreadable_range(reason(errno));
-    if (n == 0) throw unreadable_range("the file ends before it");
+    if (n == 0) throw unreadable_range("the file ends before the range that was to be read");
     offset += static_cast<std::uint64_t>(n);
     to = to.subspan(static_cast<std::size_t>(n));
   }
 }
 
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
-  constexpr std::uint64_t small = 16 << 10;  // the way through memory is shorter
+  constexpr std::uint64_t small = 16 << 10;  // a copy through memory is faster
 #ifdef __linux__
   while (size > small) {
     auto at = static_cast<off_t>(offset);
@@ -240,7 +242,7 @@ int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
         ::copy_file_range(from, &at, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) return errno;
-    if (n <= 0) break;  // two file systems, one that does not know the call, or the end of the file: pread() tells which
+    if (n <= 0) break;  // two file systems, one that does not support the call, or the end of the file: pread() shows which
     offset += static_cast<std::uint64_t>(n);
     size -= static_cast<std::uint64_t>(n);
   }

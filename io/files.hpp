@@ -17,7 +17,7 @@
 
 namespace zarrbits::conversion {
 
-// More than this, in one piece, is nothing that the converter keeps for itself or reads back: a plan, a journal, a zarr.json.
+// No file that the converter writes for itself and reads back (a plan, a journal, a zarr.json) is larger than this.
 constexpr std::uint64_t largest_read_back = std::uint64_t{1} << 30;
 
 // Bytes of a file that cannot be read. what() is a reason, not a sentence.
@@ -29,7 +29,7 @@ struct unreadable_range : std::runtime_error {
 [[noreturn]] void fail_file(const std::string& what, const std::string& path, int error,
                             const std::string& remedy = "check the space and the permissions there");
 
-// Throws an error where `path` is not a regular file: a pipe or a device would be waited for, or read, for ever.
+// Throws an error if `path` is not a regular file: reading a pipe or a device could block, or never end.
 void require_file(const std::string& path);
 
 // 16 hexadecimal digits that no other process on any machine has.
@@ -57,39 +57,39 @@ struct file_state {
   bool regular = false;
   std::uint64_t size = 0;
   std::int64_t seconds = 0, nanoseconds = 0;  // of the last change; 0 in S3
-  std::string etag = {};                      // in S3: another one is another content
+  std::string etag = {};                      // in S3: if it differs, the content differs
   bool operator==(const file_state&) const = default;
 };
 file_state state_in(const struct stat& info) noexcept;
-file_state state_of(int descriptor) noexcept;  // not regular where there is none
+file_state state_of(int descriptor) noexcept;  // not regular if there is none
 
-// 0, or errno. A disk that takes nothing more is ENOSPC.
+// 0, or errno. A disk that accepts nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 
-// A whole file in a folder (a descriptor, or AT_FDCWD). Nothing where there is none. What is not a regular file (a symbolic link,
+// A whole file in a folder (a descriptor, or AT_FDCWD). Empty if there is none. What is not a regular file (a symbolic link,
 // too), or larger than largest_read_back, throws zarrbits::error, which calls it `shown`.
 std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
 
-// Opens a file below a folder for reading, without following a symbolic link on the way. Sets errno where it cannot: ELOOP for a
+// Opens a file below a folder for reading, without following a symbolic link on the way. Sets errno if it cannot: ELOOP for a
 // link.
 file_descriptor open_without_links(const std::string& root, std::string_view key);
 
-// The lock of an open file, which the kernel lets go where the process ends.
+// The lock of an open file, which the kernel releases when the process ends.
 enum class lock_state {
   taken,
-  busy,     // another process has it
-  gone,     // whoever had it has removed the file: `name` in `folder` is another one, or none
-  unknown,  // the file system knows no locks
+  busy,     // another process holds it
+  gone,     // its holder has removed the file: `name` in `folder` is a different file, or missing
+  unknown,  // the file system does not support locks
 };
 // Waits some seconds for a process that is about to end, because the one that started it was killed.
 lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
 lock_state take_lock(int fd, bool shared) noexcept;  // whatever name the file has: never `gone`
 
-// Throws unreadable_range where a file has not these bytes.
+// Throws unreadable_range if a file does not have these bytes.
 void require_range(int fd, std::uint64_t offset, std::uint64_t size);
 void read_range(int fd, std::uint64_t offset, std::span<std::byte> to);
 
-// Appends bytes of a file to another at its position, in the kernel where that can be. 0, or errno of writing; what cannot be
+// Appends bytes of a file to another at its position, in the kernel if possible. 0, or errno of writing; what cannot be
 // read throws unreadable_range.
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
 

@@ -112,7 +112,7 @@ std::size_t parquet_file::index_of(std::string_view column, int type) const {
 
 std::span<const std::byte> parquet_file::decompressed(std::span<const std::byte> stored, std::uint64_t size, int compression) {
   if (compression == parquet::uncompressed) {
-    if (stored.size() != size) throw parquet_error("a page has another size than it says");
+    if (stored.size() != size) throw parquet_error("a page does not have the size that it declares");
     return stored;
   }
   if (compression != parquet::zstd) throw parquet_error("compression " + std::to_string(compression) + " is not known");
@@ -126,7 +126,7 @@ std::span<const std::byte> parquet_file::decompressed(std::span<const std::byte>
 }
 
 parquet_file::page parquet_file::next_page(cursor& where) {
-  if (where.at > bytes_.size()) throw parquet_error("a page lies behind its end");
+  if (where.at > bytes_.size()) throw parquet_error("a page lies beyond its end");
   const auto rest = std::span<const std::byte>(bytes_).subspan(static_cast<std::size_t>(where.at));
   auto [header, used] = read_thrift(rest.first(std::min<std::size_t>(rest.size(), 1U << 16)));
   const std::uint64_t stored = count_in(header.at(3), rest.size() - used), size = count_in(header.at(2), most_decoded);
@@ -183,7 +183,7 @@ void parquet_file::each_row(std::string_view column, int type, const Take& take)
           take(nullptr, nullptr);
         } else if (encoding != parquet::plain) {
           const std::uint32_t number = numbers[at++];
-          if (number >= dictionary.size()) throw parquet_error("a number leads behind the end of a dictionary");
+          if (number >= dictionary.size()) throw parquet_error("an index points beyond the end of a dictionary");
           take(nullptr, &dictionary[number]);
         } else {
           take(&in, nullptr);
@@ -193,7 +193,7 @@ void parquet_file::each_row(std::string_view column, int type, const Take& take)
     }
     rows += in_group;
   }
-  if (rows != rows_) throw parquet_error("a column has another number of rows than the file");
+  if (rows != rows_) throw parquet_error("a column has a different number of rows than the file");
 } catch (const thrift_error& e) {
   throw parquet_error(e.what());
 }

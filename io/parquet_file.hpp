@@ -23,7 +23,7 @@
 
 namespace zarrbits::conversion {
 
-// The file is damaged, or has what this reader does not know. what() is a reason, not a sentence.
+// The file is damaged, or has a feature that this reader does not support. what() is a reason, not a sentence.
 struct parquet_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -46,7 +46,7 @@ class parquet_file {
 
   std::uint64_t rows() const { return rows_; }
   bool has(std::string_view column) const;
-  // One for each row. Throws parquet_error where there is no such column, or one of another type.
+  // One for each row. Throws parquet_error if there is no such column, or it has a different type.
   std::vector<std::int64_t> numbers(std::string_view column);
   // In the memory of this object.
   std::vector<std::optional<std::string_view>> texts(std::string_view column);

@@ -23,7 +23,7 @@ namespace {
 
 std::string from_base64(std::string_view text) {
   const auto bytes = decode_base64(text);
-  if (!bytes) throw reference_error("a reference's base64 is none");
+  if (!bytes) throw reference_error("a reference is not valid base64");
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 

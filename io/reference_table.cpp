@@ -32,7 +32,7 @@ constexpr std::uint64_t most_in_part = 1'000'000;  // references in one Parquet 
 // A folder of Parquet files.
 class parquet_folder {
  public:
-  // Through a descriptor: if another store takes the folder's place meanwhile, nothing of that is read.
+  // Through a descriptor: if another store replaces the folder in the meantime, nothing of that one is read.
   parquet_folder(const std::string& path, std::uint64_t memory)
       : path_(path), folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), builder_(memory) {
     if (!folder_) throw reference_error("\"" + path + "\" cannot be opened: " + std::system_category().message(errno));
@@ -55,7 +55,7 @@ class parquet_folder {
     }
     struct stat read {
     }, there{};
-    // the parts of a store that was replaced are removed meanwhile, and one that is missing has no references
+    // the parts of a store that was replaced may be removed in the meantime, and a missing one has no references
     if (::fstat(folder_.get(), &read) != 0 || ::stat(path_.c_str(), &there) != 0 || read.st_dev != there.st_dev ||
         read.st_ino != there.st_ino)
       throw reference_error("\"" + path_ + "\" was replaced while it was read; read it again");
@@ -85,10 +85,10 @@ class parquet_folder {
     throw reference_error("\"" + path_ + "\" has no \"" + name + "\"");
   }
 
-  // Which files each array has, and how many references are in each: one that is lost would be chunks that were never written.
+  // Which files each array has, and how many references are in each: a lost file would read as chunks that were never written.
   void read_part_list(const json& own) {
     const json* const parts = find(own, "parts");
-    if (!parts) return;  // of others, or of an earlier zarrbits
+    if (!parts) return;  // made by another program, or an earlier zarrbits
     lists_parts_ = true;
     if (!parts->is_object()) damaged();
     for (const auto& [array, list] : parts->items()) {
@@ -121,7 +121,7 @@ class parquet_folder {
     return all;
   }
 
-  // Chunks are where their keys lead to, whatever the keys in the metadata look like: they become those of Zarr v3.
+  // Chunks are where their keys point to, whatever the keys in the metadata look like: they become those of Zarr v3.
   void read_node(const std::string& key, json node) {
     const std::string array =
         key.substr(0, key.size() - std::min<std::size_t>(key.size(), std::string_view("/zarr.json").size()));
@@ -141,7 +141,7 @@ class parquet_folder {
   void read_parts(const std::string& array, const std::vector<std::uint64_t>& counts) {
     const fs::path folder = fs::path(array).lexically_normal();
     if (array.empty() || folder.is_absolute() || folder.native() != array || *folder.begin() == "..")
-      damaged("\"" + array + "\" leads out of it");
+      damaged("\"" + array + "\" points outside of it");
     std::error_code e;
     for (fs::directory_iterator i("/proc/self/fd/" + std::to_string(folder_.get()) + "/" + array, e), end; !e && i != end;
          i.increment(e)) {
@@ -195,7 +195,7 @@ class parquet_folder {
     listed.erase(known);
   }
 
-  // At least: of the array's chunks, those that this file is for.
+  // At least the rows that this file needs for its chunks of the array.
   std::uint64_t rows_of(const std::vector<std::uint64_t>& counts, std::uint64_t number) const {
     std::uint64_t chunks = 1, before = 0;
     for (const std::uint64_t n : counts) {
@@ -205,7 +205,7 @@ class parquet_folder {
     return std::min(record_size_, chunks - before);
   }
 
-  // Nothing where the array has no such chunk.
+  // Empty if the array has no such chunk.
   std::optional<std::string> key_of(const std::string& array, const std::vector<std::uint64_t>& counts, std::uint64_t number,
                                     std::uint64_t row) const {
     if (number > (UINT64_MAX - row) / record_size_) return {};

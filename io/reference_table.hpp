@@ -23,7 +23,7 @@
 
 namespace zarrbits::conversion {
 
-// These are not references, or damaged ones. what() is a sentence.
+// These are not references, or they are damaged. what() is a sentence.
 struct reference_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -39,7 +39,7 @@ struct referred_file {
   std::optional<file_state> state = {};  // when the references were made
 };
 
-// Nothing in it is checked but its form: offsets, sizes and files may be anything.
+// Only its form is checked: offsets, sizes and files may be anything.
 struct reference_table {
   std::map<std::string, reference> keys;  // as a store in a folder has them: "a/zarr.json", "a/c/0/0"
   std::vector<referred_file> files;
@@ -48,19 +48,19 @@ struct reference_table {
 // Of a file or a folder. Throws reference_error, also if they would take more than `memory`.
 reference_table read_references(const std::string& path, std::uint64_t memory);
 
-// Whether a file or a folder has references that zarrbits made, as far as its beginning tells.
+// Whether a file or a folder has references that zarrbits made, as far as its beginning shows.
 bool are_own_references(const std::string& path) noexcept;
 
-// The name of the file beside references that has what is in none of the sources and too large for the references themselves;
+// The name of the file next to references that holds what is not in any source and too large for the references themselves;
 // each append adds one, with the next number.
 std::string data_beside(const std::string& references, std::size_t number = 0);
-// Whether it is one, of whatever number.
+// Whether it is such a file, with any number.
 bool is_data_beside(const std::string& references, const std::string& file);
 
 // URLs of local files and of S3.
 constexpr std::string_view file_url = "file://", s3_url = "s3://";
 
-// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1" in a folder of Parquet files, whose readers know no
+// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1" in a folder of Parquet files, whose readers support no
 // other.
 enum class key_form { slashes, dots };
 // Sets it in a node's metadata, also in the copies of all nodes that a root may have.

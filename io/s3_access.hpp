@@ -15,11 +15,11 @@ namespace zarrbits::conversion {
 bool is_s3(const std::string& name);
 
 // The first step of a program that reads untrusted files and writes to S3. Moves AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-// AWS_SESSION_TOKEN out of the environment into memory apart from the heap; child processes do not inherit them either.
+// AWS_SESSION_TOKEN out of the environment into memory outside the heap; child processes do not inherit them either.
 void take_s3_keys();
 
-// For a program that was told to end: from now on, the first request to an S3 server that gets no answer for a second is the last
-// one, and all later ones fail.
+// For a program that was asked to end: from now on, the first request to an S3 server that gets no response for a second is the
+// last one, and all later ones fail.
 void hurry_s3() noexcept;
 
 // Called in the process that decodes, before it opens the source. Of the keys from take_s3_keys(), it keeps only what signs

@@ -30,8 +30,8 @@ constexpr unsigned most_attempts = 10, most_misunderstandings = 3;
 constexpr std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
 constexpr std::size_t longest_headers = 256 << 10;
 
-// True if another try may succeed.
-bool passes(int error) {
+// True if the error may be temporary, so that another attempt may succeed.
+bool is_transient(int error) {
   switch (error) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -46,9 +46,9 @@ bool passes(int error) {
     default: return false;
   }
 }
-bool passes(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
+bool is_transient(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
 
-// Once it is asked for, the first request that gets no answer is the last one.
+// Once this is set, the first request that gets no response is the last one.
 enum class hurry { none, asked, given_up };
 std::atomic<hurry> haste = hurry::none;
 
@@ -131,7 +131,7 @@ bool looks_like_md5(std::string_view etag) {
   return etag.size() == 32 && etag.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-// Waits longer with each try, with a random part, so that threads that failed together do not retry together.
+// Waits longer with each attempt, with a random part, so that threads that failed together do not retry together.
 void pause_before(unsigned attempt) {
   thread_local std::minstd_rand random{std::random_device{}()};
   const std::chrono::milliseconds longest(
@@ -261,7 +261,7 @@ s3_client::response s3_client::attempt(const request& r, const std::string& path
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines.get());
   transport_error = curl_easy_perform(handle);
   if (transport_error != CURLE_OK) transport_reason = *why ? why : curl_easy_strerror(static_cast<CURLcode>(transport_error));
-  if (in.too_long) transport_reason = "its answer is longer than it may be";
+  if (in.too_long) transport_reason = "its response is too long";
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
   curl_off_t length = -1;
   curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
@@ -291,10 +291,12 @@ void* s3_client::signed_headers(const request& r, const std::string& path, const
     lines += name + ":" + value + "\n";
     names += (names.empty() ? "" : ";") + name;
   }
-  const std::string question = std::string(r.method) + "\n" + path + "\n" + query + "\n" + lines + "\n" + names + "\n" + hash;
+  const std::string canonical_request =
+      std::string(r.method) + "\n" + path + "\n" + query + "\n" + lines + "\n" + names + "\n" + hash;
   headers["authorization"] =
       "AWS4-HMAC-SHA256 Credential=" + settings_.access_key + "/" + scope + ", SignedHeaders=" + names + ", Signature=" +
-      settings_.keys->signature(day, "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256_of(question));
+      settings_.keys->signature(day,
+                                "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256_of(canonical_request));
   curl_slist* list = nullptr;
   for (const auto& [name, value] : headers) {
     curl_slist* longer = curl_slist_append(list, (name + ": " + value).c_str());
@@ -331,14 +333,14 @@ s3_client::response s3_client::send(const request& r) {
     std::string why;
     response answer = attempt(r, path, query, borrowed.handle, error, why);
     answer.attempts = n;
-    bool again = error != CURLE_OK ? passes(error) : passes(answer.status);
+    bool again = error != CURLE_OK ? is_transient(error) : is_transient(answer.status);
     const bool good = error == CURLE_OK && answer.status >= 200 && answer.status < 300;
     bool understood = true;
     if (!(good && std::string_view(r.method) == "GET" && !*r.answer)) {  // an unexpected body may still be an <Error>
       if (auto xml = parse_xml(answer.body)) answer.xml = std::move(*xml);
     }
     if (good && (*r.answer ? answer.xml.name != r.answer : answer.xml.name == "Error")) {
-      // a server begins its answer to a long operation before it knows the result
+      // a server begins its response to a long operation before the result is known
       understood = false;
       again = answer.xml.name == "Error" ? is_passing_error(answer.xml) : ++misunderstood < most_misunderstandings;
     }
@@ -361,14 +363,15 @@ s3_client::response s3_client::send(const request& r) {
     if (!understood && answer.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
                             "the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " +
-                                std::to_string(answer.status) + ", but not with what that means; check `endpoint`",
+                                std::to_string(answer.status) +
+                                ", but without the response that belongs to this status; check `endpoint`",
                             {settings_.url});
     }
     const bool forbidden = answer.status == 401 || answer.status == 403;
     throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
                           "the S3 server refuses " + std::string(r.method) + " of " + object + ": " +
                               std::to_string(answer.status) + said(answer.xml) +
-                              (forbidden ? "; check the access key, the secret and what they may do"
+                              (forbidden ? "; check the access key, the secret and their permissions"
                                          : "; check the bucket, the region and `endpoint`"),
                           {"s3://" + settings_.bucket + "/" + r.key});
   }
@@ -379,17 +382,16 @@ s3_client::response s3_client::store(const request& r) {
   if (answer.status < 200 || answer.status >= 300) return answer;
   const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
   if (answer.etag.empty()) {
-    throw zarrbits::error(
-        errc::server_failed,
-        "the S3 server says that it has " + object + ", but not with which ETag, so nothing shows that it has; check `endpoint`",
-        {settings_.url});
+    throw zarrbits::error(errc::server_failed,
+                          "the S3 server says that it stored " + object + ", but gives no ETag to confirm it; check `endpoint`",
+                          {settings_.url});
   }
   if (answer.etag_is_md5 && looks_like_md5(answer.etag)) {
     const std::string md5 = digest_of(r.body, EVP_md5());
     if (!md5.empty() && ::strcasecmp(md5.c_str(), answer.etag.c_str()) != 0) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server has other bytes of " + object + " than were sent (ETag " + answer.etag + ", not " +
-                                md5 + "); convert again",
+                            "the S3 server stored different bytes for " + object + " than were sent (ETag " + answer.etag +
+                                ", not " + md5 + "); convert again",
                             {settings_.url});
     }
   }

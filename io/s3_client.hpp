@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Signed requests to one S3 bucket, repeated if the server or the network fails for a while.
+// Signed requests to one S3 bucket, repeated if the server or the network fails temporarily.
 //
 //   s3_client client(read_s3_settings("s3://bucket/prefix", ""));
 //   client.send({.method = "PUT", .key = "a/c/0", .body = bytes});
@@ -20,7 +20,7 @@
 
 namespace zarrbits::conversion {
 
-// Seconds without progress until a request counts as lost; the environment may set another number (ZARRBITS_S3_PATIENCE).
+// Seconds without progress until a request counts as lost; the environment may set a different number (ZARRBITS_S3_PATIENCE).
 double s3_patience();
 
 // Thread-safe.
@@ -39,8 +39,8 @@ class s3_client {
     std::string range = {};   // "0-99": GET only these bytes
     const char* answer = "";  // name of the XML element that a 200 must have
     std::map<std::string, std::string> only_if =
-        {};                          // "if-none-match": "*"; answers of 400, 409, 412 and 501 are then returned too
-    std::size_t longest = 16 << 20;  // limit of an answer in bytes; a longer one is an error
+        {};                          // "if-none-match": "*"; responses of 400, 409, 412 and 501 are then returned too
+    std::size_t longest = 16 << 20;  // limit of a response in bytes; a longer one is an error
   };
   struct response {
     long status = 0;
@@ -52,7 +52,7 @@ class s3_client {
     long long length = -1;    // from a HEAD
     unsigned attempts = 1;
   };
-  // Returns answers of 2xx, and of 404, whose meaning depends on the request. Any other answer is a zarrbits::error.
+  // Returns responses of 2xx, and of 404, whose meaning depends on the request. Any other response is a zarrbits::error.
   response send(const request& r);
   // A PUT of bytes: a 2xx counts only if its ETag shows that the server has them.
   response store(const request& r);

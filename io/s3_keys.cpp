@@ -73,8 +73,8 @@ signing_keys::signing_keys(std::string_view secret_key, const std::string& regio
 std::string signing_keys::signature(std::string_view day, std::string_view text) const {
   const auto found = at_.find(day);
   if (found == at_.end()) {
-    throw zarrbits::error(errc::permission_denied, "the keys for S3 were made for " + std::to_string(days - 2) +
-                                                       " days, which are over; convert again with `resume`");
+    throw zarrbits::error(errc::permission_denied, "the signing keys for S3 were made for " + std::to_string(days - 2) +
+                                                       " days, which have passed; convert again with `resume`");
   }
   char digest[digest_size];
   hmac(keys_.data() + found->second, digest_size, text, digest);
@@ -123,7 +123,7 @@ std::shared_ptr<const signing_keys> environment_keys::signing(const std::string&
   auto& keys = signing_[region];
   if (!keys) {
     if (forgotten_)
-      throw zarrbits::error(errc::unsupported, "this process gave its secret key for S3 away before it knew the region \"" +
+      throw zarrbits::error(errc::unsupported, "this process discarded its secret key for S3 before it needed the region \"" +
                                                    region + "\"; convert in one region at a time");
     keys = std::make_shared<const signing_keys>(secret_.view(), region);
   }
@@ -151,9 +151,9 @@ void prepare_s3(const std::vector<std::string>& sources, const std::string& stor
     if (!is_s3(name) || !buckets.insert(name.substr(0, name.find('/', 5))).second) continue;
     const s3_settings settings = read_s3_settings(name, endpoint);
     if (warning && settings.is_open()) {
-      warning("\"" + settings.url + "\" is plain http: what goes there and comes from there can be read and changed on the way" +
-              (settings.session_token.empty() ? "" : ", and the session token be taken") +
-              "; use https, with AWS_CA_BUNDLE where the server's certificate is your own");
+      warning("\"" + settings.url + "\" is plain http: the traffic can be read and changed in transit" +
+              (settings.session_token.empty() ? "" : ", and the session token can be stolen") +
+              "; use https, with AWS_CA_BUNDLE if the server's certificate is self-signed");
     }
   }
   // libhdf5 signs requests itself, and keeps the key in the heap

@@ -3,7 +3,7 @@
 // Our S3 keys. A process that decodes an untrusted file has no secret key, only keys that sign for one region and a few days, and
 // these are not in the heap.
 //
-//   take_s3_keys();                        // the command's first step: the environment block holds no key any more
+//   take_s3_keys();                        // the command's first step: the environment block no longer holds a key
 //   prepare_s3(sources, store, endpoint);  // in the process that decodes: from now on it holds no secret key
 //
 #ifndef ZARRBITS_IO_S3_KEYS_HPP

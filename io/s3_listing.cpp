@@ -65,7 +65,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const auto answer = client.send({.query = query, .answer = "ListBucketResult"});
     if (answer.status == 404) {
       throw zarrbits::error(errc::not_found, "there is no S3 bucket \"" + client.settings().bucket + "\" at " +
-                                                 client.settings().url + "; make it, or check `endpoint`");
+                                                 client.settings().url + "; create it, or check `endpoint`");
     }
     const bool encoded = answer.xml.text_of("EncodingType") == "url";
     std::string first_key;
@@ -86,7 +86,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const std::string next = answer.xml.text_of("NextContinuationToken");
     if (answer.xml.text_of("IsTruncated") != "true") return;
     empty = any ? 0 : empty + 1;
-    // the list must advance: with another token, and other objects
+    // the list must advance: with a different token, and different objects
     const bool again =
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
     if (again || empty > most_empty_pages || pages > most_pages) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Single objects of any buckets of a server: what they are now, and ranges of them. Without S3 in the build there are none.
+// Single objects of any buckets of a server: what they are now, and ranges of them. In a build without S3 there are none.
 //
 //   s3_objects in_s3(endpoint);
 //   if (in_s3.state_of("s3://bucket/in.h5") != as_it_was) ...
@@ -22,15 +22,15 @@ namespace zarrbits::conversion {
 
 class s3_client;
 
-// For one thread; the clients are for many.
+// For one thread; the clients are thread-safe.
 class s3_objects {
  public:
   explicit s3_objects(std::string endpoint) : endpoint_(std::move(endpoint)) {}
   // The client of the bucket of "s3://bucket/key", one for each bucket, and the key in it. Throws zarrbits::error.
   std::pair<s3_client*, std::string> find(const std::string& name);
-  // Not regular where there is no such object. Throws zarrbits::error.
+  // Not regular if there is no such object. Throws zarrbits::error.
   file_state state_of(const std::string& name);
-  // Bytes of an object; false where it has not all of them. Throws zarrbits::error.
+  // Bytes of an object; false if it does not have all of them. Throws zarrbits::error.
   bool read(const std::string& name, std::uint64_t offset, std::span<std::byte> to);
 
  private:

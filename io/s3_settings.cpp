@@ -37,8 +37,8 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
 }
 
-// One section of a file of "[section]" and "name = value" lines. It contains secret keys: it is kept apart, and never enters the
-// heap.
+// One section of a file of "[section]" and "name = value" lines. It contains secret keys: it is kept separately, and never enters
+// the heap.
 class profile_section {
  public:
   profile_section(const std::string& path, std::initializer_list<std::string> names) {
@@ -92,7 +92,7 @@ std::string checked_server(std::string server) {
   if (server.find('@') != std::string::npos) {
     throw zarrbits::error(
         errc::invalid_option,
-        "the URL of the S3 server has a user name or a password in it, which S3 does not know; leave them out, and give the keys "
+        "the URL of the S3 server contains a user name or a password, which S3 does not use; leave them out, and give the keys "
         "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
   }
   const bool web = server.starts_with("http://") || server.starts_with("https://");
@@ -100,7 +100,7 @@ std::string checked_server(std::string server) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '\\')
       throw zarrbits::error(
           errc::invalid_option,
-          "the URL of the S3 server has characters that no such URL has; check `endpoint` and AWS_ENDPOINT_URL");
+          "the URL of the S3 server has characters that a URL cannot have; check `endpoint` and AWS_ENDPOINT_URL");
   }
   if (!server.empty() && (!web || host_of(server).empty())) {
     throw zarrbits::error(errc::invalid_option,
@@ -126,7 +126,8 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   while (!s.prefix.empty() && s.prefix.back() == '/') s.prefix.pop_back();
   if (s.bucket.empty() ||
       s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
-    throw zarrbits::error(errc::invalid_option, "\"" + target + "\" names no S3 bucket; write it as \"s3://bucket/prefix\"");
+    throw zarrbits::error(errc::invalid_option,
+                          "\"" + target + "\" does not name an S3 bucket; write it as \"s3://bucket/prefix\"");
   }
   if (("/" + s.prefix + "/").find("//") != (s.prefix.empty() ? 0 : std::string::npos)) {
     throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as \"s3://bucket/prefix\"");
@@ -140,7 +141,7 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   const auto ours = [&](const char* name) { return std::string(config[name]); };
   s.region = first_of({environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), ours("region"), s.region});
   s.ca_file = first_of({environment("AWS_CA_BUNDLE"), ours("ca_bundle")});
-  // keys of different people are never mixed; a profile that is requested by name wins
+  // keys of different people are never mixed; a profile that is requested by name takes precedence
   environment_keys& given = environment_keys::instance();
   if (!given.complete() || !environment("AWS_PROFILE").empty()) {
     for (const profile_section* from : {&secrets, &config}) {
@@ -161,9 +162,9 @@ s3_settings read_s3_settings(const std::string& target, const std::string& endpo
   }
   if (!s.keys) {
     throw zarrbits::error(errc::permission_denied,
-                          "nothing says who may use \"" + target +
-                              "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the profile \"" + profile +
-                              "\" in ~/.aws/credentials",
+                          "there are no credentials for \"" + target +
+                              "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add the profile \"" + profile +
+                              "\" to ~/.aws/credentials",
                           {target});
   }
   const std::string server = checked_server(

@@ -20,11 +20,11 @@ struct s3_settings {
   std::string url;      // URL of the bucket, without "/" at the end, and without a user name
   std::string ca_file;  // certificates to trust; "": the system's
 
-  // True if requests can be read on the way: plain http to another machine.
+  // True if requests can be read in transit: plain http to another machine.
   bool is_open() const;
 };
 
-// Throws zarrbits::error if the target is not an "s3://bucket/prefix", or there are no keys. `endpoint` wins over the
+// Throws zarrbits::error if the target is not an "s3://bucket/prefix", or there are no keys. `endpoint` takes precedence over the
 // environment's. `secret_key`: receives the secret key, for code that signs requests itself.
 s3_settings read_s3_settings(const std::string& target, const std::string& endpoint, secret_bytes* secret_key = nullptr);
 

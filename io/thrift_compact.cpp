@@ -104,7 +104,7 @@ class reader {
   std::size_t used() const { return at_; }
 
   thrift_value structure(unsigned depth) {
-    if (depth > 16) throw thrift_error("structs are too deep in each other");
+    if (depth > 16) throw thrift_error("structs are nested too deeply");
     thrift_value v;
     int field = 0;
     for (;;) {
@@ -138,7 +138,7 @@ class reader {
     thrift_value v;
     switch (type) {
       case 1:
-      case 2:  // a boolean: a field's type tells it, in a list it is a byte
+      case 2:  // a boolean: a field's type holds it, in a list it is a byte
         v.number = field ? type == 1 : byte() == 1;
         return v;
       case 3: v.number = byte(); return v;
@@ -155,7 +155,7 @@ class reader {
       case 9:
       case 10: {
         const unsigned head = byte();
-        if (depth > 16) throw thrift_error("lists are too deep in each other");
+        if (depth > 16) throw thrift_error("lists are nested too deeply");
         // an element takes a byte at least, and so bounds the list
         for (std::uint64_t n = (head >> 4) == 15 ? length() : head >> 4; n > 0; --n)
           v.fields.emplace_back(0, value(head & 15, depth + 1, false));

@@ -63,9 +63,9 @@ struct thrift_value {
   std::string_view text = {};                             // in the bytes that were read
   std::vector<std::pair<int, thrift_value>> fields = {};  // of a struct, by number; of a list, all have the number 0
 
-  // Null where there is none.
+  // Null if there is none.
   const thrift_value* find(int field) const;
-  // Throws thrift_error where there is none.
+  // Throws thrift_error if there is none.
   const thrift_value& at(int field) const;
 };
 

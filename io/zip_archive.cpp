@@ -68,10 +68,10 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
   const member& m = found->second;
   if (!m.plain)
     throw zip_not_supported("the member " + key + " of " + path_ +
-                            ", which is compressed or encrypted; Zarr's .zip stores hold their objects as they are (zip -0)");
+                            ", which is compressed or encrypted; Zarr's .zip stores hold their objects uncompressed (zip -0)");
   const std::vector<std::byte> header = bytes(m.header, header_size);
   fields f(header.data());
-  if (f.u32() != header_mark) broken("has no member " + key + " where its list says");
+  if (f.u32() != header_mark) broken("has no member " + key + " where its central directory says");
   f.skip(22);
   const std::uint64_t name = f.u16(), extra = f.u16();
   const std::uint64_t offset = m.header + header_size + name + extra;
@@ -100,14 +100,14 @@ void zip_archive::read_file(std::uint64_t offset, std::span<std::byte> out) cons
 }
 
 std::vector<std::byte> zip_archive::bytes(std::uint64_t offset, std::uint64_t size) const {
-  if (offset > size_ || size > size_ - offset) broken("ends before what it says it holds");
-  if (size > most_list) throw zip_not_supported("a .zip file whose list of members is larger than 1 GiB");
+  if (offset > size_ || size > size_ - offset) broken("ends before the data that it declares");
+  if (size > most_list) throw zip_not_supported("a .zip file whose central directory is larger than 1 GiB");
   std::vector<std::byte> out(static_cast<std::size_t>(size));
   read_file(offset, out);
   return out;
 }
 
-// The place of the record that ends the file: at its very end, or before a comment.
+// The position of the record that ends the file: at its very end, or before a comment.
 std::uint64_t zip_archive::find_end() const {
   const std::uint64_t searched = std::min<std::uint64_t>(size_, end_size + limit16);
   const std::vector<std::byte> tail = bytes(size_ - searched, searched);
@@ -115,7 +115,7 @@ std::uint64_t zip_archive::find_end() const {
     fields f(tail.data() + at);
     if (f.u32() == end_mark && f.skip(16).u16() == tail.size() - at - end_size) return size_ - searched + at;
   }
-  broken("has no list of its members");
+  broken("has no central directory");
 }
 
 void zip_archive::read_list() {
@@ -135,7 +135,7 @@ void zip_archive::read_list() {
       list_end = l.u64();
       const std::vector<std::byte> record64 = bytes(list_end, end64_size);
       fields f64(record64.data());
-      if (f64.u32() != end64_mark) broken("has no list of its members where it says");
+      if (f64.u32() != end64_mark) broken("has no central directory where it says");
       disk |= f64.skip(12).u32();
       disk |= f64.u32();
       f64.u64();
@@ -145,8 +145,8 @@ void zip_archive::read_list() {
     }
   }
   if (disk != 0) throw zip_not_supported("a .zip file in several parts");
-  if (list_ > list_end || size > list_end - list_) broken("has its list of members behind its end");
-  if (count > size / entry_size) broken("has more members than its list has room for");
+  if (list_ > list_end || size > list_end - list_) broken("has its central directory beyond its end");
+  if (count > size / entry_size) broken("has more members than its central directory has room for");
   const std::vector<std::byte> list = bytes(list_, size);
   std::size_t at = 0;
   for (std::uint64_t i = 0; i < count; ++i) at += read_entry(list, at);
@@ -155,11 +155,11 @@ void zip_archive::read_list() {
 // Returns the length of the entry.
 std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::size_t at) {
   const auto room = [&](std::size_t size) {
-    if (size > list.size() - at) broken("has a list of members that ends too early");
+    if (size > list.size() - at) broken("has a central directory that ends early");
   };
   room(entry_size);
   fields f(list.data() + at);
-  if (f.u32() != entry_mark) broken("has a list of members that cannot be read");
+  if (f.u32() != entry_mark) broken("has a central directory that cannot be read");
   const std::uint64_t flags = f.skip(4).u16(), method = f.u16();
   member m;
   m.crc = static_cast<std::uint32_t>(f.skip(4).u32());
@@ -173,7 +173,7 @@ std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::siz
   read_zip64({list.data() + at + entry_size + name_size, static_cast<std::size_t>(extra_size)}, name, m, stored);
   m.plain = method == 0 && (flags & 1) == 0;
   if (m.plain && stored != m.size) broken("has two sizes for its member " + name);
-  if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside of the file");
+  if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside the file");
   // for a repeated name, the last one is the newest. Folders may have entries of their own; no key has an empty part.
   if (!name.empty() && name.front() != '/' && name.back() != '/' && name.find("//") == std::string::npos)
     members_.insert_or_assign(name, m);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The members of a .zip file, as they are stored. Reads its list of members at the end once, and checks all of it against the
+// The members of a .zip file, as they are stored. Reads its central directory at the end once, and checks all of it against the
 // file's size. The keys of a store are the members' names.
 //
 //   const zip_archive zip("out.zip");
@@ -27,7 +27,7 @@ struct zip_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The file may be valid, but uses a feature that this reader does not know: what() names it.
+// The file may be valid, but uses a feature that this reader does not support: what() names it.
 struct zip_not_supported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -41,7 +41,7 @@ class zip_archive {
     std::uint32_t crc = 0;
     bool plain = true;  // neither compressed nor encrypted
   };
-  // The place of a member's bytes.
+  // The position of a member's bytes.
   struct place {
     std::string name;
     std::uint64_t offset = 0, size = 0;
@@ -55,7 +55,7 @@ class zip_archive {
   const member_map& members() const noexcept { return members_; }
   // Empty if there is no such member.
   std::optional<place> find(const std::string& name) const;
-  // Reads bytes of a member from `offset` on; the caller knows that they lie within it. The checksum is checked only if all bytes
+  // Reads bytes of a member from `offset` on, which must be within it. The checksum is checked only if all bytes
   // are read.
   void read(const place& of, std::uint64_t offset, std::span<std::byte> out) const;
 
@@ -71,7 +71,7 @@ class zip_archive {
   std::string path_;
   file_descriptor fd_;
   std::uint64_t size_ = 0;
-  std::uint64_t list_ = 0;  // offset of the list of members: all their bytes lie before it
+  std::uint64_t list_ = 0;  // offset of the central directory: all members are before it
   member_map members_;
 };
 

@@ -14,7 +14,7 @@ namespace detail {
 void no_room_for_more(const zarrbits::codec& c) {
   throw codec_error(
       {.code = errc::buffer_too_small},
-      c.name() + ": the memory that is written to is full, and more bytes are to come; give the size of the whole result");
+      c.name() + ": the memory that is written to is full, and more bytes follow; give the size of the whole result");
 }
 
 }  // namespace detail

@@ -48,7 +48,7 @@ bool loses_bytes(std::streambuf& below) {
   if (buffered::any(below)) return true;
   if (flushed) return false;
   // It is false as well for a filter that has no flush(). That cannot move, and throws; a file that lost bytes returns -1. It is
-  // asked to move to its end, because many a file tells where it is without a try to write what it holds.
+  // asked to move to its end, because many files report their position without trying to write what they hold.
   try {
     return below.pubseekoff(0, std::ios_base::end, std::ios_base::out) == std::streampos(-1);
   } catch (const std::ios_base::failure&) {
@@ -65,13 +65,13 @@ namespace detail {
 
 void impossible_count(const char* function, std::streamsize got, std::streamsize wanted) {
   fail(std::string(function) + "() of the device below the filter returned " + std::to_string(got) + " for " +
-       std::to_string(wanted) + " bytes; it has to return how many it took or gave" +
+       std::to_string(wanted) + " bytes; it must return how many it wrote or read" +
        (function[0] == 'r' ? ", or -1 at the end" : ", and to throw if it cannot"));
 }
 
 void takes_nothing(std::streamsize left) {
   fail("the device below the filter " +
-       (left == 0 ? "lost bytes that it had taken" : "does not take the next " + std::to_string(left) + " bytes") +
+       (left == 0 ? "lost bytes that it had accepted" : "does not accept the next " + std::to_string(left) + " bytes") +
        ": it is not open, the disk is full, or the file may not grow; what was written is incomplete, so remove it");
 }
 

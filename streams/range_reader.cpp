@@ -42,7 +42,7 @@ void range_reader::open(encoded_source& below) {
   const stream_offset end = below.seek(0, std::ios_base::end);
   if (end < 0)
     throw codec_error({.code = std::make_error_code(std::errc::invalid_seek)},
-                      codec_.name() + ": the device below the seekable decoder does not tell its size; use a device that seeks");
+                      codec_.name() + ": the device below the seekable decoder does not report its size; use a seekable device");
   const auto encoded = static_cast<std::uint64_t>(end);
   if (given_) {
     const std::uint64_t wanted = codec_.encoded_size(*given_);
@@ -63,7 +63,7 @@ void range_reader::open(encoded_source& below) {
   } catch (const std::exception&) {  // bad_alloc or length_error
     throw codec_error({.code = errc::size_overflow}, codec_.name() + ": an element of " + codec_.type().name() + " has " +
                                                          std::to_string(codec_.element_size()) +
-                                                         " bytes, more than there is memory for");
+                                                         " bytes, more than fit in memory");
   }
   batch_ = codec_.element_bits() == 0 ? 1 : std::max<std::uint64_t>(1, (window_.size() - 2) * 8 / codec_.element_bits());
   opened_ = true;

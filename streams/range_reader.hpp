@@ -24,7 +24,7 @@ class range_reader {
   // As Boost's read(): returns the number of bytes, or -1 at the end.
   std::streamsize read(encoded_source& below, char* out, std::streamsize n);
   boost::iostreams::stream_offset seek(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
-  // Throws the error of the last read or seek, unless a later one succeeded: the caller then knows of it.
+  // Throws the error of the last read or seek, unless a later one succeeded: the caller then knows about it.
   void close();
 
   std::streamsize buffer_size() const noexcept { return buffer_size_; }

@@ -21,9 +21,9 @@ using json = nlohmann::ordered_json;
 // Invalid JSON throws nlohmann::json::exception or, with `may_be_anything`, becomes a value that is_discarded().
 json parse_json(std::string_view text, bool may_be_anything = false);
 
-// For a store or a journal, which anybody may have written. The result is_discarded() if it is not JSON, nests deeper than 128
-// levels (later code recurses), or repeats a key. Time stays linear for any number of members. Takes the words NaN, Infinity and
-// -Infinity as numbers: zarr-python writes them.
+// For a store or a journal, which may come from anyone. The result is_discarded() if it is not JSON, nests deeper than 128
+// levels (later code recurses), or repeats a key. Time stays linear for any number of members. Accepts the words NaN, Infinity
+// and -Infinity as numbers: zarr-python writes them.
 json parse_foreign_json(std::string_view text);
 
 // True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
@@ -53,7 +53,7 @@ using text::json_text;
 // As json_text(), but bytes that are not UTF-8 throw nlohmann::json::exception.
 std::string strict_json_text(const json& j, int indent = -1);
 
-// Texts "NaN", "Infinity" and "-Infinity", as Zarr spells fill values, in the place of such numbers.
+// Texts "NaN", "Infinity" and "-Infinity", as Zarr spells fill values, in place of such numbers.
 json without_numbers_of_python(json j);
 
 // As strict_json_text(), for a node that others wrote: numbers that are not finite stay the words that parse_foreign_json() read.

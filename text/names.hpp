@@ -38,16 +38,16 @@ constexpr const char* hidden_own_key = "_nc_zarrbits";
 // A name in a store with this prefix belongs to the converter.
 constexpr std::string_view own_prefix = ".zarrbits-";
 // A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
-// no zarr.json in its root; --overwrite knows by it what it may remove, and --resume what it may resume.
+// no zarr.json in its root; it shows --overwrite what it may remove, and --resume what it may resume.
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
-// A file in the folder of an unfinished store: whoever writes has locked it.
+// A file in the folder of an unfinished store: a process that writes has locked it.
 constexpr const char* lock_name = "lock";
 constexpr std::string_view hashed_name = "%~";
 
-// The name of a Zarr node for an HDF5 link name: the same, but for bytes that a store or Zarr v3 cannot have, which become %XX.
-// Names too long for a file system end in "%~" and 128 bits of their SHA-256. Where a name is not the link's, the notes of the
-// group have that: "%41" may also be a link's own name. Never empty, never "." or "..", without "/", "\" (which zarr-python
-// takes for "/") and control characters, never beginning with "__" or ".zarrbits-", never "zarr.json".
+// The name of a Zarr node for an HDF5 link name: the same, except for bytes that a store or Zarr v3 cannot have, which become
+// %XX. Names too long for a file system end in "%~" and 128 bits of their SHA-256. Where a name is not the link's, the notes of
+// the group have that: "%41" may also be a link's own name. Never empty, never "." or "..", without "/", "\" (which zarr-python
+// treats as "/") and control characters, never beginning with "__" or ".zarrbits-", never "zarr.json".
 std::string node_name(std::string_view link_name);
 
 // The same for names of one group, all of them different: "a/b" and "a%2Fb" get different ones.

@@ -10,7 +10,7 @@ namespace zarrbits::text {
 
 namespace {
 
-// Letters to insert, remove or replace, or neighbours to exchange, to make one of the other.
+// Letters to insert, remove or replace, or neighbours to exchange, that turn one into the other.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -27,12 +27,12 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string near_name(std::string_view name, const std::vector<std::string>& known) {
-  constexpr std::size_t longest = 64;  // of names that somebody may have meant to type
+std::string near_name(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t longest = 64;  // of names that a user may have meant to type
   std::string best;
   if (name.size() > longest) return best;
   std::size_t fewest = std::max<std::size_t>(1, (name.size() + 1) / 4) + 1;
-  for (const std::string& k : known) {
+  for (const std::string& k : candidates) {
     const bool begins = name.size() >= 4 && k.starts_with(name);
     const std::size_t n = begins ? 1 : edits(name, k);
     if (n < fewest) {

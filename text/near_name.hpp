@@ -12,7 +12,7 @@
 namespace zarrbits::text {
 
 // The known name that was probably meant: it begins with `name`, or differs in few letters. "" if there is none.
-std::string near_name(std::string_view name, const std::vector<std::string>& known);
+std::string near_name(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace zarrbits::text
 

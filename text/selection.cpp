@@ -25,7 +25,7 @@ char32_t next_character(std::string_view& text) {
 }
 
 [[noreturn]] void no_pattern(const std::string& text, const char* why) {
-  throw zarrbits::error(errc::invalid_option, "\"" + text + "\" is not a pattern of paths: " + why);
+  throw zarrbits::error(errc::invalid_option, "\"" + text + "\" is not a valid path pattern: " + why);
 }
 
 }  // namespace
@@ -43,14 +43,14 @@ path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
     if (rest.starts_with("**")) {
       while (rest.starts_with('*')) rest.remove_prefix(1);
       const bool begins =
-          tokens_.back().what == token::groups || (tokens_.back().what == token::literal && tokens_.back().character == U'/');
-      t.what = begins && rest.starts_with('/') ? token::groups : token::across;
-      if (t.what == token::groups) rest.remove_prefix(1);
+          tokens_.back().kind == token::groups || (tokens_.back().kind == token::literal && tokens_.back().character == U'/');
+      t.kind = begins && rest.starts_with('/') ? token::groups : token::across;
+      if (t.kind == token::groups) rest.remove_prefix(1);
     } else if (rest[0] == '*' || rest[0] == '?') {
-      t.what = rest[0] == '*' ? token::many : token::one;
+      t.kind = rest[0] == '*' ? token::many : token::one;
       rest.remove_prefix(1);
     } else if (rest[0] == '[') {
-      t.what = token::set;
+      t.kind = token::set;
       rest.remove_prefix(1);
       if (rest.starts_with('!') || rest.starts_with('^')) {
         t.negated = true;
@@ -82,8 +82,8 @@ bool path_pattern::matches(std::string_view path) const {
     while (!places[i]) {
       places[i] = 1;
       if (i == tokens_.size()) return;
-      const auto what = tokens_[i].what;
-      if (what != token::many && what != token::across && what != token::groups) return;
+      const auto kind = tokens_[i].kind;
+      if (kind != token::many && kind != token::across && kind != token::groups) return;
       ++i;  // these also match nothing
     }
   };
@@ -94,7 +94,7 @@ bool path_pattern::matches(std::string_view path) const {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (!at[i]) continue;
       const token& t = tokens_[i];
-      switch (t.what) {
+      switch (t.kind) {
         case token::literal:
           if (c == t.character) enter(next, i + 1);
           break;

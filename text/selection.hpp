@@ -4,10 +4,10 @@
 //
 //   selection s({"/run*/**", "temperature"}, {"/run1/raw"});
 //   s.wants("/run2/a");            // true: it matches, or a group above it does, and nothing of that is excluded
-//   s.require_all_matched();       // throws where a pattern has matched no path that wants() or note() was asked about
+//   s.require_all_matched();       // throws if a pattern has matched no path that wants() or note() was asked about
 //
-// Patterns: `*` any characters but "/", `?` one of them, `[a-z]`, `[!a-z]`, `**` any characters, `**/` any number of groups, also
-// none;
+// Patterns: `*` any characters but "/", `?` one of them, `[a-z]`, `[!a-z]`, `**` any characters, `**/` any number of groups,
+// including none;
 // `\` takes the next character as it is. A pattern that does not begin with "/" may begin in any group.
 //
 #ifndef ZARRBITS_TEXT_SELECTION_HPP
@@ -32,7 +32,7 @@ class path_pattern {
 
  private:
   struct token {
-    enum { literal, one, many, across, groups, set } what = literal;
+    enum { literal, one, many, across, groups, set } kind = literal;
     char32_t character = 0;
     bool negated = false;
     std::vector<std::pair<char32_t, char32_t>> ranges;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SHA-256 (FIPS 180-4), where nobody must be able to provoke a collision: the keys of long names, and the plan's checksum of its
-// source. It does not use OpenSSL, which a build without S3 does not have.
+// SHA-256 (FIPS 180-4), for cases where an attacker must not be able to provoke a collision: the keys of long names, and the
+// plan's checksum of its source. It does not use OpenSSL, which a build without S3 does not have.
 //
 #ifndef ZARRBITS_TEXT_SHA256_HPP
 #define ZARRBITS_TEXT_SHA256_HPP

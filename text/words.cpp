@@ -10,7 +10,7 @@ namespace zarrbits::text {
 
 namespace {
 
-// Bytes at the front of `s` that begin a character which does not go on; 1 if the first byte begins none.
+// Bytes at the front of `s` that begin a character which is not completed; 1 if the first byte begins none.
 std::size_t begun_utf8(std::string_view s) noexcept {
   for (std::size_t n = std::min<std::size_t>(3, s.size()); n > 1; --n) {
     char whole[5] = {'\x80', '\x80', '\x80', '\x80', '\x80'};

@@ -149,27 +149,30 @@ std::optional<long double> instant(const cf_meaning& m, long double stored) {
   return m.epoch ? value * static_cast<long double>(m.epoch->unit) + static_cast<long double>(m.epoch->start) : value;
 }
 
-bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store) {
+bool same_value(const cf_meaning& source_meaning, long double source, const cf_meaning& store_meaning, long double store) {
   const auto none = [](const cf_meaning& m, long double v) {
     return std::isnan(v) || std::find(m.missing.begin(), m.missing.end(), v) != m.missing.end();
   };
-  if (none(here, source) || none(there, store)) return none(here, source) && none(there, store);
+  if (none(source_meaning, source) || none(store_meaning, store))
+    return none(source_meaning, source) && none(store_meaning, store);
   const auto unpacked = [](const cf_meaning& m, long double v) { return v * m.scale + m.offset; };
-  const long double x = unpacked(here, source), y = unpacked(there, store);
+  const long double x = unpacked(source_meaning, source), y = unpacked(store_meaning, store);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
-  const long double precision = 4 * std::max(here.precision, there.precision);
-  if (here.epoch && there.epoch) {
-    const long double a = x * static_cast<long double>(here.epoch->unit), b = y * static_cast<long double>(there.epoch->unit);
-    const auto dates_agree = calendars_agree_from(here.calendar, there.calendar);
-    if (!dates_agree || a + static_cast<long double>(here.epoch->start) < static_cast<long double>(*dates_agree)) return false;
-    const auto apart = static_cast<long double>(there.epoch->start - here.epoch->start);
+  const long double precision = 4 * std::max(source_meaning.precision, store_meaning.precision);
+  if (source_meaning.epoch && store_meaning.epoch) {
+    const long double a = x * static_cast<long double>(source_meaning.epoch->unit),
+                      b = y * static_cast<long double>(store_meaning.epoch->unit);
+    const auto dates_agree = calendars_agree_from(source_meaning.calendar, store_meaning.calendar);
+    if (!dates_agree || a + static_cast<long double>(source_meaning.epoch->start) < static_cast<long double>(*dates_agree))
+      return false;
+    const auto apart = static_cast<long double>(store_meaning.epoch->start - source_meaning.epoch->start);
     const auto packed = [](const cf_meaning& m) { return m.scale != 1 || m.offset != 0; };
-    const bool rounded = packed(here) || packed(there);  // a stored float itself is exactly what it is
+    const bool rounded = packed(source_meaning) || packed(store_meaning);  // a stored float itself is exactly what it is
     return std::abs(a - apart - b) <= (rounded ? precision * std::max(std::abs(a), std::abs(b)) : microsecond);
   }
-  if (here.units != there.units) return false;
-  return x == y ||
-         std::abs(x - y) <= precision * std::max({std::abs(x), std::abs(y), std::abs(here.offset), std::abs(there.offset)});
+  if (source_meaning.units != store_meaning.units) return false;
+  return x == y || std::abs(x - y) <= precision * std::max({std::abs(x), std::abs(y), std::abs(source_meaning.offset),
+                                                            std::abs(store_meaning.offset)});
 }
 
 }  // namespace zarrbits::verification

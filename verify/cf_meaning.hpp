@@ -50,7 +50,7 @@ long double store_number(const zarr_type& t, const std::byte* p);
 // missing.
 std::optional<long double> instant(const cf_meaning& meaning, long double stored);
 
-bool same_value(const cf_meaning& here, long double source, const cf_meaning& there, long double store);
+bool same_value(const cf_meaning& source_meaning, long double source, const cf_meaning& store_meaning, long double store);
 
 }  // namespace zarrbits::verification
 

@@ -76,7 +76,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
 
   const comparison c(*leaf, a.type(), objects_);
   if (c.types() == likeness::different && !here_)
-    return conclude(verdict::differs, "has another data type: " + c.why(), v.member());
+    return conclude(verdict::differs, "has a different data type: " + c.why(), v.member());
   if (c.types() == likeness::unknown) {
     unchecked_ += product(shape);
     return conclude(verdict::unchecked, "was not compared: " + c.why(), v.member());
@@ -157,8 +157,8 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
   }
   if (worst == likeness::different && !by_value()) {
     conclude(verdict::differs,
-             "has another fill value" + (first.field.empty() ? "" : " in member " + first.field) + ": source " + first.source +
-                 ", store " + first.store,
+             "has a different fill value" + (first.field.empty() ? "" : " in member " + first.field) + ": source " +
+                 first.source + ", store " + first.store,
              v.member());
   }
   return worst;

@@ -55,7 +55,7 @@ bool tells_type(const json& type, const json& value) {
   return type.contains("endian") && !type.contains("stored") && tells_type(c, value);
 }
 
-// The plain form of an attribute that the notes have, because readers see another one; else null.
+// The plain form of an attribute that the notes have, because readers see a different one; else null.
 const json* noted_value(const node_pair& n, const std::string& key) {
   const auto all = n.notes().find("attribute_values");
   if (all == n.notes().end() || !all->is_object()) return nullptr;
@@ -66,7 +66,7 @@ const json* noted_value(const node_pair& n, const std::string& key) {
 // The attribute with the plain form of "_FillValue", if notes are attributes.
 constexpr const char* source_form = "_FillValue_source";
 
-// True if the store has it. If the source itself has an attribute of this name, that has another one in the store.
+// True if the store has it. If the source itself has an attribute of this name, that one has a different name in the store.
 bool has_source_form(hid_t object, const json& store) {
   return store.contains(source_form) && (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
 }
@@ -195,16 +195,16 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
     if (like == likeness::equal) {
       const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
       return tell(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
-                  fault.empty() ? "" : "has an attribute " + quoted + " of another type: " + fault);
+                  fault.empty() ? "" : "has an attribute " + quoted + " of a different type: " + fault);
     }
     tell(n, "attribute", name, verdict::differs,
-         "has another attribute " + quoted + (d.field.empty() ? "" : " at " + d.field) + ": source " + d.source + ", store " +
+         "has a different attribute " + quoted + (d.field.empty() ? "" : " at " + d.field) + ": source " + d.source + ", store " +
              d.store,
          d);
   } catch (const not_supported& e) {
     if (missing) return tell_missing();
     tell(n, "attribute", name, verdict::unchecked,
-         "has an attribute " + quoted + " that was not compared: this reader does not know " + e.what());
+         "has an attribute " + quoted + " that was not compared: this reader does not support " + e.what());
   } catch (const source_error& e) {
     tell(n, "attribute", name, verdict::unreadable,
          "has an attribute " + quoted + " that cannot be read from the source: " + e.what());

@@ -40,7 +40,7 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
          : expected.is_null() || store.contains(name) ? verdict::differs
                                                       : verdict::missing,
          right ? ""
-               : std::string("has another attribute ") + show_text(name) +
+               : std::string("has a different attribute ") + show_text(name) +
                      " in the store: " + show_json(store.value(name, json())) + " instead of " + show_json(expected));
   };
   const bool array = n.node.value("node_type", json()) == "array";
@@ -56,7 +56,7 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
     H5Eclear2(H5E_DEFAULT);
     const bool right = there && objects_.address_of(path) == info.addr;
     tell(n, "link", name, right ? verdict::equal : verdict::differs,
-         right ? "" : "has another link " + show_text(name) + " under _LINKS in the store: " + show_json(link));
+         right ? "" : "has a different link " + show_text(name) + " under _LINKS in the store: " + show_json(link));
   }
   return {"_REFERENCE_FIELDS", "_DTYPE", "_LINKS"};
 }
@@ -69,7 +69,7 @@ void metadata_comparison::dimension(hid_t scale, const node_pair& group, const s
   const json stored = note.value("length", json());
   const bool right = stored == length;
   tell(group, "note", key, right ? verdict::equal : verdict::differs,
-       right ? "" : "has another note " + key + ": source length " + std::to_string(length) + ", store " + show_json(stored));
+       right ? "" : "has a different note " + key + ": source length " + std::to_string(length) + ", store " + show_json(stored));
   json node = {{"attributes", note.value("attributes", json::object())}};
   attributes(scale, {group.path + (group.path.ends_with("/") ? "" : "/") + shown, group.store_path, node}, false);
 }

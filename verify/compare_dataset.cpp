@@ -84,7 +84,7 @@ void dataset_comparison::guarded(const std::string& member, F&& f) {
     f();
   } catch (const not_supported& e) {
     unchecked_ += product(dims_);
-    conclude(verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what(), member);
+    conclude(verdict::unchecked, std::string("was not compared: this reader does not support ") + e.what(), member);
   } catch (const store_error& e) {
     conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
   } catch (const zarrbits::error& e) {
@@ -221,7 +221,7 @@ void dataset_comparison::check_older(const store_folder& folder, const std::stri
   if (older.empty()) return;
   conclude(verdict::unchecked,
            "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
-               "), which were not compared; readers may take either",
+               "), which were not compared; readers may use either",
            member);
 }
 

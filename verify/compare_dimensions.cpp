@@ -78,7 +78,7 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   const std::string dimension = "dimension " + std::to_string(d);
   const bool may_be_twice = rules_.netcdf && !right.empty();  // netCDF allows this
   if (name.is_string() && !may_be_twice && used_elsewhere(name.get<std::string>()))
-    return dimension + " has the name of another one";
+    return dimension + " has the name of a different dimension";
   for (const std::vector<std::string>& same : right) {  // an array never has equal names, so the next best may be right
     if (std::any_of(same.begin(), same.end(), [&](const std::string& one) { return name == one; })) return "";
     if (std::any_of(same.begin(), same.end(), used_elsewhere)) continue;
@@ -91,7 +91,7 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   const std::pair<std::string, std::uint64_t> place{n.store_path.substr(0, n.store_path.rfind('/')), length};
   const auto [known, is_new] = phony_.try_emplace(name.get<std::string>(), place);
   if (is_new || known->second == place) return "";
-  return dimension + ": the store has " + name.get<std::string>() + " for dimensions of other lengths or groups";
+  return dimension + ": the store has " + name.get<std::string>() + " for dimensions of different lengths or groups";
 }
 
 void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const node_pair& n) {
@@ -106,7 +106,7 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
       for (const netcdf_dimensions::dimension* d : rules_.netcdf->of(info.addr))
         right.push_back(d ? alternatives{{d->name}} : alternatives());
       right.erase(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(stored_rank));
-      // what netCDF does not know: labels
+      // what netCDF does not have: labels
       const std::vector<alternatives> labels = names_of_dimensions(dataset, rank, objects_);
       for (std::size_t d = 0; d < std::min(right.size(), labels.size()); ++d) {
         if (right[d].empty()) right[d] = labels[d];
@@ -128,11 +128,11 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
   }
   const auto is_name = [](const json& name) { return name.is_string() || name.is_null(); };
   if (!names.is_array() || names.size() != stored_rank || !std::all_of(names.begin(), names.end(), is_name))
-    return tell(n, dimension_names_kind, "", verdict::differs, "has dimension names in the store that are none");
+    return tell(n, dimension_names_kind, "", verdict::differs, "has invalid dimension names in the store");
   if (stored_rank == 0) return;
   for (std::size_t d = 0; d < stored_rank; ++d) {
     if (const std::string why = dimension_difference(n, d, right[d]); !why.empty())
-      return tell(n, dimension_names_kind, "", verdict::differs, "has other dimension names: " + why);
+      return tell(n, dimension_names_kind, "", verdict::differs, "has different dimension names: " + why);
   }
   tell(n, dimension_names_kind, "", verdict::equal, "");
 }

@@ -40,7 +40,7 @@ likeness dataset_comparison::compare_meaning(const source_type& t, const std::by
   const long double there = store_number(type, store.bytes);
   if (same_value(*here_, here, *there_, there)) return likeness::equal;
   d.source = show_source(t, source);
-  d.store = std::to_string(there) + " in other terms";
+  d.store = std::to_string(there) + " in a different encoding";
   return likeness::different;
 }
 

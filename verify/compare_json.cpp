@@ -210,7 +210,7 @@ likeness compare_list(const source_type& t, const std::byte*& p, const std::vect
   }
   if (!store.is_array() || store.size() != dims[level]) {
     d.source = "a list of " + std::to_string(dims[level]);
-    d.store = store.is_array() ? "one of " + std::to_string(store.size()) : show_json(store);
+    d.store = store.is_array() ? "a list of " + std::to_string(store.size()) : show_json(store);
     return likeness::different;
   }
   likeness worst = likeness::equal;

@@ -102,8 +102,9 @@ void link_comparison::hard_link(const source_link& l, const node_pair& n, const 
                     tree_.address_of(target.get<std::string>()) == l.target;
   if (same) return metadata_.tell(n, "link", l.name, verdict::equal, "");
   const std::string path = conversion::shown(tree_.at(l.target).path);
-  metadata_.tell(n, "link", l.name, verdict::differs,
-                 "has another link " + in_quotes(l) + ": source hard, to " + path + ", store " + json_text(note).substr(0, 200));
+  metadata_.tell(
+      n, "link", l.name, verdict::differs,
+      "has a different link " + in_quotes(l) + ": source hard, to " + path + ", store " + json_text(note).substr(0, 200));
 }
 
 void link_comparison::named_type(const source_link& l, const node_pair& n, const json& note) {
@@ -112,7 +113,7 @@ void link_comparison::named_type(const source_link& l, const node_pair& n, const
     if (!type) throw source_error(hdf5_reason());
     const std::string why = type_difference(type_note(type.get()), note);
     if (why.empty()) return metadata_.tell(n, "named type", l.name, verdict::equal, "");
-    metadata_.tell(n, "named type", l.name, verdict::differs, "has another named type " + in_quotes(l) + ": " + why);
+    metadata_.tell(n, "named type", l.name, verdict::differs, "has a different named type " + in_quotes(l) + ": " + why);
   } catch (const source_error& e) {
     metadata_.tell(n, "named type", l.name, verdict::unreadable,
                    "has a named type " + in_quotes(l) + " that cannot be read from the source: " + e.what());
@@ -132,10 +133,10 @@ void link_comparison::other_link(hid_t group, const source_link& l, const node_p
     const std::string is = source.is_null() ? "of class " + std::to_string(static_cast<int>(l.type)) : json_text(source);
     metadata_.tell(
         n, "link", l.name, verdict::differs,
-        "has another link " + in_quotes(l) + ": source " + is.substr(0, 200) + ", store " + json_text(*note).substr(0, 200));
+        "has a different link " + in_quotes(l) + ": source " + is.substr(0, 200) + ", store " + json_text(*note).substr(0, 200));
   } catch (const not_supported& e) {
     metadata_.tell(n, "link", l.name, verdict::unchecked,
-                   "has a link " + in_quotes(l) + " that was not compared: this reader does not know " + e.what());
+                   "has a link " + in_quotes(l) + " that was not compared: this reader does not support " + e.what());
   } catch (const source_error& e) {
     metadata_.tell(n, "link", l.name, verdict::unreadable,
                    "has a link " + in_quotes(l) + " that cannot be read from the source: " + e.what());
@@ -147,7 +148,7 @@ void link_comparison::missing(const node_pair& n, const char* kind, const std::s
   if (v == verdict::equal) return;
   const std::string what = "has no " + std::string(kind) + " " + show_text(conversion::shown(name)) + " in the store";
   metadata_.tell(n, kind, name, v,
-                 v == verdict::missing ? what : what + ", which says itself (zarrbits.selection) that it was not wanted");
+                 v == verdict::missing ? what : what + ", which says (zarrbits.selection) that it was not selected");
 }
 
 }  // namespace zarrbits::verification

@@ -23,7 +23,7 @@ class link_comparison {
 
   // Compares the links of the group at `address`. `nodes`: the names of its links that are nodes of the store.
   void group(haddr_t address, const node_pair& n, const std::set<std::string>& nodes);
-  // Call when all nodes are known: a hard link needs no note if its object is not in the store at all, which is reported anyway.
+  // Call when all nodes are known: a hard link needs no note if its object is not in the store, which is reported anyway.
   void finish();
 
  private:

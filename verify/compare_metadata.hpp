@@ -82,7 +82,7 @@ class metadata_comparison {
   // Compares the `size` bytes before the HDF5 superblock.
   void user_block(const node_pair& n, const std::string& file, std::uint64_t size);
 
-  // Reports a finding on a named part of an object: "has another attribute "a": ...".
+  // Reports a finding on a named part of an object: "has a different attribute "a": ...".
   void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
             const difference& d = {});
   // Reports what only the store has.

@@ -103,7 +103,7 @@ void metadata_comparison::notes(const node_pair& n, const std::map<std::string, 
     if (!store.contains(name)) {
       tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
     } else if (const std::string why = type_difference(value, store[name]); !why.empty()) {
-      tell(n, "note", key, verdict::differs, "has another note " + key + ": " + why);
+      tell(n, "note", key, verdict::differs, "has a different note " + key + ": " + why);
     } else {
       tell(n, "note", key, verdict::equal, "");
     }
@@ -126,7 +126,7 @@ void metadata_comparison::user_block(const node_pair& n, const std::string& file
   const auto stored = text ? conversion::decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
   const bool same = stored && stored->size() == size && std::memcmp(stored->data(), bytes.data(), bytes.size()) == 0;
   if (same) return tell(n, "note", key, verdict::equal, "");
-  tell(n, "note", key, verdict::differs, "has another note " + key + ": the user block of the source has other bytes");
+  tell(n, "note", key, verdict::differs, "has a different note " + key + ": the user block of the source has different bytes");
 }
 
 void metadata_comparison::names(const node_pair& n, const std::map<std::string, std::string>& children) {
@@ -138,7 +138,7 @@ void metadata_comparison::names(const node_pair& n, const std::map<std::string, 
     const std::string which = show_text(stored) + " is " + show_text(name) + " in the source";
     if (noted)
       tell(n, "note", key, verdict::differs,
-           "has another note " + key + ": " + which + ", " + show_json(store[stored]) + " in the store");
+           "has a different note " + key + ": " + which + ", " + show_json(store[stored]) + " in the store");
     else tell(n, "note", key, verdict::missing, "has no note " + key + " in the store of a name that is not whole: " + which);
   }
   for (const auto& [stored, name] : store.items()) {
@@ -167,7 +167,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
   } catch (const store_error& e) {  // in an inner node; reported when its values are compared
     tell(n, "note", "", verdict::differs, std::string("cannot be read from the store: ") + e.what());
   } catch (const std::runtime_error& e) {
-    tell(n, "note", "", verdict::unchecked, std::string("was not compared: this reader does not know ") + e.what());
+    tell(n, "note", "", verdict::unchecked, std::string("was not compared: this reader does not support ") + e.what());
   }
 }
 

@@ -31,7 +31,7 @@ class row_reader {
   }
   const zarr_array& array() const noexcept { return array_; }
   std::uint64_t size() const noexcept { return array_.shape()[0]; }
-  // Element `k` of row `i`, which the caller knows to exist; rows have `width` elements.
+  // Element `k` of row `i`, which must exist; rows have `width` elements.
   zarr_element at(std::uint64_t i, std::uint64_t k = 0, std::uint64_t width = 1) {
     const std::uint64_t n = array_.chunk_shape()[0];
     if (!loaded_ || i / n != chunk_) {
@@ -83,7 +83,7 @@ class dataset_comparison::fixed_values final : public values {
     width_ = product(wanted.data() + 1, wanted.data() + wanted.size());
     comparison_.emplace(*leaf_, rows_.array().type(), owner.objects_);
     if (comparison_->types() == likeness::different)
-      throw store_error("the values of sequences have another data type: " + comparison_->why());
+      throw store_error("the values of sequences have a different data type: " + comparison_->why());
     if (comparison_->types() == likeness::unknown) throw not_supported(comparison_->why());
   }
 
@@ -106,7 +106,7 @@ class dataset_comparison::fixed_values final : public values {
 
   bool finish() override {
     if (done_ == rows_.size()) return true;
-    owner_.conclude(verdict::differs, "has " + std::to_string(done_) + " values, but the store more", view_.member());
+    owner_.conclude(verdict::differs, "has " + std::to_string(done_) + " values, but the store has more", view_.member());
     return false;
   }
 
@@ -174,9 +174,10 @@ class dataset_comparison::sequence_values final : public values {
 
   bool finish() override {
     if (offsets_.size() == done_ + 1) return inner_->finish();
-    owner_.conclude(verdict::differs,
-                    "has " + std::to_string(done_) + " sequences, but the store " + std::to_string(offsets_.size()) + " offsets",
-                    view_.member());
+    owner_.conclude(
+        verdict::differs,
+        "has " + std::to_string(done_) + " sequences, but the store has " + std::to_string(offsets_.size()) + " offsets",
+        view_.member());
     return false;
   }
 

@@ -31,8 +31,10 @@ struct joined_place {
 
 class joined_arrays {
  public:
-  explicit joined_arrays(const concatenation& how)
-      : dimension_(how.dimension), is_new_(how.is_new), all_equal_(how.different == concatenation::different_type::refuse) {}
+  explicit joined_arrays(const concatenation& concat)
+      : dimension_(concat.dimension),
+        is_new_(concat.is_new),
+        all_equal_(concat.different == concatenation::different_type::refuse) {}
 
   // A dataset of the current file; empty if it does not have the dimension. Throws source_error.
   std::optional<joined_place> place(hid_t dataset, haddr_t address, const std::string& path, const std::string& store_path,
@@ -48,7 +50,7 @@ class joined_arrays {
   // The dimension that every dataset with a place gets.
   std::string added_dimension() const { return is_new_ ? dimension_ : ""; }
   bool is_dimension(const std::string& name) const { return name == dimension_; }
-  // Call before a file whose place is known, without those before it.
+  // Call before a file whose position is known, without those before it.
   void begin_at(std::uint64_t first) { start_ = first; }
   // Call at the end of the current file.
   void next_file();

@@ -33,7 +33,7 @@ lent_units units_of(hid_t dataset, const std::string& path) {
 
 std::string group_above(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// The paths that a name may mean, best first: beside the variable that has it, or in a group above.
+// The paths that a name may mean, best first: next to the variable that has it, or in a group above.
 std::vector<std::string> places_of(const std::string& from, const std::string& name) {
   if (name.empty()) return {};
   if (name.front() == '/') return {name};
@@ -99,7 +99,7 @@ void store_lenders::look_at(const store_folder& root, const std::string& group) 
 }
 
 const lent_units& store_lenders::to(const store_folder& root, const std::string& path) {
-  // where CF files have the variable that names it: beside it
+  // where CF files have the variable that names it: next to it
   const std::string group = group_above(path);
   look_at(root, group);
   const auto& lent = by_group_.at(group);

@@ -20,7 +20,7 @@ namespace zarrbits::verification {
 
 class source_lenders {
  public:
-  // Looks at all datasets. Throws source_error.
+  // Examines all datasets. Throws source_error.
   explicit source_lenders(const source_tree& tree);
   const lent_units& to(haddr_t dataset) const;
   // Those of the dataset at a path, in the file or in the store; empty if there is none.
@@ -30,7 +30,7 @@ class source_lenders {
   std::map<haddr_t, lent_units> lent_;
 };
 
-// Looks at the arrays beside an array when it is asked for, and keeps what it found.
+// Examines the arrays next to an array on request, and keeps the result.
 class store_lenders {
  public:
   // `path`: of an array in the store: "/a/b". Throws store_error.

@@ -30,7 +30,7 @@ std::string child_path(const std::string& parent, const std::string& name) {
 source_tree::source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& at)
     : file_(file), source_(file), top_(top) {
   const handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
-                              top_ == "/" ? "cannot open the root group" : "cannot open what the store was made of");
+                              top_ == "/" ? "cannot open the root group" : "cannot open what the store was made from");
   list(root.get(), at);
 }
 

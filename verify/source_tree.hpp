@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All reachable objects of the source, each one once: addresses identify them, so groups that contain themselves are no problem.
+// All reachable objects of the source, each one once: addresses identify them, so groups that contain themselves are harmless.
 //
 #ifndef ZARRBITS_VERIFY_SOURCE_TREE_HPP
 #define ZARRBITS_VERIFY_SOURCE_TREE_HPP

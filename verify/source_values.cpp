@@ -177,7 +177,7 @@ source_type describe_array(hid_t type, unsigned depth) {
   std::size_t count = 1;
   for (int i = 0; i < rank; ++i) {
     t.dims.push_back(dims[i]);
-    if (__builtin_mul_overflow(count, dims[i], &count)) return unsupported("an array type of absurd size");
+    if (__builtin_mul_overflow(count, dims[i], &count)) return unsupported("an array type of impossible size");
   }
   if (__builtin_mul_overflow(count, m.type.size, &t.size) || t.size > (1u << 30))
     return unsupported("an array type of more than 1 GiB");
@@ -258,7 +258,7 @@ source_type describe(hid_t type, unsigned depth) {
         t.size = sizeof(hdset_reg_ref_t);
         t.name = "a region reference";
       } else {
-        return unsupported("a reference of HDF5 1.12's kind");
+        return unsupported("a reference of the kind introduced by HDF5 1.12");
       }
       return t;
     case H5T_VLEN: {

@@ -34,12 +34,12 @@ verify_result verify_one(const verify_options& options, const store_folder& stor
   return result;
 }
 
-// The place of a file along the dimension, as the store says: what is there is compared all the same. Throws store_error.
-struct told_place {
+// The place of a file along the dimension, as the store says: its values are compared in any case. Throws store_error.
+struct stored_place {
   std::uint64_t first = 0;
   bool is_first = false;  // the first of all files
 };
-told_place place_in(const store_folder& store, const std::string& source) {
+stored_place place_in(const store_folder& store, const std::string& source) {
   const std::string leaf = conversion::leaf_of(split_source(source).file);
   const nlohmann::json notes =
       read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
@@ -47,13 +47,13 @@ told_place place_in(const store_folder& store, const std::string& source) {
   for (const nlohmann::json& note : notes) {
     if (!note.is_object() || note.value("file", nlohmann::json()) != nlohmann::json(leaf)) continue;
     if (found)
-      throw store_error("\"" + store.name() + "\" has several files of the name \"" + conversion::shown(leaf) +
-                        "\"; compare it with all files, without `part`");
+      throw store_error("\"" + store.name() + "\" has several files named \"" + conversion::shown(leaf) +
+                        "\"; compare the store with all files, without `part`");
     found = &note;
   }
   if (!found || !found->contains("first") || !(*found)["first"].is_number_unsigned())
-    throw store_error("\"" + store.name() + "\" does not say that it has \"" + conversion::shown(source) +
-                      "\"; append it, or compare the store with all files, without `part`");
+    throw store_error("\"" + store.name() + "\" does not list \"" + conversion::shown(source) +
+                      "\" among its sources; append it, or compare the store with all files, without `part`");
   return {(*found)["first"].get<std::uint64_t>(), found == &notes[0]};
 }
 
@@ -64,9 +64,9 @@ verify_result verify_joined(const verify_options& options, const store_folder& s
   bool first = true;
   for (const std::string& source : sources_in_order(options)) {
     if (options.part) {
-      const told_place told = place_in(store, source);
-      joined.begin_at(told.first);
-      first = told.is_first;
+      const stored_place stored = place_in(store, source);
+      joined.begin_at(stored.first);
+      first = stored.is_first;
     }
     verify_result one = verify_one(options, store, split_source(source), &joined, first);
     joined.next_file();
@@ -110,7 +110,7 @@ bool verify_result::incomplete() const noexcept {
 
 void check_options(const verify_options& options) {
   if (options.part && !options.concat)
-    throw zarrbits::error(errc::invalid_option, "`part` goes with `concat`: it is of stores of several files");
+    throw zarrbits::error(errc::invalid_option, "`part` requires `concat`: it is for stores made from several files");
   conversion::selection(options.include, options.exclude);
 }
 

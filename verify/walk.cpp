@@ -150,7 +150,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     f.reason = std::string("cannot be read from the store: ") + e.what();
   } catch (const not_supported& e) {
     f.outcome = verdict::unchecked;
-    f.reason = std::string("was not compared: this reader does not know ") + e.what();
+    f.reason = std::string("was not compared: this reader does not support ") + e.what();
   }
   if (f.outcome < verdict::unreadable && !group.reason.empty()) {
     f.outcome = verdict::unreadable;
@@ -244,8 +244,8 @@ void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   f.attribute = link.name;
   f.outcome = policy_ ? verdict::missing : verdict::unchecked;
   f.reason = "has a link " + show_text(conversion::shown(link.name)) +
-             " of which the store has a note and no copy of what it leads to" +
-             (policy_ ? "" : "; give `links` keep where that was asked for");
+             " that the store has as a note, without a copy of its target" +
+             (policy_ ? "" : "; give `links` keep if that was asked for");
   add(std::move(f));
 }
 
@@ -266,7 +266,7 @@ void walk::pair_link(const place& group, const source_link& link, const store_fo
   f.kind = "link";
   f.outcome = verdict::unreadable;
   const std::string reason = hdf5_reason();
-  f.reason = "leads to what cannot be opened: " + (gate_->refusal().empty() ? reason : gate_->refusal());
+  f.reason = "leads to an object that cannot be opened: " + (gate_->refusal().empty() ? reason : gate_->refusal());
   add(std::move(f));
 }
 
@@ -275,12 +275,12 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
   if (const std::string older = older_metadata(folder); !older.empty()) {
     f.outcome = verdict::unchecked;
     f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
-               "), which were not compared; readers may take either";
+               "), which were not compared; readers may use either";
   }
   for (const std::string& path : differing_consolidated(folder)) {
     f.outcome = verdict::unchecked;
-    f.reason = "has consolidated metadata in the store that say other than the zarr.json of " +
-               store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may take either";
+    f.reason = "has consolidated metadata in the store that disagree with the zarr.json of " +
+               store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may use either";
     return;
   }
 }
@@ -316,12 +316,12 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     return add(std::move(f));
   }
   try {
-    const auto other = conversion::look_beside(dataset.get(), *gate_);
+    const auto other = conversion::find_external_data(dataset.get(), *gate_);
     if (!other.endless && !joined_) compare_metadata(dataset.get(), path, folder);
     if (!other.obstacle.empty() || other.refused > 0) {
       f.outcome = verdict::unreadable;
-      f.reason =
-          "cannot be read: " + (other.obstacle.empty() ? "one of its sources must not be: " + other.why_refused : other.obstacle);
+      f.reason = "cannot be read: " +
+                 (other.obstacle.empty() ? "one of its sources must not be read: " + other.why_refused : other.obstacle);
       return add(std::move(f));
     }
   } catch (const h5::failure& e) {
@@ -372,8 +372,9 @@ void walk::add_missing(const source_object& o) {
   } else if (o.disclaimed) {
     f.outcome = verdict::unchecked;
     f.reason =
-        "is not in the store, which says itself (zarrbits.selection) that it was not wanted; give verify the same `include` and "
-        "`exclude` where that is so";
+        "is not in the store, which says (zarrbits.selection) that it was not selected; if so, give verify the same `include` "
+        "and "
+        "`exclude`";
     const auto above = tree_->objects().find(o.parent);
     if (above != tree_->objects().end() && above->second.only_disclaimed()) {  // the group covers all below it
       ++(f.kind == "group" ? result_.groups : result_.datasets)[static_cast<std::size_t>(f.outcome)];
@@ -390,8 +391,8 @@ void walk::add_rest() {
   f.kind = "group";
   f.outcome = verdict::unchecked;
   f.reason =
-      "was not compared but for " + part_ +
-      ", which the store says itself (zarrbits.selection) that it was made of; name it behind the file, as in in.h5:" + part_ +
+      "was not compared, except for " + part_ +
+      ": the store says (zarrbits.selection) that it was made from that; if so, give it after the file, as in in.h5:" + part_ +
       ", where that is so";
   add(std::move(f));
 }

@@ -134,7 +134,7 @@ void grown_store::read_sources() {
   if (list == notes_of_root.end()) return;
   const auto refuse = [&] {
     throw zarrbits::error(errc::damaged_store,
-                          "\"" + name_ + "\" has no valid list of the files that it was made of; make it again with `concat`",
+                          "\"" + name_ + "\" has no valid list of the files that it was made from; make it again with `concat`",
                           {name_});
   };
   if (!list->is_array()) refuse();
@@ -162,7 +162,7 @@ verification::zarr_array grown_store::open_array(const std::string& path) const 
     return verification::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1));
   } catch (const verification::not_supported& e) {
     throw zarrbits::error(errc::unsupported,
-                          "array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not know " + e.what(),
+                          "array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not support " + e.what(),
                           {name_, path});
   } catch (const verification::store_error& e) {
     throw zarrbits::error(errc::damaged_store, "array \"" + path + "\" of \"" + name_ + "\" cannot be read: " + e.what(),

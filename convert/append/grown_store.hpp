@@ -44,7 +44,7 @@ json source_notes(const std::vector<joined_source>& sources, const source_files&
 
 class grown_store {
  public:
-  // Reads all metadata. `sources`: files, and folders, beside which or in which references may lead. Throws zarrbits::error.
+  // Reads all metadata. `sources`: files, and folders, next to which or in which references may point. Throws zarrbits::error.
   grown_store(const std::string& path, const std::vector<std::string>& sources, std::uint64_t memory);
 
   const std::string& name() const { return name_; }

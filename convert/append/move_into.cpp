@@ -65,10 +65,10 @@ std::string checksum_of(std::string_view text) {
 
 // Where the new files are moving to their places.
 constexpr const char* again =
-    "see why, and run it again: it continues where this run stopped, and until then arrays may differ in length";
+    "find out why, and run it again: it continues where this run stopped, and until then arrays may differ in length";
 
 void to_disk_now(int fd, const std::string& shown, const char* remedy = "check the disk") {
-  if (::fsync(fd) != 0 && errno != EINVAL) fail_file("cannot bring to the disk", shown, errno, remedy);
+  if (::fsync(fd) != 0 && errno != EINVAL) fail_file("cannot flush to the disk", shown, errno, remedy);
 }
 
 // Moves every file except a node's metadata from one folder into another.
@@ -86,7 +86,7 @@ void move_chunks(int from, int to, const std::string& shown, bool to_disk) {
       if (::mkdirat(to, name.c_str(), 0777) != 0 && errno != EEXIST)
         fail_file("cannot create the folder", shown + "/" + name, errno, again);
       const file_descriptor inner_from = open_folder(from, name), inner_to = open_folder(to, name);
-      if (!inner_from || !inner_to) fail_file("cannot open the folder", shown + "/" + name, errno, "a link must not stand there");
+      if (!inner_from || !inner_to) fail_file("cannot open the folder", shown + "/" + name, errno, "it must not be a link");
       move_chunks(inner_from.get(), inner_to.get(), shown + "/" + name, to_disk);
     } else if (S_ISREG(info.st_mode)) {
       if (::renameat(from, name.c_str(), to, name.c_str()) != 0) fail_file("cannot write", shown + "/" + name, errno, again);
@@ -116,7 +116,8 @@ waiting_append::waiting_append(std::string store, bool to_disk) : store_(std::mo
     if (!lock_) continue;
     const lock_state state = take_lock(lock_.get(), own_.get(), lock_name, false);
     if (state == lock_state::busy)
-      throw zarrbits::error(errc::busy, "another process appends to \"" + store_ + "\"; wait for it, and append then", {store_});
+      throw zarrbits::error(errc::busy, "another process is appending to \"" + store_ + "\"; wait until it ends, then append",
+                            {store_});
     if (state == lock_state::gone) lock_ = file_descriptor();
   }
 }

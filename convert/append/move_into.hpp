@@ -2,7 +2,7 @@
 //
 // New parts of a store: they wait in a folder of their own until they are complete, and then move into the store.
 //
-//   waiting_append waiting("out.zarr");                // takes the lock: nobody else appends
+//   waiting_append waiting("out.zarr");                // takes the lock: no other process appends
 //   if (waiting.is_whole()) waiting.move();            // of a run that was killed
 //   convert into waiting.folder() ...
 //   waiting.declare({"t2m/zarr.json", ..., "zarr.json"}, old_texts);
@@ -38,7 +38,7 @@ class waiting_append {
   // Marks it as complete. `metadata`: keys of zarr.json files, in the order in which they become the store's. move() checks that
   // each file to replace is as it was at this moment, or is replaced already.
   void declare(const std::vector<std::string>& metadata);
-  // Removes chunks from the store that nobody sees, because they lie beyond its arrays.
+  // Removes chunks from the store that no reader sees, because they are beyond the ends of its arrays.
   void remove_from_store(const std::string& key);
   bool has(const std::string& key) const;
   // Throws zarrbits::error; files that are moved stay moved, and a further call continues.

@@ -45,17 +45,17 @@ json codecs_of_chunks(const json& codecs, const std::function<void(const std::st
   if (!codecs.is_array() || codecs.empty()) refuse("it has no codecs");
   const auto name = [](const json& c) { return c.is_object() && c.contains("name") ? c["name"] : json(nullptr); };
   if (name(codecs[0]) != "sharding_indexed") return codecs;
-  const json& how = codecs[0].contains("configuration") ? codecs[0]["configuration"] : codecs[0];
+  const json& configuration = codecs[0].contains("configuration") ? codecs[0]["configuration"] : codecs[0];
   const json usual = json::array({"bytes", "crc32c"});
   json index = json::array();
-  if (how.contains("index_codecs") && how["index_codecs"].is_array()) {
-    for (const json& c : how["index_codecs"]) index.push_back(name(c));
+  if (configuration.contains("index_codecs") && configuration["index_codecs"].is_array()) {
+    for (const json& c : configuration["index_codecs"]) index.push_back(name(c));
   }
-  const bool at_end = !how.contains("index_location") || how["index_location"] == "end";
-  if (codecs.size() != 1 || index != usual || !at_end || !how.contains("codecs") || !how["codecs"].is_array() ||
-      how["codecs"].empty())
-    refuse("its shards are of a form that is only read here: the index has to stand at the end, with a crc32c");
-  return how["codecs"];
+  const bool at_end = !configuration.contains("index_location") || configuration["index_location"] == "end";
+  if (codecs.size() != 1 || index != usual || !at_end || !configuration.contains("codecs") ||
+      !configuration["codecs"].is_array() || configuration["codecs"].empty())
+    refuse("its shards have a form that zarrbits reads but cannot extend: the index must be at the end, with a crc32c");
+  return configuration["codecs"];
 }
 
 // One value in this machine's byte order, from the JSON of an attribute.
@@ -104,7 +104,7 @@ std::shared_ptr<const stored_values> stored_array::make(const std::string& store
   const json usual = {{"separator", "/"}};
   if (!keys.is_object() || !keys.contains("name") || keys["name"] != "default" ||
       (keys.contains("configuration") && !keys["configuration"].empty() && keys["configuration"] != usual))
-    refuse("its chunks have names of another form than \"c/0/0\"");
+    refuse("its chunk keys do not have the form \"c/0/0\"");
   std::shared_ptr<stored_array> a(new stored_array(store, path.substr(1), std::move(array), axis));
   a->shape = a->array_.shape();
   a->count = a->shape[axis];
@@ -195,7 +195,7 @@ void put_strings(const zarr_values& values, std::size_t from, std::size_t n, hid
   for (std::size_t i = 0; i < n; ++i) {
     const std::string& text = values.strings[from + i];
     if (variable) {
-      if (!strings) throw skip_dataset("its strings in the store cannot be read here");
+      if (!strings) throw skip_dataset("its strings in the store cannot be read");
       char* const made = strings->copy(text);
       std::memcpy(to + i * size, &made, sizeof made);
       continue;
@@ -214,10 +214,10 @@ void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<
   const verification::zarr_type& t = array_.type();
   const H5T_class_t kind = H5Tget_class(memory);
   const hid_t native = native_number(t);
-  const h5::handle base(kind == H5T_ENUM ? H5Tget_super(memory) : H5Tcopy(memory), "tell a type");
+  const h5::handle base(kind == H5T_ENUM ? H5Tget_super(memory) : H5Tcopy(memory), "get a type");
   const bool text = t.kind == zarr_kind::text && kind == H5T_STRING, truth = t.kind == zarr_kind::boolean && size == 1;
   if (first.size() != array_.shape().size() || !(text || truth || native >= 0)) {
-    throw skip_dataset("the last chunk of its array in the store is not full, and chunks of this data type are not completed");
+    throw skip_dataset("the last chunk of its array in the store is not full, and chunks of this data type cannot be completed");
   }
   if (product(wanted) == 0) return;
   try {
@@ -233,7 +233,7 @@ void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<
   } catch (const verification::store_error& e) {
     throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" cannot be completed: " + e.what(), {folder_});
   } catch (const verification::not_supported& e) {
-    throw zarrbits::error(errc::unsupported, "\"" + folder_ + "\" cannot be completed: zarrbits does not know " + e.what(),
+    throw zarrbits::error(errc::unsupported, "\"" + folder_ + "\" cannot be completed: zarrbits does not support " + e.what(),
                           {folder_});
   }
 }
@@ -252,7 +252,7 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
   found.file = std::make_shared<const raw_file>(open_without_links(store_, key).release());
   if (found.file->descriptor() < 0) {
     if (errno == ENOENT) return {};
-    fail(errno == ELOOP ? "it is, or lies behind, a symbolic link, which is not followed" : std::strerror(errno));
+    fail(errno == ELOOP ? "it is a symbolic link, or is reached through one, and links are not followed" : std::strerror(errno));
   }
   struct stat info {};
   if (::fstat(found.file->descriptor(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is not a regular file");
@@ -268,7 +268,7 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
   buffer whole(found.index.begin(), found.index.end() - index_checksum);
   append_crc32c(whole);
   if (!std::equal(whole.begin(), whole.end(), found.index.begin(), found.index.end()))
-    fail("the checksum of its index does not agree");
+    fail("the checksum of its index does not match");
   found.index.resize(static_cast<std::size_t>(own - index_checksum));
   drop_chunks_to_make(found, at);
   return found;
@@ -288,7 +288,7 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
     const std::uint64_t offset = load(entry), size = load(entry + 8);
     if (offset == ~std::uint64_t{0} && size == offset) continue;
     if (offset > found.size || size > found.size - offset)
-      throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" has a shard whose index lies; it cannot grow", {folder_});
+      throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" has a shard with a false index; it cannot grow", {folder_});
   }
 }
 

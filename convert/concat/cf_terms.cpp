@@ -115,7 +115,7 @@ class cf_change final : public value_change {
   }
 
   [[noreturn]] void fail(const std::string& value, const std::string& why) const {
-    throw no_counterpart("its value " + value + " " + why + " in the terms of the " + (to_.grows ? "store" : "first file"));
+    throw no_counterpart("its value " + value + " " + why + " in the encoding of the " + (to_.grows ? "store" : "first file"));
   }
 
   std::int64_t whole(const cf_number& v) const {
@@ -126,7 +126,7 @@ class cf_change final : public value_change {
       std::int64_t micro = 0;
       if (__builtin_mul_overflow(v.whole, here_.unit, &micro) || __builtin_add_overflow(micro, here_.start, &micro) ||
           micro < earliest_ || __builtin_sub_overflow(micro, there_.start, &micro))
-        fail(micro < earliest_ ? "is a time before 1582-10-15, which has another date" : "is too large");
+        fail(micro < earliest_ ? "is a time before 1582-10-15, which has a different date" : "is too large");
       if (micro % there_.unit != 0) fail("is not a whole number of units");
       made = micro / there_.unit;
     } else if (__builtin_add_overflow(v.whole, shift_, &made)) {
@@ -159,7 +159,7 @@ class cf_change final : public value_change {
     const long double instant = static_cast<long double>(v) * static_cast<long double>(here_.unit);
     if (earliest_ > std::numeric_limits<std::int64_t>::min() &&
         instant + static_cast<long double>(here_.start) < static_cast<long double>(earliest_))
-      fail(text_of(v), "is a time before 1582-10-15, which has another date");
+      fail(text_of(v), "is a time before 1582-10-15, which has a different date");
     const long double there = instant + static_cast<long double>(here_.start - there_.start);
     const auto unit = static_cast<long double>(there_.unit);
     const bool single = to_.terms.kind.size == 4;
@@ -167,7 +167,7 @@ class cf_change final : public value_change {
     if (single) made = static_cast<double>(static_cast<float>(made));
     if (!(std::abs(static_cast<long double>(made) * unit - there) < 0.5L))
       fail(text_of(v),
-           std::string("is a time that a float of ") + (single ? "32" : "64") + " bits does not hold to the microsecond");
+           std::string("is a time that a float of ") + (single ? "32" : "64") + " bits cannot hold to the microsecond");
     return made;
   }
 
@@ -230,16 +230,16 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
     for (const cf_terms* each : {&t, &first}) {
       if (each->unread.empty()) continue;
       refuse("their \"" + each->unread.begin()->first +
-             "\" is not a single number that can be read exactly, and they differ in it or in other terms");
+             "\" is not a single number that can be read exactly, and they differ in it or in another of these attributes");
     }
     const bool dates_agree =
         t.calendar == first.calendar || (same_from(t.calendar, first.calendar) && parse_epoch(t.units, t.calendar) &&
                                          parse_epoch(first.units, first.calendar) && !t.scale && !t.offset);
     if (!dates_agree)
-      refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files apart");
+      refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files separately");
     if (t.units != first.units) {
       if (!parse_epoch(t.units, t.calendar) || !parse_epoch(first.units, first.calendar))
-        refuse("their units are \"" + first.units + "\" and \"" + t.units + "\"; convert the files apart");
+        refuse("their units are \"" + first.units + "\" and \"" + t.units + "\"; convert the files separately");
       if (t.scale || t.offset || first.scale || first.offset) refuse("they are packed times of different epochs");
     }
     if (moved == 0 && in_another_epoch(t, first)) moved = i;
@@ -255,17 +255,18 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
       unpack = true;
       if (way.why.empty())
         way.why = packed ? "its packing differs in \"" + who[i] + "\""
-                         : "\"" + who[i] + "\" has missing values, and the first file none";
+                         : "\"" + who[i] + "\" has missing values, but the first file has none";
     }
     const number_kind common = common_kind(way.terms.kind, t.kind);
-    if (common.size == 0 && !unpack) refuse("no type holds the values of both");
+    if (common.size == 0 && !unpack) refuse("no type can hold the values of both");
     if (common.size != 0) way.terms.kind = common;
   }
   if (!unpack) {
     if (way.terms.kind != first.kind) way.why = "its type differs between the files";
     if (moved > 0 && !grows && way.terms.kind == number_kind{false, true, 4}) {
       way.terms.kind.size = 8;
-      way.why = "its times have another epoch in \"" + who[moved] + "\", in which floats of 32 bits may not hold them exactly";
+      way.why =
+          "its times have a different epoch in \"" + who[moved] + "\", in which floats of 32 bits may not hold them exactly";
     }
     return way;
   }

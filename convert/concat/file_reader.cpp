@@ -39,7 +39,7 @@ std::vector<stored_place> places_of(const source_dataset& data) {
 
 haddr_t info_address(hid_t object) {
   H5O_info_t info{};
-  h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "look at an object");
+  h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
   return info.addr;
 }
 
@@ -150,7 +150,7 @@ void file_reader::add_part(std::size_t k, std::size_t variable, source_file& fil
     if (const std::string name = lacks_packing(part.form.terms); !name.empty())
       throw unjoinable("\"" + model.path + "\" of \"" + all_.names[k] + "\" cannot be joined: its \"" + name +
                            "\" is not a single number that can be read exactly, and the order of its values cannot be checked; "
-                           "`allow_overlap` does without",
+                           "`allow_overlap` skips the check",
                        {all_.names[k], model.path});
     part.values = values_of(data);
   }
@@ -166,7 +166,7 @@ void file_reader::compare_attributes(const source_object& model, source_file& fi
     const h5::handle mine = first_.open(model);
     std::optional<type_tree> type;
     if (model.kind == kind_type::dataset) {
-      type = describe_type(h5::handle(H5Dget_type(mine), "tell the datatype"));
+      type = describe_type(h5::handle(H5Dget_type(mine), "get the datatype"));
     }
     file_references references(first_, mine);
     json all = convert_attributes(mine, references, type ? &*type : nullptr, {}, memory(), unused);
@@ -202,7 +202,7 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
     if (joined_.contains(o.store_path) || left_out_.contains(o.store_path)) continue;
     const auto at = there.find(o.store_path);
     if (at == there.end() || at->second->kind != o.kind) {
-      differs(o.path, o.store_path, "is not in the other");
+      differs(o.path, o.store_path, "is not in the other file");
       continue;
     }
     const h5::handle object = file.open(*at->second);
@@ -220,9 +220,10 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
   for (const auto& [path, o] : there) {
     if (known.contains(path) || o->kind == kind_type::group || !wanted_.wants(o->path)) continue;
     if (concat_.different == different::refuse) {
-      throw unjoinable("\"" + o->path + "\" is in \"" + all_.names[k] + "\", and not in \"" + all_.names[0] +
-                           "\", the first; put a file first that has all, leave it out with `exclude`, or give `different`",
-                       {all_.names[k], o->path});
+      throw unjoinable(
+          "\"" + o->path + "\" is in \"" + all_.names[k] + "\", and not in \"" + all_.names[0] +
+              "\", the first; put a file first that has everything, leave it out with `exclude`, or give `different`",
+          {all_.names[k], o->path});
     }
     found.remarks.push_back({"\"" + o->path + "\" is not in the first file, and is left out", "", false});
   }
@@ -235,11 +236,11 @@ void file_reader::compare_with_store(std::size_t k, source_file& file, file_meta
     const std::string what = all_.store->difference(o.store_path, source_dataset(file, o));
     if (what.empty()) continue;
     if (concat_.different == different::refuse) {
-      throw unjoinable("\"" + o.path + "\" of \"" + all_.names[k] + "\" is not joined, and beside \"" + all_.store->name() +
-                           "\" " + what + "; leave it out with `exclude`, or give `different`",
+      throw unjoinable("\"" + o.path + "\" of \"" + all_.names[k] + "\" is not joined, and compared with \"" +
+                           all_.store->name() + "\" " + what + "; leave it out with `exclude`, or give `different`",
                        {all_.names[k], o.path});
     }
-    found.remarks.push_back({"\"" + o.path + "\": beside the store, " + what + "; the store's is kept", "", false});
+    found.remarks.push_back({"\"" + o.path + "\": compared with the store, " + what + "; the store's is kept", "", false});
   }
 }
 

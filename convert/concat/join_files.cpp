@@ -89,7 +89,7 @@ class joiner {
     if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
       throw zarrbits::error(errc::not_joinable, counted(count, "file") + " of " + std::to_string(names_.size()) +
                                                     " cannot be joined: " + damaged +
-                                                    "; `keep_going` leaves such files out, but for the first, and names them");
+                                                    "; `keep_going` leaves out such files, except the first, and reports them");
     }
     for (variable& v : variables_)
       v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "",
@@ -139,7 +139,8 @@ class joiner {
     if (!variables_.empty()) return;
     if (concat_.is_new)
       throw zarrbits::error(errc::no_match,
-                            "no dataset of \"" + names_[0] + "\" can have a new dimension: there are scales alone", {names_[0]});
+                            "no dataset of \"" + names_[0] + "\" can have a new dimension: there are only dimension scales",
+                            {names_[0]});
     throw zarrbits::error(
         errc::no_match,
         "no dataset of \"" + names_[0] + "\" has a dimension \"" + concat_.dimension +
@@ -207,7 +208,7 @@ class joiner {
       if (data.leaf().kind == type_class::enumeration) {
         const json notes = there_->notes(o.store_path);
         if (notes.contains("enum") && notes["enum"] != parse_json(json_text(enumeration_members(data.leaf()))))
-          refuse("its enumeration has other members in the store");
+          refuse("its enumeration has different members in the store");
       }
       hsize_t& end = ends_.emplace(v.dimension, v.before->count).first->second;
       if (end != v.before->count) refuse("the arrays of the store differ in their length along the dimension");

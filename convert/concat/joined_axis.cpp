@@ -25,7 +25,7 @@ std::optional<std::size_t> new_axis_of(const std::string& dimension, const sourc
   if (std::find(names.begin(), names.end(), dimension) != names.end())
     throw unjoinable(which + "has a dimension \"" + dimension + "\" already; join along it with `concat`");
   if (data.layout == H5D_VIRTUAL) throw unjoinable(which + "is a virtual dataset, which cannot be joined along a new dimension");
-  if (data.dims.size() >= H5S_MAX_RANK) throw unjoinable(which + "has as many dimensions as there can be");
+  if (data.dims.size() >= H5S_MAX_RANK) throw unjoinable(which + "has the maximum number of dimensions already");
   return 0;
 }
 
@@ -41,7 +41,7 @@ std::optional<std::size_t> axis_of(const concatenation& how, const source_file& 
     const char* end = wanted.data() + wanted.size();
     const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
     if (error != std::errc() || at != end)
-      throw zarrbits::error(errc::invalid_option, "`concat` \"" + wanted + "\" ends with no number of an axis");
+      throw zarrbits::error(errc::invalid_option, "`concat` \"" + wanted + "\" does not end with the number of an axis");
     if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
     if (axis >= data.dims.size()) {
       throw zarrbits::error(errc::no_match,

@@ -48,7 +48,7 @@ bool joined_dataset::is_in_store(const std::vector<hsize_t>& at) const {
   return (at[parts_.axis] + 1) * grid.chunk[parts_.axis] <= parts_.stored_count();
 }
 
-bool joined_dataset::goes_on_in_store(const std::vector<hsize_t>& at) const {
+bool joined_dataset::overlaps_stored_part(const std::vector<hsize_t>& at) const {
   return at[parts_.axis] * grid.chunk[parts_.axis] < parts_.stored_count();
 }
 
@@ -81,7 +81,7 @@ const stored_place* joined_dataset::known_place(const joined_part& part, const s
 }
 
 bool joined_dataset::has_values(const std::vector<hsize_t>& at) const {
-  if (goes_on_in_store(at)) return true;
+  if (overlaps_stored_part(at)) return true;
   const hsize_t begin = grid.start(at)[parts_.axis];
   const std::size_t i = parts_.first_over(begin);
   return i < parts_.list.size() && parts_.list[i].first < begin + grid.inside(at)[parts_.axis];

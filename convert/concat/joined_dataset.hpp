@@ -39,7 +39,7 @@ class joined_dataset final : public chunk_source {
   std::optional<std::size_t> growing_axis() const override { return parts_.axis; }
   bool has_gaps() const override { return parts_.has_gaps(); }
   bool is_in_store(const std::vector<hsize_t>& at) const override;
-  bool goes_on_in_store(const std::vector<hsize_t>& at) const override;
+  bool overlaps_stored_part(const std::vector<hsize_t>& at) const override;
 
  protected:
   void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,

@@ -61,7 +61,7 @@ json plain_json(hid_t attribute, hid_t type, std::size_t count) {
 std::optional<cf_number> number_attribute(hid_t dataset, const char* name, cf_terms& terms) {
   if (H5Aexists(dataset, name) <= 0) return {};
   const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle space(H5Aget_space(attribute), "tell a dataspace"), type(H5Aget_type(attribute), "tell a type");
+  const h5::handle space(H5Aget_space(attribute), "get a dataspace"), type(H5Aget_type(attribute), "get a type");
   const hssize_t points = H5Sget_simple_extent_npoints(space);
   if (points < 0 || points > 4096) {
     terms.unread[name] = "too many";
@@ -89,7 +89,7 @@ std::string text_of_attribute(hid_t dataset, const char* name) {
 
 cf_terms terms_of(hid_t dataset, hid_t lender) {
   cf_terms t;
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype");
+  const h5::handle type(H5Dget_type(dataset), "get the datatype");
   t.kind = kind_of(type);
   if (t.kind.size == 0) return t;
   t.scale = number_attribute(dataset, "scale_factor", t);

@@ -87,8 +87,8 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   }
   const agreement way = agree(all, who, o.path, before != nullptr);
   if (before && (way.terms.kind != all[0].kind || (way.unpacked && (all[0].scale || all[0].offset || all[0].kind.integer)))) {
-    throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store + "\", where it would need another type: " + way.why +
-                         "; make the store again from all files, with `concat`",
+    throw unjoinable("\"" + o.path + "\" cannot be appended to \"" + store + "\", where it would need a different type: " +
+                         way.why + "; make the store again from all files with `concat`",
                      {store, o.path});
   }
   const bool other_type =
@@ -107,7 +107,7 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
     made->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant], {}});
     if (alike) made->list.back().chunks = std::move(p.chunks);
     if (changes[p.variant] && (before || (p.variant > 0 && !way.unpacked)))
-      sources[p.file].notes.push_back("\"" + o.path + "\": its values are put in the terms of the " +
+      sources[p.file].notes.push_back("\"" + o.path + "\": its values are converted to the encoding of the " +
                                       (before ? "store" : "first file"));
     if (other_type && !before) {
       sources[p.file].notes.push_back("\"" + o.path + "\": stored " + (way.unpacked ? "unpacked, as " : "as ") +

@@ -33,7 +33,7 @@ const convention_rules* find_convention(const source_file& file, std::optional<z
 std::string convention_hint(const source_file& file) {
   const std::string name = cf_attribute(file);
   if (name.empty()) return "";
-  return "\"" + file.path() + "\" has no mark of a community, but attributes of the CF conventions, such as \"" + name +
+  return "\"" + file.path() + "\" is not marked with a convention, but has attributes of the CF conventions, such as \"" + name +
          "\": with `convention` netcdf, xarray reads the store as it reads the file";
 }
 

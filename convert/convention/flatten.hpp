@@ -9,7 +9,7 @@
 
 namespace zarrbits::conversion {
 
-// For each dataset whose type can_be_flat(): reads all values, and notes the lengths of its strings, so that it becomes one
+// For each dataset whose type can_be_flat(): reads all values, and records the lengths of its strings, so that it becomes one
 // array. A dataset that is of another type, unreadable, or larger than 64 MiB becomes a group of arrays.
 void flatten_compounds(source_file& file);
 

@@ -29,7 +29,7 @@ constexpr std::size_t most_looked_at = 1000;  // datasets to search for marks
 std::vector<int> numbers(hid_t dataset, const char* name) {
   if (H5Aexists(dataset, name) <= 0) return {};
   const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle space(H5Aget_space(attribute), "tell a dataspace"), type(H5Aget_type(attribute), "tell a type");
+  const h5::handle space(H5Aget_space(attribute), "get a dataspace"), type(H5Aget_type(attribute), "get a type");
   const hssize_t n = H5Sget_simple_extent_npoints(space);
   if (n <= 0 || n > H5S_MAX_RANK || H5Tget_class(type) != H5T_INTEGER) return {};
   std::vector<int> all(static_cast<std::size_t>(n));
@@ -138,7 +138,7 @@ class netcdf_file {
     source_object& o = file_.objects()[index];
     const h5::handle dataset = file_.open(o);
     if (!is_dimension_scale(dataset)) return;
-    const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+    const h5::handle space(H5Dget_space(dataset), "get the dataspace");
     const std::vector<hsize_t> extent = h5::extent(space), most = h5::maximum_extent(space);
     if (extent.empty()) return;
     dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
@@ -149,7 +149,7 @@ class netcdf_file {
 
   void find_variable(std::size_t index) {
     const h5::handle dataset = file_.open(file_.objects()[index]);
-    const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
+    const h5::handle space(H5Dget_space(dataset), "get the dataspace");
     if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
     try_to([&] { file_.objects()[index].arranged.int8_is_boolean = is_marked_boolean(dataset); });
     netcdf_variable v{index, h5::extent(space), {}};
@@ -172,7 +172,7 @@ class netcdf_file {
       const source_object* scale = file_.target(dataset, &lists[d].back(), H5R_OBJECT);
       if (scale) v.scales[d] = index_of(scale);
     }
-    // for several dimensions, HDF5 does not know the other ones
+    // for several dimensions, HDF5 does not record the other ones
     const std::vector<int> ids = numbers(dataset, "_Netcdf4Coordinates");
     if (ids.size() != v.extent.size()) return;
     for (std::size_t d = 0; d < ids.size(); ++d) {

@@ -331,7 +331,7 @@ void array_plan::adopt() {
   if (meta.data_type != there.data_type && characters && there.data_type == "string")
     throw skip_dataset(
         "the store was made with another convention, such as none, and these files are netCDF: its characters "
-        "are strings in the store; make it again of all files, with `concat` and `convention`");
+        "are strings in the store; make it again from all files, with `concat` and `convention`");
   if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
   if (meta.fill_value != there.fill_value) materialize = true;  // gaps that no file fills are written
   meta.fill_value = there.fill_value;

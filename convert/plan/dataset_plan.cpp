@@ -21,8 +21,8 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Stored bytes of a unit, approximate: many units of a dataset, so that shares of it are alike and little is made again, and none
-// so small that its bookkeeping counts.
+// Stored bytes of a unit, approximate: many units of a dataset, so that shares of it are of equal size and little is repeated,
+// and none so small that its bookkeeping counts.
 constexpr std::uint64_t units_of_a_dataset = 64, least_unit_bytes = 1U << 20, most_unit_bytes = 64U << 20;
 constexpr std::uint64_t unit_chunks = 1024;
 constexpr std::uint64_t most_virtual_units = 4096;

@@ -89,7 +89,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     }
   }
   if (dataset.parts().size() > 1)
-    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array holds such values";
+    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
   else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The codecs of an existing array in a store that anybody may have written.
+// The codecs of an existing array in a store from any writer.
 //
 #ifndef ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP
 #define ZARRBITS_CONVERT_PLAN_STORED_CODECS_HPP

@@ -80,7 +80,7 @@ const known_source* find_known(const grown_store& store, const std::string& name
   throw zarrbits::error(
       errc::different,
       "a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
-          "\" has another size, time or content; if it was changed, make the store again with `concat`; if it is "
+          "\" has a different size, time or content; if it was changed, make the store again with `concat`; if it is "
           "another file, give it another name",
       {name});
 }
@@ -99,7 +99,7 @@ new_files choose(const convert_options& given) {
       known.file = name;
       known.first = s->first;
       known.count = s->count;
-      known.notes = {"it is in the store already"};
+      known.notes = {"it is already in the store"};
       all.known.push_back(std::move(known));
     } else {
       fresh.push_back(name);
@@ -112,7 +112,7 @@ new_files choose(const convert_options& given) {
   return all;
 }
 
-// Makes the new chunks, and the metadata that tells of them.
+// Makes the new chunks, and the metadata that describes them.
 grown_metadata make_new(job& made, const new_files& all, bool consolidate, convert_result& result) {
   made.run();
   grown_metadata metadata = write_grown_metadata(made, *all.store, consolidate);
@@ -177,7 +177,8 @@ file_descriptor lock_references(const std::string& path) {
     if (!there) break;
     const lock_state state = take_lock(there.get(), AT_FDCWD, name, false);
     if (state == lock_state::busy)
-      throw zarrbits::error(errc::busy, "another process appends to \"" + path + "\"; wait for it, and append then", {path});
+      throw zarrbits::error(errc::busy, "another process is appending to \"" + path + "\"; wait until it ends, then append",
+                            {path});
     if (state != lock_state::gone) return there;
   }
   return {};  // what is wrong with it is told where it is read

@@ -159,7 +159,7 @@ void batch_worker::lose(one_chunk& c) {
   if (!options_.keep_going) {
     throw zarrbits::error(errc::damaged_source,
                           "chunk " + place(c.chunk.at) + " of dataset \"" + c.data.object.path + "\" cannot be read: " + c.why +
-                              "; `keep_going` leaves such chunks out and names them",
+                              "; `keep_going` leaves out such chunks and reports them",
                           {c.data.file.path(), c.data.object.path});
   }
   ++c.result.counts.lost;

@@ -22,18 +22,18 @@ namespace zarrbits::conversion {
 // How a chunk gets to the thread that makes it.
 struct chunk_input {
   enum class form_type {
-    stored,   // bytes of H5Dread_chunk
-    in_file,  // the same, still in the source's file
-    range,    // values in a range of the source's file
-    retry,    // nothing: the thread itself reads the values through libhdf5
+    stored,       // bytes of H5Dread_chunk
+    in_file,      // the same, still in the source's file
+    range,        // values in a range of the source's file
+    via_libhdf5,  // nothing: the thread itself reads the values through libhdf5
   } form = form_type::stored;
   std::vector<hsize_t> at;
   buffer bytes = {};
   unsigned mask = 0;
   std::uint64_t offset = 0, size = 0;  // in_file, range
   std::size_t file = no_file;          // in_file: see stored_chunk
-  bool drop_if_fill = false;           // retry
-  std::string why = {};                // reason for the retry, if any
+  bool drop_if_fill = false;           // via_libhdf5
+  std::string why = {};                // why the chunk could not be decoded here, if it is via_libhdf5
   std::uint64_t progress = 0;
 };
 
@@ -57,8 +57,8 @@ struct chunk_batch {
   // Upper limit of the memory for a range that is copied.
   std::uint64_t memory_of_copy(std::uint64_t size) const { return shard ? 0 : size / 4; }
   void add(chunk_input chunk, std::uint64_t memory) {
-    constexpr std::uint64_t of_knowing_it = 256;
-    cost += std::max(of_knowing_it, memory);
+    constexpr std::uint64_t bookkeeping_bytes = 256;
+    cost += std::max(bookkeeping_bytes, memory);
     chunks.push_back(std::move(chunk));
   }
 };

@@ -21,7 +21,8 @@ class source_bytes {
   void require(const stored_range& range) const {
     if (!other_) return main_.require_range(range.offset, range.size);
     const std::uint64_t size = state_of(other_->descriptor()).size;
-    if (range.offset > size || range.size > size - range.offset) throw unreadable_range("the file ends before it");
+    if (range.offset > size || range.size > size - range.offset)
+      throw unreadable_range("the file ends before the range that was to be read");
   }
 
  private:
@@ -72,10 +73,10 @@ std::uint64_t chunk_destination::finish(bool whole) {
       try {
         shard.add_range(first.at, source_bytes(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
       } catch (const unreadable_range& e) {  // the file was longer when it was opened
-        throw zarrbits::error(
-            errc::io_failed,
-            "the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() + "; is it still there, and whole?",
-            {plan_.data.file.path(), plan_.data.object.path});
+        throw zarrbits::error(errc::io_failed,
+                              "the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() +
+                                  "; check that it still exists and is complete",
+                              {plan_.data.file.path(), plan_.data.object.path});
       }
       i += sizes.size();
     }

@@ -76,7 +76,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
     case step::rewrap: return rewrapped(std::move(stored), mask, at);
     case step::decode: return decoded(std::move(stored), mask, at);
     case step::encode:
-      if (stored.size() != plain_size) throw damaged_chunk("it has another length than the chunk");
+      if (stored.size() != plain_size) throw damaged_chunk("its length differs from the chunk's");
       return encoded(std::move(stored), at);
     case step::take:
     case step::read: break;

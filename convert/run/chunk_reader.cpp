@@ -93,10 +93,10 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         const bool is_read = plan.is_read(at, of_several), read = is_read && missing.empty();
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
         if (read) {
-          chunk.form = chunk_input::form_type::retry;
-          chunk.drop_if_fill = of_several && !plan.materialize && !data.goes_on_in_store(at);
+          chunk.form = chunk_input::form_type::via_libhdf5;
+          chunk.drop_if_fill = of_several && !plan.materialize && !data.overlaps_stored_part(at);
         } else if (size > largest_stored) {
-          chunk.form = chunk_input::form_type::retry;
+          chunk.form = chunk_input::form_type::via_libhdf5;
           chunk.why = "a stored size of " + human_bytes(size);
         } else {
           // without a locator, the chunk enters memory at once
@@ -120,10 +120,10 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
               chunk.file = found.file;
             }
           } catch (const h5::failure& e) {
-            chunk.form = chunk_input::form_type::retry;
+            chunk.form = chunk_input::form_type::via_libhdf5;
             chunk.why = e.what();
           } catch (const damaged_chunk& e) {
-            chunk.form = chunk_input::form_type::retry;
+            chunk.form = chunk_input::form_type::via_libhdf5;
             chunk.why = e.what();
           }
           // a writer without the filter may have stored the chunk unfiltered
@@ -131,7 +131,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
             throw missing_filter(missing);
           }
           if (is_read) {
-            chunk.form = chunk_input::form_type::retry;
+            chunk.form = chunk_input::form_type::via_libhdf5;
             chunk.bytes = {};
           }
           // such chunks are stored without filters, but their mask does not say so
@@ -190,10 +190,10 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
       chunk.size = run->second * data.element_size;
       memory = maker.is_copied(chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
     } else {
-      chunk.form = chunk_input::form_type::retry;
+      chunk.form = chunk_input::form_type::via_libhdf5;
       // chunks never written look the same here as chunks of fill values
       chunk.drop_if_fill =
-          (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !data.goes_on_in_store(at);
+          (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !data.overlaps_stored_part(at);
     }
     next.add(std::move(chunk), memory);
     if (next.is_full()) submit_(next);

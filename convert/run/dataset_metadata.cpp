@@ -63,11 +63,11 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
   };
   if (!plan.loss.empty()) lossy(plan.loss);
   if (const auto missing = data.beside->missing; missing > 0) {
-    lossy(counted(missing, "source") + " of the virtual dataset cannot be found; what they hold reads as the fill value");
+    lossy(counted(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
   }
   if (const auto refused = data.beside->refused; refused > 0) {
     lossy(counted(refused, "source") +
-          " of the virtual dataset must not be read, so that what is there reads as the fill value: " + data.beside->why_refused);
+          " of the virtual dataset must not be read, so that their part reads as the fill value: " + data.beside->why_refused);
   }
   if (result.rounded) lossy(rounding(plan.leaf));
   if (result.dangling) lossy("a reference that points nowhere");
@@ -79,7 +79,7 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
   if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 &&
       entry.reason.empty()) {
     entry.reason =
-        "HDF5 leaves the elements undefined that were never written (fill time \"never\"); here they read as the fill value";
+        "HDF5 leaves elements that were never written undefined (fill time \"never\"); in the store they read as the fill value";
   }
   if (!result.unpacked.empty() && entry.reason.empty()) entry.reason = result.unpacked;
   if (is_int8_boolean(plan.leaf)) {
@@ -132,7 +132,7 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
         if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
           throw zarrbits::error(errc::damaged_store,
                                 "the journal of the unfinished store names \"" + utf8_text(m.store_path.substr(0, 200)) +
-                                    "\" in the place of dataset \"" + data.object.path + "\"; start over with `overwrite`",
+                                    "\" in place of dataset \"" + data.object.path + "\"; start over with `overwrite`",
                                 {"", data.object.path});
         }
         if (m.store_path == part.store_path) {

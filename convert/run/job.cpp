@@ -137,7 +137,7 @@ void job::open_journal(mode how, bool goes_on) {
   if (!goes_on) return;
   results_ = journal_->read();
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
-  if (!options_.share) doubt_journal(how == mode::resume || how == mode::all ? on_doubt::make_anew : on_doubt::refuse);
+  if (!options_.share) check_journal(how == mode::resume || how == mode::all ? on_mismatch::make_again : on_mismatch::refuse);
   if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
     options_.note("continuing the unfinished store \"" + options_.store + "\": " + counted(results_.size(), "unit") + " " +
                   (results_.size() == 1 ? "is" : "are") + " already made");
@@ -211,7 +211,7 @@ void job::warn_of_chunks(std::size_t index) {
                           : "dataset \"" + o.path + "\" of \"" + options_.source + "\"") +
                    " has chunks of " + human_bytes(chunk) + ", each of which may take " + human_bytes(need) +
                    " of memory, more than the " + human_bytes(bound_of(options_)) +
-                   " that are allowed; they are made one at a time: see that there is enough, or " +
+                   " that are allowed; they are made one at a time: make sure that there is enough, or " +
                    (grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks"));
 }
 

@@ -93,8 +93,8 @@ class job {
   bool joins(mode how) const;
   void open_store(mode how);
   void open_journal(mode how, bool goes_on);
-  enum class on_doubt { refuse, make_anew };
-  void doubt_journal(on_doubt then);
+  enum class on_mismatch { refuse, make_again };
+  void check_journal(on_mismatch then);
   bool is_as_journalled(std::size_t dataset, const std::map<std::uint64_t, std::uint64_t>& bytes);
   void prepare_queue();
   void run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers);

@@ -109,10 +109,11 @@ std::string command_in(const json& plan, const convert_options& options) {
   std::string commands;
   const std::string before = command_in(plan, options), now = command_in({{"command", options.command}}, options);
   if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
-  throw zarrbits::error(errc::different,
-                        "the unfinished store \"" + options.store + "\" " + what + commands +
-                            "; continue it as it was begun, or choose another name (`overwrite` would remove what is done)",
-                        {options.store});
+  throw zarrbits::error(
+      errc::different,
+      "the unfinished store \"" + options.store + "\" " + what + commands +
+          "; continue it as it was begun, or choose another name (`overwrite` would remove the work that is done)",
+      {options.store});
 }
 
 // What is done is of no use any more.
@@ -130,20 +131,20 @@ bool take_plan(sink& out, convert_options& options, bool same) {
   const json plan = parse_foreign_json(as_text(*there));
   if (!plan.is_object() || !plan.contains("options")) useless(options, "has a plan that cannot be read");
   if (!plan.contains("zarrbits") || plan["zarrbits"] != version())
-    differs(options, plan, "was begun by another version of zarrbits");
+    differs(options, plan, "was begun by a different version of zarrbits");
   if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
-    differs(options, plan, "was begun from another source");
+    differs(options, plan, "was begun from a different source");
   // a file in the store must not decide which files may be read
   const bool external = plan.contains("external") && plan["external"] == true;
   if (external != !options.external.empty())
-    differs(options, plan, external ? "was begun with `external`, which has to be given again" : "was begun without `external`");
+    differs(options, plan, external ? "was begun with `external`, which must be given again" : "was begun without `external`");
   if (!options.consolidate && plan.contains("consolidate") && plan["consolidate"].is_boolean())
     options.consolidate = plan["consolidate"].get<bool>();
   try {
     return take_plan_options(plan["options"], options, same);
   } catch (const other_options& e) {
     differs(options, plan,
-            "was begun with other options: " + e.names + (same ? "" : " (those that are left out are taken from its plan)"));
+            "was begun with different options: " + e.names + (same ? "" : " (those that are left out are taken from its plan)"));
   } catch (const invalid_plan&) {
     useless(options, "has a plan that cannot be read");
   }
@@ -158,18 +159,19 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   const auto there = out.get(key_of("plan"));
   if (!join || !there)
     throw zarrbits::error(errc::busy,
-                          "another conversion writes to \"" + options.store + "\"; wait for it or choose another name",
+                          "another conversion is writing to \"" + options.store + "\"; wait for it or choose another name",
                           {options.store});
   const json other = parse_foreign_json(as_text(*there));
   if (!other.is_object() || !other.contains("options")) useless(options, "has a plan that cannot be read");
   const json ours = parse_json(text);
   const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
-  if (!same("source")) differs(options, other, "was begun from another source");
-  if (!same("joined") || !same("concat")) differs(options, other, "was begun from other files, or along another dimension");
+  if (!same("source")) differs(options, other, "was begun from a different source");
+  if (!same("joined") || !same("concat"))
+    differs(options, other, "was begun from different files, or along a different dimension");
   if (!same("size") || !same("modified") || !same("etag")) useless(options, "was begun before its source changed");
   if (!same_options(other["options"], ours["options"]) || !same("zarrbits"))
-    differs(options, other, "was begun at this moment with other options");
-  if (!same("checksum")) differs(options, other, "was begun from another source of this name, size and time");
+    differs(options, other, "was just begun with different options");
+  if (!same("checksum")) differs(options, other, "was begun from a different source of the same name, size and time");
 }
 
 journal::~journal() { kept(); }

@@ -60,8 +60,8 @@ void refuse_links(const source_file& source, const convert_options& options) {
   });
   if (all.count == 0) return;
   throw zarrbits::error(errc::refused,
-                        "\"" + options.source + "\" has " + counted(all.count, "link") +
-                            ", and `links` is refuse: " + all.and_others() + "; keep gives notes of them, copy what they lead to",
+                        "\"" + options.source + "\" has " + counted(all.count, "link") + ", and `links` is refuse: " +
+                            all.and_others() + "; keep stores them as notes, copy includes their targets",
                         {options.source});
 }
 
@@ -76,14 +76,14 @@ void warn_of_links(const source_file& source, const convert_options& options) {
   // a file that has only such links would become an empty store, without any notice
   if (outside.count > 0) {
     options.warning(has + counted(outside.count, "link") + " into other files (" + outside.and_others() +
-                    "), which the store keeps as notes: what they lead to is not in it; `links` copy brings it in");
+                    "), which the store keeps as notes: their targets are not in it; `links` copy includes them");
   }
   if (lost.count > 0) {
-    options.warning(has + counted(lost.count, "link") + " of which nothing can be copied, and which the store keeps as notes (" +
+    options.warning(has + counted(lost.count, "link") + " whose targets cannot be copied, and which the store keeps as notes (" +
                     lost.and_others() + ")");
   }
   if (back.count > 0) {
-    options.warning(has + counted(back.count, "link") + " back to a group that they are in (" + back.and_others() +
+    options.warning(has + counted(back.count, "link") + " back to a group that contains them (" + back.and_others() +
                     "), which the store keeps as notes");
   }
 }

@@ -206,7 +206,7 @@ class metadata_writer {
     converted_object e = entry_for(o);
     e.outcome = outcome::mapped;
     e.reason =
-        "a dimension without values: its name is at the arrays that have it, its length under zarrbits.dimensions of the group";
+        "a dimension without values: its name is with the arrays that have it, its length under zarrbits.dimensions of the group";
     e.zarr_path.clear();
     std::vector<converted_object> attributes;
     json note = {{"length", o.arranged.shape.empty() ? 0 : o.arranged.shape[0]}};
@@ -292,9 +292,9 @@ class metadata_writer {
       e.selected = false;
       e.reason = "not selected";
     } else if (source_.bytes()->descriptor() < 0) {
-      e.reason = "of a source in S3 it is not read";
+      e.reason = "it is not read from a source in S3";
     } else if (size > most) {
-      e.reason = "its " + human_bytes(size) + " are more than the " + human_bytes(most) + " that are kept";
+      e.reason = "its " + human_bytes(size) + " exceed the " + human_bytes(most) + " that are kept";
     } else {
       std::vector<std::byte> bytes(static_cast<std::size_t>(size));
       try {
@@ -337,7 +337,7 @@ class metadata_writer {
       e.lossy = true;  // the name is kept; nobody can open the target
       note["reason"] = all_.worded(link.detail);
     }
-    if (link.copied) e.reason = "what it leads to is copied to its place";
+    if (link.copied) e.reason = "its target is copied in its place";
     if (!link.not_copied.empty()) {
       e.reason = link.not_copied;
       e.lossy = !link.leads_back;

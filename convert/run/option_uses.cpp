@@ -42,12 +42,11 @@ void require_rank(const source_file& source, const char* option, const std::vect
   for (const std::uint64_t n : shape) text += (text.empty() ? "" : "x") + std::to_string(n);
   for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
   throw zarrbits::error(errc::no_match, std::string(option) + " " + text + " has " + counted(shape.size(), "dimension") +
-                                            ", as no dataset has: the datasets have " + there +
-                                            "; \"zarrbits inspect\" lists their shapes");
+                                            ", but the datasets have " + there + "; \"zarrbits inspect\" lists their shapes");
 }
 
 bool has_integers(hid_t dataset) {
-  const h5::handle type(H5Dget_type(dataset), "tell the datatype");
+  const h5::handle type(H5Dget_type(dataset), "get the datatype");
   return H5Tdetect_class(type, H5T_INTEGER) > 0 || H5Tdetect_class(type, H5T_ENUM) > 0 || H5Tdetect_class(type, H5T_BITFIELD) > 0;
 }
 

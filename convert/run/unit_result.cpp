@@ -29,12 +29,12 @@ json to_json(const array_result& r) {
 
 // A journal may contain anything; the JSON library would convert -1 and 1e99 to numbers too.
 std::uint64_t number(const json& j) {
-  if (!j.is_number_unsigned()) throw std::runtime_error("no number");
+  if (!j.is_number_unsigned()) throw std::runtime_error("not a number");
   return j.get<std::uint64_t>();
 }
 
 std::vector<std::uint64_t> numbers(const json& list) {
-  if (!list.is_array() || list.size() > H5S_MAX_RANK) throw std::runtime_error("no list of extents");
+  if (!list.is_array() || list.size() > H5S_MAX_RANK) throw std::runtime_error("not a list of extents");
   std::vector<std::uint64_t> out;
   for (const json& n : list) out.push_back(number(n));
   return out;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Writes the manual page zarrbits.1 from what the command says of itself, so that it says the same.
+"""Writes the manual page zarrbits.1 from the command's own --help, so that both say the same.
 
     ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py           # writes it
-    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 where it is another
+    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 if it differs
 """
 import os
 import re
@@ -31,16 +31,16 @@ converts HDF5 files to Zarr v3 stores, compares and shows both, encodes and deco
 .B bytes
 and
 .BR packbits ,
-and says what its HDF5 filter plugins do.
+and reports what its HDF5 filter plugins do.
 .B "zarrbits COMMAND \-\-help"
-tells the options of a command.
+lists the options of a command.
 """
 
 TAIL = r"""
 .SH ENVIRONMENT
 .TP
 .B HDF5_PLUGIN_PATH
-Folders, separated by colons, in which HDF5 searches filter plugins: ours, to read and write files with the filters packbits and bytes; those of others, to convert what they made.
+Folders, separated by colons, in which HDF5 searches for filter plugins: zarrbits' own, to read and write files with the filters packbits and bytes, and others, to convert files made with them.
 .TP
 .B ZARRBITS_KERNELS
 The set of kernels to use instead of the best that the processor has: portable, avx2, avx512 or neon.
@@ -49,21 +49,21 @@ The set of kernels to use instead of the best that the processor has: portable, 
 What the plugins print on standard error when they refuse something.
 .TP
 .B ZARRBITS_STALLED_AFTER
-Seconds of processor time without progress after which reading a file is given up; 100 where it is not set.
+Seconds of processor time without progress after which the command stops reading a file; 100 if it is not set.
 .TP
 .B ZARRBITS_SILENT_AFTER
-Seconds in which nothing happens at all, neither progress nor work of the processor, after which reading a file is given up; 3600 where it is not set.
+Seconds with neither progress nor processor time after which the command stops reading a file; 3600 if it is not set.
 .TP
 .B NO_COLOR
-Where it is set and not empty, nothing is coloured.
+If it is set and not empty, the output has no colours.
 .TP
 .B AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL, AWS_CA_BUNDLE
-For targets in S3, as other programs read them; also the files of profiles.
+For sources and targets in S3, with the same meaning as for other programs; profile files are read, too.
 .TP
 .B ZARRBITS_S3_PATIENCE
-Seconds for which an S3 server that does not answer is waited for before the request is sent again; 60 where it is not set.
+Seconds without a response from an S3 server before a request is sent again; 60 if it is not set.
 .SH EXIT STATUS
-0 success; 1 failure; 2 wrong usage or configuration; 3 done, but something was left out, which the output names. A command that is ended by a signal dies of it.
+0 success; 1 failure; 2 wrong usage or configuration; 3 done, but something was left out, which the output names. A command that is ended by a signal ends by that signal.
 .SH SEE ALSO
 .BR h5dump (1),
 .BR h5repack (1)
@@ -110,7 +110,7 @@ def main():
     if sys.argv[1:] == ["--check"]:
         with open(PAGE, encoding="utf-8") as f:
             if f.read() != page:
-                sys.exit(f"{PAGE} is not what the command says of itself; run docs/man/make.py")
+                sys.exit(f"{PAGE} does not match the command's --help; run docs/man/make.py")
         print(f"{len(commands)} commands: the manual page says what --help says")
         return
     with open(PAGE, "w", encoding="utf-8") as f:

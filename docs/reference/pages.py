@@ -3,7 +3,7 @@
 
     pages.py FILE      prints the file; no line is added or taken away
 
-A heading gets a name of its page and its words, as GitHub makes it of the words alone. What is no page keeps its text, and loses its link.
+A heading gets an anchor from its page and its words; GitHub makes it from the words alone. A link to something that is not a page becomes plain text.
 """
 import pathlib
 import re

@@ -13,7 +13,7 @@
 //   const auto r = zarrbits::encode_chunk(c, pixels, out);
 //   if (!r) std::cerr << c.explain(r.failure) << '\n';
 //
-// Elements are given as they lie in memory: any contiguous range (std::vector, std::array, std::span) of a type with the size of
+// Elements are given as they are in memory: any contiguous range (std::vector, std::array, std::span) of a type with the size of
 // the data type's element, in this machine's byte order: std::uint16_t for uint16, bool or std::uint8_t for bool,
 // std::complex<float> for complex64, a struct for raw bytes. Ranges of std::byte are taken as memory that holds such elements.
 //

@@ -82,7 +82,7 @@ class codec {
   // True if a stream cannot be encoded before the number of elements is known (packbits with padding_encoding first_byte).
   bool needs_element_count() const noexcept;
 
-  // The failure as a whole sentence: codec, element, value, what to do.
+  // The failure as a complete sentence: codec, element, value, what to do.
   std::string explain(const failure& f) const;
 
  private:

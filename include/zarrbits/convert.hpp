@@ -82,7 +82,7 @@ class convert_worker {
   convert_worker(convert_worker&& other) noexcept;             // `other` can only be destroyed afterwards
   convert_worker& operator=(convert_worker&& other) noexcept;  // the same
 
-  // The units that nobody has made yet. Opens every dataset.
+  // The units that no process has made yet. Opens every dataset.
   std::vector<unit> missing();
   // Makes one unit. Throws error; other units can still be made afterwards.
   void make(const unit& u);

@@ -124,7 +124,7 @@ struct convert_options {
   // in these folders; "all" allows any file. Other files are not read, but reported.
   std::vector<std::string> external = {};
   // Lock the source (flock) as HDF5's own readers do: this keeps writers away, and fails while a writer has the file open. false:
-  // no lock, even if somebody may write; a change of the file's size or time still ends the conversion.
+  // no lock, even if another process may write; a change of the file's size or time still ends the conversion.
   bool lock = true;
   bool keep_going = false;       // leave a damaged chunk out and report it, instead of failing
   bool allow_expansion = false;  // allow chunks to expand more than 1,000 times, beyond `memory`, when they are decoded
@@ -136,7 +136,7 @@ struct convert_options {
   array_codec codec = array_codec::automatic;              // of every array
   std::optional<zarrbits::convention> convention = {};     // not set: the one that the file declares
   // Not set: targets in other files are copied. Targets in the source are copied if readers of its convention see them, as those
-  // of netCDF, AnnData and NeXus do; not with convention::none (HDF5's own terms). Nothing is copied if files are joined. An
+  // of netCDF, AnnData and NeXus do; not with convention::none (HDF5's own names). Nothing is copied if files are joined. An
   // object with several links is copied for each link. Other files are read under the rules of `external`.
   std::optional<link_policy> links = {};
   // With packbits: bits to keep of each integer. A dataset with a value that does not fit is stored as bytes; so each dataset is
@@ -177,14 +177,15 @@ struct convert_options {
   std::function<void(const convert_progress&)> progress = {};  // called by any thread, one at a time
   // Called before the first chunk is made: a sentence on a limit or promise that this run cannot keep.
   std::function<void(const std::string&)> warning = {};
-  // Called with a sentence on what is not to be expected, but no fault: an unfinished store that goes on.
+  // Called with a sentence on something that is unexpected but not wrong: an unfinished store is continued.
   std::function<void(const std::string&)> note = {};
   // Sentences name options in backquotes, as in "replace it with `overwrite`". Each reason passes through this function on its
   // way into the store and the report, so that the caller can reword options. (Exceptions and warnings are the caller's anyway.)
   std::function<std::string(const std::string& reason)> wording = {};
   // Called before the last step, which completes the store; an exception from it ends the conversion. The place to write reports.
   std::function<void(const convert_result&)> before_done = {};
-  std::string run = {};        // a text unique to this run: tells what this run leaves, if it is killed, from what others leave
+  std::string run =
+      {};  // a string unique to this run: distinguishes what this run leaves, if it is killed, from what others leave
   bool measure_first = false;  // add up the stored bytes first, for a progress bar
 };
 

@@ -5,7 +5,7 @@
 //   try {
 //     auto c = zarrbits::packbits("uint16", {.last_bit = 16});
 //     zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
-//   } catch (const zarrbits::error& e) {   // a std::runtime_error; what() is a whole sentence
+//   } catch (const zarrbits::error& e) {   // a std::runtime_error; what() is a complete sentence
 //     switch (e.kind()) {
 //       case zarrbits::errc::invalid_configuration: ...   // packbits: "last_bit" is 16, but uint16 has bits 0 to 15; ...
 //       case zarrbits::errc::not_found: ...               // e.place().file is "in.h5"
@@ -63,8 +63,8 @@ enum class errc {
   damaged_store = 40,      // the store, or what an unfinished conversion left, is damaged
   unsupported = 41,        // Zarr, the target or this build does not have what it needs
   refused = 42,            // a limit or a rule for untrusted files, which an option may lift
-  changed = 43,            // a file or a store was changed meanwhile
-  busy = 44,               // another process has it
+  changed = 43,            // a file or a store changed in the meantime
+  busy = 44,               // another process holds it
   different = 45,          // a store that was begun or made from another source, or with other options
   not_joinable = 46,       // files that do not belong together
   incomplete = 47,         // parts of the store are missing

@@ -4,8 +4,9 @@
 // be stored.
 //
 //   for (const auto& n : zarrbits::inspect({.name = "in.h5"}).nodes) std::cout << n.path << ' ' << n.type << '\n';
-//   for (const auto& d : zarrbits::report_filters({.file = "in.h5"}).ours) std::cout << d.path << ' ' << d.parameters << '\n';
-//   for (const auto& s : zarrbits::suggest_bits({.file = "in.h5"}).datasets) std::cout << s.path << ' ' << s.last_bit << '\n';
+//   for (const auto& d : zarrbits::report_filters({.file = "in.h5"}).filtered) std::cout << d.path << ' ' << d.parameters <<
+//   '\n'; for (const auto& s : zarrbits::suggest_bits({.file = "in.h5"}).datasets) std::cout << s.path << ' ' << s.last_bit <<
+//   '\n';
 //
 // Needs libhdf5 at link time as zarrbits/convert.hpp does; call it from one thread at a time for the same reason.
 //
@@ -40,8 +41,9 @@ struct inspected_node {
   std::uint64_t attributes = 0;                     // number of attributes
   std::string attribute_values;                     // a JSON object, with inspect_options::attributes; empty if there are none
   std::string note;                                 // target of a link; reason why it is unreadable
-  std::string details;                    // a JSON object: data type and filters or codecs as stored; empty if there are none
-  std::optional<std::uint64_t> unpacked;  // of these chunks, those that packbits left unpacked; not set: their sizes do not tell
+  std::string details;  // a JSON object: data type and filters or codecs as stored; empty if there are none
+  std::optional<std::uint64_t>
+      unpacked;  // of these chunks, those that packbits left unpacked; not set: their sizes do not show it
 };
 
 // A file, a store, or a part of one.
@@ -69,7 +71,8 @@ struct inspect_options {
 // Does not read values. Throws error; the tree names the objects that cannot be read.
 [[nodiscard]] inspected_tree inspect(const inspect_options& options);
 
-// A store that a conversion began and has not completed. What it says of itself: anybody may have written it.
+// A store that a conversion began and has not completed. This is what the store says about itself, and any program may have
+// written it.
 struct unfinished_store {
   std::string version;               // of the zarrbits that began it
   std::string source;                // the name of its source, without its folder
@@ -127,9 +130,9 @@ struct filtered_dataset {
 
 // What our filters did in a file.
 struct filter_report {
-  std::uint64_t datasets = 0;           // number of datasets of all kinds in the file
-  std::vector<filtered_dataset> ours;   // those with our filters
-  std::vector<std::string> unreadable;  // objects that cannot be read, with the reason
+  std::uint64_t datasets = 0;              // number of datasets of all kinds in the file
+  std::vector<filtered_dataset> filtered;  // those with our filters
+  std::vector<std::string> unreadable;     // objects that cannot be read, with the reason
 };
 
 // `progress` is called with each object and the number of objects. Throws error.
@@ -170,7 +173,7 @@ struct suggested_bits {
 struct suggest_progress {
   std::string path;         // the current dataset
   std::uint64_t bytes = 0;  // read since the last call
-  std::uint64_t of = 0;     // bytes to read in total
+  std::uint64_t total = 0;  // bytes to read
 };
 
 // Reads every value, a few MiB at a time. Throws error.

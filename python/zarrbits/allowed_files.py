@@ -18,7 +18,7 @@ class AllowedFiles(LocalFileSystem):  # type: ignore[misc]  # fsspec has no type
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> BinaryIO:
         if mode != "rb":
-            raise OSError("references are only read")
+            raise OSError("references are read-only")
         return self._files.open(path)
 
     def cat_file(self, path: str, start: Optional[int] = None, end: Optional[int] = None, **_: Any) -> bytes:

@@ -215,7 +215,7 @@ def to_icechunk(references: Path, repository: Union[Path, Repository], *, branch
     session = repository.writable_session(branch)
     if not sync(session.store.is_empty("")):
         if not overwrite:
-            raise Error(f"zarrbits: the branch \"{branch}\" has a store already; replace it with overwrite=True, which keeps earlier snapshots", 1)
+            raise Error(f"zarrbits: the branch \"{branch}\" already has a store; replace it with overwrite=True, which keeps earlier snapshots", 1)
         sync(session.store.clear())
     _write(session.store, table, nodes, arrays)
     return str(session.commit(message))

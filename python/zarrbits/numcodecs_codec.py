@@ -54,13 +54,13 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
         """Of the values that the HDF5 filter has in a file (cd_values)."""
         values = [int(v) for v in values]
         if len(values) < 12 or values[4] != _LAYOUT:
-            raise ValueError(f"packbits: the filter's values {values} are not those that it writes into a file")
+            raise ValueError(f"packbits: the filter's values {values} are not values that it writes into a file")
         bits, options, first_bit, component = values[0], values[1], values[2], values[7]
         size, precision = component & 0xFF, component >> 8 & 0xFF
         if options & 16:
             raise ValueError("packbits: the most significant bit comes first; use numcodecs' own PackBits where there is a count byte, too")
         if options & 3 == 3 or size not in (1, 2, 4, 8) or values[6] < 1 or not 1 <= bits <= 8 * size:
-            raise ValueError(f"packbits: the filter's values {values} are none that it writes into a file")
+            raise ValueError(f"packbits: the filter's values {values} are not values that it writes into a file")
         if component >> 19 & 3:
             raise ValueError("packbits: chunks have more than their values, because of the filters before or after (a checksum, or what fills them up to one "
                              "size), which this codec does not take")

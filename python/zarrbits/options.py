@@ -14,31 +14,31 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'append': ('DIMENSION',
             'Append these files to an existing store, along this dimension; files that are already in it are skipped'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
-            'Convert only what this pattern of paths matches, with the groups above and all below; may be given again'),
+            'Convert only what this path pattern matches, with the groups above and everything below; can be repeated'),
         'exclude': ('PATTERN',
-            'Leave out what this pattern matches, with all below; may be given again'),
+            'Leave out what this pattern matches, and everything below it; can be repeated'),
         'links': ('keep|copy|refuse',
-            'Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or refuse. Default: '
+            'Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or refuse. Default: '
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
-            'bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks that the '
-            'packbits filter made are copied as packbits'),
+            'bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, but chunks '
+            'that the packbits filter made are copied as packbits'),
         'bits': ('[PATTERN=]N|auto',
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
-            'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last one counts), where a value that does not '
-            'fit is an error. auto: the bits that suggest finds. May be given again'),
+            'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), where a value that does '
+            'not fit is an error. auto: the bits that suggest finds. Can be repeated'),
         'convention': ('NAME',
             "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
             'file'),
@@ -52,43 +52,43 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
         'checksum': ('crc32c',
-            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it'),
+            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'consolidate': ('',
             "Also put the metadata of all nodes into the root group's zarr.json; the default of the conventions netcdf and anndata"),
         'no_consolidate': ('',
-            'Never do so'),
+            'Do not consolidate metadata'),
         'virtual': ('',
-            'Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied'),
+            "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
         'inline': ('BYTES',
-            'With --virtual: objects of at most this size that are not chunks of the source go among the references, up to a quarter '
-            'of --memory in all (default: 1024)'),
+            'With --virtual: objects of at most this size that are not chunks of the source are stored in the references, up to a '
+            'quarter of --memory in all (default: 1024)'),
         'overwrite': ('',
-            'Replace a Zarr store that exists, or an unfinished one with what is done of it'),
+            'Replace an existing Zarr store, or an unfinished one together with the work that is done'),
         'resume': ('',
-            'Go on with an unfinished store, whose plan has the options that are not given here, or begin one; if this run fails, '
-            'what is done stays. The same command as before continues by itself'),
+            'Continue an unfinished store, or begin one. Options that are not given are taken from its plan. If this run fails, what '
+            'is done is kept. Repeating the original command continues, too'),
         'partition': ('slurm|mpi|I/N',
-            'Make the chunks of one share and write no metadata; when all shares are done, finalize does. I/N: share I of N, from 0; '
+            'Write the chunks of one share, but no metadata; finalize writes it when all shares are done. I/N: share I of N, from 0; '
             'slurm: the task of a Slurm array, and the rank in it; mpi: the rank that mpirun or srun assigns. Without it: the whole '
-            "store, whatever a launcher's variables say"),
+            'store, even under a launcher'),
         'threads': ('N',
             'Threads that make chunks, and processes that read the metadata of many files (default: the processors that the process '
             'may use)'),
         'memory': ('BYTES',
-            'Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is made alone, after '
-            'a warning'),
+            'Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed alone, '
+            'after a warning'),
         'fsync': ('',
             'Flush everything to the disk (fsync) before it counts as done'),
         'keep_going': ('',
-            'Leave out chunks that cannot be read, and name them, instead of stopping'),
+            'Leave out chunks that cannot be read, and report them, instead of stopping'),
         'allow_expansion': ('',
-            'Decode chunks that become more than 1,000 times larger, beyond --memory'),
+            'Allow chunks to decode to more than 1,000 times their size, beyond --memory'),
         'endpoint': ('URL',
             "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)"),
         'report': ('FILE.json',
-            'Write what became of each object to this file, as JSON'),
+            'Write a report on each object to this file, as JSON'),
         'allow_lossy': ('',
-            'Exit status 0 although something was skipped or rounded'),
+            'Exit status 0 even if something was skipped or rounded'),
     },
     'finalize': {
         'concat': ('DIMENSION',
@@ -98,29 +98,29 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
             'all datasets but the dimension scales'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'consolidate': ('',
             "Also put the metadata of all nodes into the root group's zarr.json; the default of the conventions netcdf and anndata"),
         'no_consolidate': ('',
-            'Never do so'),
+            'Do not consolidate metadata'),
         'fsync': ('',
             'Flush everything to the disk (fsync) before it counts as done'),
         'endpoint': ('URL',
             "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)"),
         'report': ('FILE.json',
-            'Write what became of each object to this file, as JSON'),
+            'Write a report on each object to this file, as JSON'),
         'allow_lossy': ('',
-            'Exit status 0 although something was skipped or rounded'),
+            'Exit status 0 even if something was skipped or rounded'),
     },
     'plan': {
         'concat': ('DIMENSION',
@@ -132,31 +132,31 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
         'append': ('DIMENSION',
             'Append these files to an existing store, along this dimension; files that are already in it are skipped'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
-            'Convert only what this pattern of paths matches, with the groups above and all below; may be given again'),
+            'Convert only what this path pattern matches, with the groups above and everything below; can be repeated'),
         'exclude': ('PATTERN',
-            'Leave out what this pattern matches, with all below; may be given again'),
+            'Leave out what this pattern matches, and everything below it; can be repeated'),
         'links': ('keep|copy|refuse',
-            'Soft links, links into other files and further hard links: copy (what they lead to), keep (as notes) or refuse. Default: '
+            'Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or refuse. Default: '
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
-            'bytes, or packbits for bool and integers (zarr-python reads it with our package). Default: bytes, but chunks that the '
-            'packbits filter made are copied as packbits'),
+            'bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, but chunks '
+            'that the packbits filter made are copied as packbits'),
         'bits': ('[PATTERN=]N|auto',
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
-            'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last one counts), where a value that does not '
-            'fit is an error. auto: the bits that suggest finds. May be given again'),
+            'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), where a value that does '
+            'not fit is an error. auto: the bits that suggest finds. Can be repeated'),
         'convention': ('NAME',
             "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
             'file'),
@@ -170,31 +170,31 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
         'checksum': ('crc32c',
-            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers but GDAL check it'),
+            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'virtual': ('',
-            'Write references to a file OUT.json or a folder OUT.parquet: chunks stay in the source, and are not copied'),
+            "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
         'inline': ('BYTES',
-            'With --virtual: objects of at most this size that are not chunks of the source go among the references, up to a quarter '
-            'of --memory in all (default: 1024)'),
+            'With --virtual: objects of at most this size that are not chunks of the source are stored in the references, up to a '
+            'quarter of --memory in all (default: 1024)'),
         'keep_going': ('',
-            'Leave out chunks that cannot be read, and name them, instead of stopping'),
+            'Leave out chunks that cannot be read, and report them, instead of stopping'),
         'allow_expansion': ('',
-            'Decode chunks that become more than 1,000 times larger, beyond --memory'),
+            'Allow chunks to decode to more than 1,000 times their size, beyond --memory'),
         'endpoint': ('URL',
             "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)"),
         'allow_lossy': ('',
-            'Exit status 0 although something was skipped or rounded'),
+            'Exit status 0 even if something was skipped or rounded'),
     },
     'verify': {
         'include': ('PATTERN',
-            'As given to convert: only this has to be in the store; may be given again'),
+            'As given to convert: only this has to be in the store; can be repeated'),
         'exclude': ('PATTERN',
-            'As given to convert: this need not be in the store; may be given again'),
+            'As given to convert: this need not be in the store; can be repeated'),
         'endpoint': ('URL',
             "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'memory': ('BYTES',
@@ -208,12 +208,12 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
             'all datasets but the dimension scales'),
         'order': ('ORDER',
-            "With --concat: given (the default), name, or value, which is the first one of the dimension's variable"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
-            "With --concat: values of the dimension's variable may occur twice, or go back"),
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'part': ('',
             'With --concat: these are some of the files in the store, such as the one that was appended last; compares their values '
             'alone, where the store says that they are'),
@@ -233,7 +233,7 @@ OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
             'Also list the datasets that would gain little or nothing, and why'),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. May be given again"),
+            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
     },

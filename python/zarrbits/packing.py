@@ -163,7 +163,7 @@ def unpack(payload: Any, dtype: Any, elements: Union[int, Tuple[int, ...]], padd
     if core:
         values = np.empty(elements, dtype.newbyteorder("="))
         if core.decode(np.ascontiguousarray(payload), values) != library.DONE:
-            raise ValueError(f"packbits: the chunk is none of {elements} elements of {dtype}; it is damaged, or not what the metadata says")
+            raise ValueError(f"packbits: the chunk does not hold {elements} elements of {dtype}; it is damaged, or not what the metadata says")
         return values.astype(dtype, copy=False)
     values = np.empty(count, unsigned)
     for start in range(0, count, _BLOCK):

@@ -119,13 +119,13 @@ def _unzstd(frame: bytes, size: int) -> bytes:
         if announced > size + _ZSTD_BLOCK:
             raise Damaged("a page is larger than it says")
     elif announced != size:
-        raise Damaged("a page has another size than it says")
+        raise Damaged("a page does not have the size that it declares")
     try:
         plain = bytes(Zstd().decode(frame))
     except (RuntimeError, ValueError) as e:
         raise Damaged(f"a page cannot be decompressed: {e}") from e
     if len(plain) != size:
-        raise Damaged("a page has another size than it says")
+        raise Damaged("a page does not have the size that it declares")
     return plain
 
 
@@ -209,7 +209,7 @@ class ParquetFile:
                 else:
                     raise Damaged("a page is of a kind that is not known")
         if len(values) != self.rows:
-            raise Damaged("a column has another number of rows than the file")
+            raise Damaged("a column has a different number of rows than the file")
         return values
 
     @staticmethod
@@ -225,7 +225,7 @@ class ParquetFile:
         if encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY):
             indices = _runs(page, page.little(1), number) if number else []
             if known is None or any(i >= len(known) for i in indices):
-                raise Damaged("a number leads behind the end of a dictionary")
+                raise Damaged("an index points beyond the end of a dictionary")
             found = [known[i] for i in indices]
         elif encoding == _PLAIN:
             found = _texts(page, number) if kind == _BYTE_ARRAY else np.frombuffer(page.take(8 * number), "<i8").tolist()

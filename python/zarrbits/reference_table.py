@@ -45,7 +45,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         """How many chunks there are along each dimension."""
         field = key[:-len("/.zarray")]
         if os.path.isabs(field) or os.path.normpath(field) != field or field.split("/")[0] in ("", ".."):
-            raise self._error(key, "leads out of it; make it again")
+            raise self._error(key, "points outside of it; make it again")
         shape, chunks = (value.get(n) if isinstance(value, dict) else None for n in ("shape", "chunks"))
         right = all(isinstance(n, list) and all(type(i) is int and i >= 0 for i in n) for n in (shape, chunks))
         if not right or len(shape or ()) != len(chunks or ()) or 0 in (chunks or ()):
@@ -94,7 +94,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         url, offset, size = value
         self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):
-            raise self._error(key, f"is behind the end of \"{url}\"; make it again")
+            raise self._error(key, f"is beyond the end of \"{url}\"; make it again")
         return value
 
     def _load_one_key(self, key: str) -> Any:

@@ -97,7 +97,7 @@ def _table(path: str, document: Dict[str, Any], metadata: Dict[str, Any], ours: 
     parts = given.items() if isinstance(given, dict) else []
     right = all(isinstance(p, list) and all(isinstance(n, list) and len(n) == 2 and all(map(_whole, n)) for n in p) for _, p in parts)
     if not (_whole(size) and 0 < int(size or 0) <= _MOST_ROWS and right and isinstance(given, (dict, type(None)))):
-        raise Error(f"zarrbits: \"{path}\" does not say rightly which files it has; make the references again", 1)
+        raise Error(f"zarrbits: \"{path}\" has an invalid list of its files; make the references again", 1)
     return Table(metadata, int(size or 0), None if given is None else {array: {number: count for number, count in listed} for array, listed in parts})
 
 
@@ -193,14 +193,14 @@ def where_it_ends(references: References, url: str) -> int:
     data = references.data_of(url)
     if data is None:
         raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor a file \"{references.path}.data\" that is there; "
-                    "references stay where they were made, with that file", 1)
+                    "keep references where they were made, with that file", 1)
     return os.path.getsize(data)
 
 
 def check_sources(references: References, options: Options) -> None:
     """Raises Error where a source is not what it was: whoever reads would get other bytes, and no error."""
     if references.sources is None:
-        raise Error(f"zarrbits: \"{references.path}\" does not say what its sources were, so that nobody can tell whether they have changed; "
+        raise Error(f"zarrbits: \"{references.path}\" does not say what its sources were, so that changes cannot be detected; "
                     "make it by `zarrbits convert --virtual`, or give check=False", 1)
     local = [s for s in references.sources.values() if protocol_of(s.url) == "file"]
     remote = [s for s in references.sources.values() if protocol_of(s.url) == "s3"]
@@ -208,10 +208,10 @@ def check_sources(references: References, options: Options) -> None:
     changes = [c for c in found if c is not None]
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-        raise Error(f"zarrbits: sources of \"{references.path}\" are not what they were: {'; '.join(changes[:_NAMED])}{more}; make the references again", 1)
+        raise Error(f"zarrbits: sources of \"{references.path}\" have changed: {'; '.join(changes[:_NAMED])}{more}; make the references again", 1)
     for url, end in _ends(references.keys or {}).items():
         if end > where_it_ends(references, url):
-            raise Error(f"zarrbits: \"{references.path}\" refers to bytes behind the end of \"{url}\"; make it again", 1)
+            raise Error(f"zarrbits: \"{references.path}\" refers to bytes beyond the end of \"{url}\"; make it again", 1)
 
 
 def _protocols(references: References) -> Set[str]:

@@ -119,7 +119,7 @@ def test_log_lines(tmp_path):
     assert {line["level"] for line in lines} == {"info", "progress"} and any("--partition slurm" in line.get("message", "") for line in lines)
     again = subprocess.run([COMMAND, "convert", "--log-format", "json", source, tmp_path / "out.zarr"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     [line] = again.stderr.splitlines()
-    assert again.returncode == 1 and valid("log", json.loads(line))["level"] == "error" and "whole store" in json.loads(line)["message"]
+    assert again.returncode == 1 and valid("log", json.loads(line))["level"] == "error" and "complete store" in json.loads(line)["message"]
 
 
 def test_a_schema_refuses_what_is_not_so():

@@ -122,15 +122,15 @@ def links(**changed):
 
 # change of the store -> (kind and path of the only finding, its outcome, a part of its sentence)
 CHANGES = {
-    "a number": (attribute(count=6), "attribute", "/d", "differs", 'another attribute "count": source 5, store 6'),
+    "a number": (attribute(count=6), "attribute", "/d", "differs", 'a different attribute "count": source 5, store 6'),
     "a number as text": (attribute(count="5"), "attribute", "/d", "differs", 'source 5, store "5"'),
     "an integer as a float": (attribute(count=5.0), "attribute", "/d", "differs", "source 5, store 5.0"),
     "a float as an integer": (attribute(real=2), "attribute", "/d", "differs", "source 2.0, store 2"),
     "a scalar as a list": (attribute(count=[5]), "attribute", "/d", "differs", "store a list of 1"),
     "a large number": (attribute(large=2 ** 64 - 2), "attribute", "/d", "differs", str(2 ** 64 - 2)),
     "an element of a list": (attribute(list=[[1, 2], [3, 5]]), "attribute", "/d", "differs", 'at [1][1]: source 4, store 5'),
-    "a shorter list": (attribute(list=[[1, 2]]), "attribute", "/d", "differs", "source a list of 2, store one of 1"),
-    "an element too many": (attribute(none=[[1, 2]]), "attribute", "/d", "differs", "source a list of 0, store one of 1"),
+    "a shorter list": (attribute(list=[[1, 2]]), "attribute", "/d", "differs", "source a list of 2, store a list of 1"),
+    "an element too many": (attribute(none=[[1, 2]]), "attribute", "/d", "differs", "source a list of 0, store a list of 1"),
     "the payload of a NaN": (attribute(nan=["NaN", "NaN", "Infinity", -0.0]), "attribute", "/d", "differs", "at [0]: source NaN (0x7ff8000000000123), store \"NaN\""),
     "an infinity": (attribute(nan=["0x7ff8000000000123", "NaN", "-Infinity", -0.0]), "attribute", "/d", "differs", "at [2]: source inf"),
     "the sign of a zero": (attribute(nan=["0x7ff8000000000123", "NaN", "Infinity", 0.0]), "attribute", "/d", "differs", "at [3]: source -0.0, store 0.0"),
@@ -152,14 +152,14 @@ CHANGES = {
     "a region's dataset": (attribute(region={"path": "/x", "blocks": [[1, 2]]}), "attribute", "/d", "differs", 'attribute "region"'),
     "a value where there is none": (attribute(empty=0.0), "attribute", "/d", "differs", "source no value, store 0.0"),
     "an enumeration": (attribute(colour=1), "attribute", "/d", "differs", "source 2, store 1"),
-    "a sequence": (attribute(sequence=[[1, 2]]), "attribute", "/d", "differs", "at [0]: source a list of 3, store one of 2"),
+    "a sequence": (attribute(sequence=[[1, 2]]), "attribute", "/d", "differs", "at [0]: source a list of 3, store a list of 2"),
     "an integer of 128 bits": (attribute(wide=str(2 ** 70)), "attribute", "/d", "differs", f'source {-2 ** 70}, store "{2 ** 70}"'),
-    "a fill value for xarray": (attribute(_FillValue=base64_of(struct.pack("<d", 9.0))), "attribute", "/d", "differs", 'another attribute "_FillValue"'),
+    "a fill value for xarray": (attribute(_FillValue=base64_of(struct.pack("<d", 9.0))), "attribute", "/d", "differs", 'a different attribute "_FillValue"'),
     "a fill value as it was": (lambda s: note(s, "d", attribute_values={"_FillValue": [9.0]}), "attribute", "/d", "differs", "source 9.5, store 9.0"),
-    "a fill value as it was, lost": (lambda s: note(s, "d", attribute_values=None), "attribute", "/d", "differs", 'another attribute "_FillValue"'),
-    "an attribute that was renamed": (attribute(zarrbits_="yours"), "attribute", "/d", "differs", 'another attribute "zarrbits": source "mine"'),
+    "a fill value as it was, lost": (lambda s: note(s, "d", attribute_values=None), "attribute", "/d", "differs", 'a different attribute "_FillValue"'),
+    "an attribute that was renamed": (attribute(zarrbits_="yours"), "attribute", "/d", "differs", 'a different attribute "zarrbits": source "mine"'),
     "an attribute lost": (without("text"), "attribute", "/d", "missing", 'no attribute "text" in the store'),
-    "a type of an attribute": (type_note(opaque=TYPES["opaque"] | {"tag": "x"}), "attribute", "/d", "differs", 'an attribute "opaque" of another type: source'),
+    "a type of an attribute": (type_note(opaque=TYPES["opaque"] | {"tag": "x"}), "attribute", "/d", "differs", 'an attribute "opaque" of a different type: source'),
     "a type of an attribute lost": (type_note(colour=None), "attribute", "/d", "differs", "store \"none that is given\""),
     "a name of an enumeration": (type_note(colour=ENUM | {"members": {"RED": 1, "GREEN": 2}}), "attribute", "/d", "differs", '"BLUE":2'),
     "the attribute of a named type": (lambda s: edit(s, "type", attributes={"of": "b", "zarrbits": {"datatype": {"class": "int16", "endian": "big"}}}), "attribute", "/type", "differs", 'source "a type", store "b"'),
@@ -167,13 +167,13 @@ CHANGES = {
     "a label": (lambda s: edit(s, "d", dimension_names=["phony_dim_1", "x"]), "dimension names", "/d", "differs", 'dimension 0: source "rows"'),
     "the name of a scale itself": (lambda s: edit(s, "x", dimension_names=["y"]), "dimension names", "/x", "differs", 'source "x", store "y"'),
     "a name that the source has not": (lambda s: edit(s, "plain", dimension_names=["time"]), "dimension names", "/plain", "differs", 'source none, store "time"'),
-    "two dimensions of one name": (lambda s: edit(s, "d", dimension_names=["x", "x"]), "dimension names", "/d", "differs", "the name of another one"),
+    "two dimensions of one name": (lambda s: edit(s, "d", dimension_names=["x", "x"]), "dimension names", "/d", "differs", "the name of a different dimension"),
     "names lost": (lambda s: edit(s, "d", dimension_names=None), "dimension names", "/d", "missing", "not in the store"),
-    "names that are none": (lambda s: edit(s, "plain", dimension_names=[1]), "dimension names", "/plain", "differs", "that are none"),
+    "names that are none": (lambda s: edit(s, "plain", dimension_names=[1]), "dimension names", "/plain", "differs", "has invalid dimension names"),
     "names of a member": (lambda s: edit(s, "pairs/e", dimension_names=["a"]), "dimension names", "/pairs", "differs", 'source none, store "a"'),
     "a soft link's target": (links(soft={"kind": "soft", "target": "/d"}), "link", "/", "differs", '"target":"/nowhere"'),
     "a soft link lost": (links(soft=None), "link", "/", "missing", 'no link "soft" in the store'),
-    "a soft link that is none": (links(soft="/nowhere"), "link", "/", "differs", 'another link "soft"'),
+    "a soft link that is none": (links(soft="/nowhere"), "link", "/", "differs", 'a different link "soft"'),
     "an external link's file": (links(external={"kind": "external", "file": "more.h5", "target": "/a"}), "link", "/", "differs", '"file":"other.h5"'),
     "a hard link's target": (lambda s: note(s, "g", links={"again": {"kind": "hard", "target": "/x"}}), "link", "/g", "differs", "source hard, to /d"),
     "a hard link lost": (lambda s: note(s, "g", links=None), "link", "/g", "missing", 'no link "again" in the store'),
@@ -256,8 +256,8 @@ class TestMetadata:
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, attribute(count=6, more=1))
             text = run("verify", self.source, store).stdout.decode()
-            assert 'differs: /d has another attribute "count": source 5, store 6\n' in text
-            assert 'note: /d has in the store alone the attribute "more"\n' in text
+            assert 'differs: /d has a different attribute "count": source 5, store 6\n' in text
+            assert 'note: /d has, only in the store, the attribute "more"\n' in text
             assert f"attributes: {len(ATTRIBUTES)} equal, 1 differs" in text
 
     def test_consolidated_metadata_that_say_other_are_told(self):

@@ -228,10 +228,10 @@ class TestShards:
             cases = {
                 "the index": (with_flipped(start), "crc32c checksum"),
                 "the checksum of the index": (with_flipped(start + 64), "crc32c checksum"),
-                "an offset behind the end": (with_index({0: len(original)}), "outside of its shard"),
-                "an offset that overflows": (with_index({0: NONE - 1}), "outside of its shard"),
-                "a length that overflows": (with_index({1: NONE - 1}), "outside of its shard"),
-                "half of a missing chunk": (with_index({0: NONE}), "outside of its shard"),
+                "an offset behind the end": (with_index({0: len(original)}), "outside its shard"),
+                "an offset that overflows": (with_index({0: NONE - 1}), "outside its shard"),
+                "a length that overflows": (with_index({1: NONE - 1}), "outside its shard"),
+                "half of a missing chunk": (with_index({0: NONE}), "outside its shard"),
                 "a length that is one too short": (with_index({1: index[1] - 1}), "checksum"),
                 "two chunks exchanged": (with_index({4: index[6], 5: index[7], 6: index[4], 7: index[5]}), "differs at [2, 0]"),
                 "a chunk lost": (with_index({6: NONE, 7: NONE}), "differs at [2, 2]: source 19, store -5"),
@@ -254,7 +254,7 @@ class TestShards:
         golden = self.golden()
         wanted = golden["arrays"]["end"]["zarr.json"]
         nested = sharding([2, 2], [sharding([1, 1])])
-        for codecs, sentence in (([nested], "shards inside of shards"), ([sharding([2, 2], index=[sharding([1, 1, 1])])], "shards inside of shards"),
+        for codecs, sentence in (([nested], "shards inside shards"), ([sharding([2, 2], index=[sharding([1, 1, 1])])], "shards inside shards"),
                                  ([sharding([2, 2], index=[LITTLE, GZIP])], "an index of shards that is compressed"),
                                  ([{"name": "transpose", "configuration": {"order": [1, 0]}}, sharding([2, 2])], "a transpose of whole shards")):
             metadata = copy.deepcopy(wanted)
@@ -264,7 +264,7 @@ class TestShards:
             assert (status, finding["outcome"]) == (3, "unchecked")
             assert sentence in finding["reason"]
         for codecs, sentence in (([sharding([3, 2])], "do not divide"), ([sharding([2])], "number of dimensions"), ([sharding([0, 2])], "do not divide"),
-                                 ([sharding([2, 2], where="middle")], "neither start nor end"), ([sharding([2, 2], codecs=[CRC32C])], "before an array to bytes")):
+                                 ([sharding([2, 2], where="middle")], "neither start nor end"), ([sharding([2, 2], codecs=[CRC32C])], "before the array to bytes")):
             metadata["codecs"] = codecs
             write_json(self.store + "/end", metadata)
             status, finding = self.only_finding()

@@ -58,7 +58,7 @@ def test_file_by_file(options):
     check(files, read=options == GZIP or "--chunk" in options)
     before = state()
     report = append(*files)
-    assert [s["notes"] for s in report["sources"]] == [["it is in the store already"]] * 6 and state() == before
+    assert [s["notes"] for s in report["sources"]] == [["it is already in the store"]] * 6 and state() == before
     notes = opened("out.zarr").notes()["sources"]
     assert [(n["file"], n["first"], n["count"]) for n in notes] == [("p0.h5", 0, 10), ("p1.h5", 10, 13), ("p2.h5", 23, 1), ("p3.h5", 24, 5), ("p4.h5", 29, 11), ("p5.h5", 40, 20)]
 
@@ -157,7 +157,7 @@ def test_what_is_refused_changes_nothing():
     refused(write("mask.h5", 23, 5, change=lambda f: f["mask"].__setitem__((0, 0), 9)), words=["/mask", "values differ", "--different"])
     refused(write("less.h5", 23, 5, change=lambda f: f.__delitem__("g/rows")), words=["/g/rows", "no such dataset"])
     refused(write("more.h5", 23, 5, change=lambda f: f.__setitem__("more", 1)), words=["/more", "not in the store", "--exclude"])
-    refused(write("float.h5", 23, 5, change=lambda f: f["g/rows"].attrs.__setitem__("scale_factor", .5)), words=["another type", "its packing differs"])
+    refused(write("float.h5", 23, 5, change=lambda f: f["g/rows"].attrs.__setitem__("scale_factor", .5)), words=["a different type", "its packing differs"])
     refused("list.h5", words=["list.h5"])
     with open("damaged.h5", "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" * 100)
@@ -195,7 +195,7 @@ def test_stores_that_lie():
 
     def edited(**what):
         return lambda text: json.dumps({**json.loads(text), **what}).encode()
-    broken("g/rows/zarr.json", edited(chunk_key_encoding={"name": "v2"}), "names of another form")
+    broken("g/rows/zarr.json", edited(chunk_key_encoding={"name": "v2"}), "chunk keys do not have the form")
     broken("g/rows/zarr.json", edited(data_type="float16"), "datatypes differ")
     broken("g/rows/zarr.json", edited(shape=[10, 7, 10]), "dimensions")
     broken("g/rows/zarr.json", edited(shape=[1 << 63, 6, 10]), "length")
@@ -220,7 +220,7 @@ def test_a_store_that_was_changed_meanwhile_is_told():
     assert "changed by another program" in append(files[1], status=1)
     with open("out.zarr/.zarrbits-append/metadata", "w") as f:
         json.dump([{"key": "../../zarr.json", "before": "00", "after": "11"}], f)
-    assert "not a place in a store" in append(files[1], status=1)
+    assert "not a valid key in a store" in append(files[1], status=1)
     shutil.rmtree("out.zarr/.zarrbits-append")
     append(files[1])
     check(files, ROWS[:23])
@@ -272,4 +272,4 @@ def test_a_move_that_was_cut_off_is_gone_on_with(moved):
     with open("out.zarr/.zarrbits-append/metadata", "w") as f:
         json.dump([{"key": k, "before": hashlib.sha256(old[k]).hexdigest(), "after": hashlib.sha256(new[k]).hexdigest()} for k in metadata], f)
     report = append(files[1])
-    assert state() == new and report["sources"][0]["notes"] == ["it is in the store already"]
+    assert state() == new and report["sources"][0]["notes"] == ["it is already in the store"]

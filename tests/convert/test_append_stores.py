@@ -45,7 +45,7 @@ def test_enumerations_go_on(way, named):
     run = subprocess.run([COMMAND, "verify", "--concat", "/*:0", *files, way], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     text = convert("--append", "/*:0", colours("other.h5", [1], {"red": 1, "green": 3, "blue": 40}, named=named), way, status=1).stderr
-    assert "/c" in text and "other members" in text, text
+    assert "/c" in text and "different members" in text, text
     text = convert("--append", "/*:0", colours("wide.h5", [1], base="i4", named=named), way, status=1).stderr
     assert "data type" in text, text
 

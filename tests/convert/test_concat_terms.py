@@ -135,7 +135,7 @@ def test_rounded_times_are_found():
 def test_times_that_no_float_holds_are_refused():
     names = [write("a.h5", [0, 1], units="days since 0001-01-01"), write("b.h5", [1e6 / 3, 1e6 / 3 + 1], units="days since 1990-01-01")]
     text = joined(names, status=1)
-    assert "\"/t\" of \"b.h5\" cannot be joined" in text and "64 bits does not hold to the microsecond" in text and "cannot be read" not in text, text
+    assert "\"/t\" of \"b.h5\" cannot be joined" in text and "64 bits cannot hold to the microsecond" in text and "cannot be read" not in text, text
     whole = [write("a.h5", [0, 1], units="days since 1990-01-01", dtype="i4"), write("b.h5", [5, 6], units="hours since 1991-01-01", dtype="i4")]
     text = joined(whole, status=1)
     assert "\"/t\" of \"b.h5\" cannot be joined: its value 5 is not a whole number of units" in text and "cannot be read" not in text, text
@@ -148,7 +148,7 @@ def test_a_float32_store_grows_where_it_holds_the_times():
     convert("--append", "t", names[1], "out.zarr")
     assert opened("out.zarr").read("t").tolist() == [0, 1, 10957, 10958.5] and opened("out.zarr").read("t").dtype == "f4"
     text = convert("--append", "t", names[2], "out.zarr", status=1).stderr
-    assert "32 bits does not hold to the microsecond in the terms of the store" in text, text
+    assert "32 bits cannot hold to the microsecond in the encoding of the store" in text, text
     assert verify(*names[:2], "out.zarr")["elements"]["unchecked"] == 0
 
 

@@ -233,7 +233,7 @@ def test_a_convention_is_one_of_the_plan(folder):
     for i in (0, 1):
         convert(source, out, "--quiet", "--partition", f"{i}/2")
     run = subprocess.run([COMMAND, "convert", source, out, "--resume", "--convention", "none"], capture_output=True, text=True)
-    assert run.returncode == 1 and "was begun with other options" in run.stderr, run.stderr
+    assert run.returncode == 1 and "was begun with different options" in run.stderr, run.stderr
     subprocess.run([COMMAND, "finalize", source, out, "--quiet"], check=True)
     assert names(Store(out), "v") == ["x"] and not Store(out).has("x")
 

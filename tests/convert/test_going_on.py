@@ -78,11 +78,11 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
     before = same_store.files(out)
     for other, word in ((["--shard", "64M"], "--shard"), (["--codec", "packbits", "--bits", "12"], "--codec, --bits")):
         said = run("convert", source, out, *other, status=1)
-        assert "other options" in said and word in said and f"{source} {out} --threads 1" in said and other[0] + " " + other[1] in said, said
+        assert "different options" in said and word in said and f"{source} {out} --threads 1" in said and other[0] + " " + other[1] in said, said
         assert "replace it with" not in said and "start over" not in said
     copy = os.path.join(os.path.dirname(source), "other.h5")
     shutil.copy(source, copy)
-    assert "another source" in run("convert", copy, out, status=1)
+    assert "a different source" in run("convert", copy, out, status=1)
     assert before == same_store.files(out)
     said = run("convert", source, out)
     assert "continuing the unfinished store" in said, said
@@ -157,13 +157,13 @@ def test_shares_that_come_late_or_twice(case, tmp_path):
     run("finalize", "-q", source, out)
     same(whole, out)
     said = run("finalize", source, out)
-    assert "is whole and of this source" in said and "nothing is left" in said, said
+    assert "is complete and was made from this source" in said and "nothing is left" in said, said
     said = run("convert", source, out, "--partition", "2/4", status=1)  # requeued too late
-    assert "nothing of it is left to be made" in said and "overwrite" not in said, said
+    assert "nothing is left to do" in said and "overwrite" not in said, said
     typo = tmp_path / "typo.zarr"
     said = run("finalize", source, typo, status=1)
     assert "no unfinished store" in said and not typo.exists(), said
-    assert "is a whole store" in run("convert", source, out, status=1)
+    assert "is a complete store" in run("convert", source, out, status=1)
     same(whole, out)
 
 

@@ -88,7 +88,7 @@ def test_other_files_are_copied(folder):
     assert store.attributes("entry/whole")["refers to"] == "/entry/first"
     # that there are links is still told
     assert store.notes("entry")["links"]["first"] == {"kind": "external", "file": "data/d1.h5", "target": "/entry/data/data"}
-    assert not store.has("entry/whole/back") and "leads back" in links(report)["/entry/whole/back"]["reason"]
+    assert not store.has("entry/whole/back") and "points back" in links(report)["/entry/whole/back"]["reason"]
     assert "3 copied" in zarrbits("plan", source).stdout
     # with HDF5's own terms, as with keep, they are notes
     for options in ["--convention", "none"], ["--links", "keep"]:
@@ -106,7 +106,7 @@ def test_links_inside_of_the_file(folder):
         assert store.meta(node)["shape"] == [20, 30] and store.attributes(node)["unit"] == "m", node
     told = links(report)
     for path in "/a/self", "/b/up", "/b/group/self":
-        assert "leads back" in told[path]["reason"] and not told[path].get("lossy"), path
+        assert "points back" in told[path]["reason"] and not told[path].get("lossy"), path
     assert told["/nothing"]["lossy"] and told["/nothing"]["outcome"] == "mapped"
     assert store.notes()["links"]["nothing"] == {"kind": "soft", "target": "/none"}
     said = zarrbits("convert", source, f"{folder}/2.zarr", "--links", "copy", "--report", f"{folder}/r.json", status=3).stderr
@@ -135,7 +135,7 @@ def test_what_is_missing_or_not_to_be_read(folder):
     store, report = to_store(inside, status=3)
     told = links(report)
     assert len(told) == 6 and all(o["lossy"] for o in told.values()) and report["links"]["lost"] == 6
-    assert "absent.h5" in told["/absent file"]["reason"] and "outside of the source's folder" in told["/outside"]["reason"]
+    assert "absent.h5" in told["/absent file"]["reason"] and "outside the source's folder" in told["/outside"]["reason"]
     assert "not a regular file" in told["/pipe"]["reason"]
     refused = {r["file"] for r in report["refused_files"]}
     assert refused == {os.path.realpath(p) for p in (f"{folder}/data/d1.h5", "/etc/passwd", f"{folder}/inside/pipe.h5")}
@@ -144,7 +144,7 @@ def test_what_is_missing_or_not_to_be_read(folder):
     store, report = to_store(inside, "--external", f"{folder}/data", status=3)
     assert store.has("outside/data/data") and report["links"]["copied"] == 2
     # who may read it is asked again
-    assert "outside of the source's folder" in zarrbits("verify", inside, store.path, status=1).stdout
+    assert "outside the source's folder" in zarrbits("verify", inside, store.path, status=1).stdout
     assert source
 
 

@@ -78,7 +78,7 @@ def test_a_file_that_a_driver_made_several_of(folder):
         for name, driver in ("family0.h5", "family"), ("split-m.h5", "split or multi"):
             for command in "inspect", "plan":
                 errors = zarrbits(command, os.path.join(folder, name), status=1).stderr
-                assert f"driver {driver} keeps" in errors and "h5repack" in errors, errors
+                assert f"driver {driver} divides" in errors and "h5repack" in errors, errors
 
 
 def external(f, name, file, size=len(SECRET)):

@@ -13,7 +13,7 @@ KINDS = [k for k in TYPES if k != "sequence"]  # they cannot be joined
 # what docs/many.md says of appends: these only where the last chunk is full, these never
 FULL_CHUNKS, NEVER = {"<f2", "complex", "big complex", "times", "pair", "deep", "gaps", "latin"}, {"bits", "opaque", "array"}
 SIMPLE = [k for k in KINDS if k not in FULL_CHUNKS | NEVER]
-REFUSED = {"chunks of this data type are not completed": FULL_CHUNKS, "their datatypes differ": NEVER, 'its data type is "variable_length_bytes"': {"latin"},
+REFUSED = {"chunks of this data type cannot be completed": FULL_CHUNKS, "their datatypes differ": NEVER, 'its data type is "variable_length_bytes"': {"latin"},
            'its data type is "string"': {"latin"}, "its list of codecs is": set(KINDS)}
 
 

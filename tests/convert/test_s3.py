@@ -91,7 +91,7 @@ class TestS3(S3):
                 else:
                     s.objects[chunk] = s3_server.Stored(other)
                 done = subprocess.run([COMMAND, "finalize", "-q", self.source, TARGET, "--endpoint", s.url], env=environment(), capture_output=True, text=True)
-                self.sentence(done, "than its journal says")
+                self.sentence(done, "the size that its journal says")
                 assert "zarr.json" not in s.content("out.zarr")
             assert self.convert(s, "--resume").returncode == 0
             self.whole(s)
@@ -137,7 +137,7 @@ class TestS3(S3):
                     handler.wfile.write(b"x: y\r\n" * 10000)
         for kind in (huge, headers):
             with Server(lambda r, go: kind if r.kind == "list" else go()) as s:
-                self.sentence(self.convert(s), "longer than it may be")
+                self.sentence(self.convert(s), "response is too long")
 
     def test_a_server_that_is_slow_for_ever(self):
         def drip(handler):

@@ -55,7 +55,7 @@ def days():
 
 def z(server, *arguments, status=0, **variables):
     done = run(*arguments, *(["--endpoint", server.url] if server else []), **variables)
-    if done.returncode == 1 and "built without what reads from S3" in done.stderr:
+    if done.returncode == 1 and "built without support for reading from S3" in done.stderr:
         pytest.skip("THIS libhdf5 HAS NO S3 DRIVER: no source in S3 was read")
     assert status is None or done.returncode == status, (done.returncode, done.stdout, done.stderr)
     return done
@@ -167,7 +167,7 @@ def test_shares_of_a_file_that_changed(server, days):
     write(days[1], 8, 10, compression_opts=1)
     upload(server, days[1])
     done = join(server, *remote, options=[*NATIVE, "--partition", "1/2"], status=1)
-    assert "begun from other files" in done.stderr, done.stderr
+    assert "begun from different files" in done.stderr, done.stderr
 
 
 def test_append(server, days):
@@ -176,15 +176,15 @@ def test_append(server, days):
     z(None, "convert", "-q", "--append", "t", *days, "local.zarr")
     join(server, remote[0])
     done = z(server, "convert", "--json", "--append", "t", remote[0], days[1], remote[2], "out.zarr")
-    assert [s["notes"] for s in json.loads(done.stdout)["sources"]] == [["it is in the store already"], [], []]
+    assert [s["notes"] for s in json.loads(done.stdout)["sources"]] == [["it is already in the store"], [], []]
     done = z(server, "convert", "--json", "--append", "t", *remote[::2], "out.zarr")
-    assert [s["notes"] for s in json.loads(done.stdout)["sources"]] == [["it is in the store already"]] * 2
+    assert [s["notes"] for s in json.loads(done.stdout)["sources"]] == [["it is already in the store"]] * 2
     z(server, "verify", "--concat", "t", *remote, "out.zarr")
     before = pathlib.Path("out.zarr/zarr.json").read_bytes()
     write(days[0], 0, 8, compression_opts=1)  # the same values
     upload(server, days[0])
     done = z(server, "convert", "-q", "--append", "t", remote[0], "out.zarr", status=1)
-    assert "another size, time or content" in done.stderr and pathlib.Path("out.zarr/zarr.json").read_bytes() == before
+    assert "a different size, time or content" in done.stderr and pathlib.Path("out.zarr/zarr.json").read_bytes() == before
     same_but_for_sources("local.zarr", "out.zarr")
 
 
@@ -248,7 +248,7 @@ def test_faults_while_sources_are_read(server, days, way):
         """Without the lock that a crash leaves in a store: libhdf5 writes an answer that is too long behind its buffer."""
         return {str(p): p.read_bytes() for p in pathlib.Path().rglob("*") if p.is_file() and p.parts[0].startswith(("out.zarr", "refs")) and p.name != "lock"}
     prepare()
-    if "built without what reads from S3" in (done := go()).stderr:
+    if "built without support for reading from S3" in (done := go()).stderr:
         pytest.skip("THIS libhdf5 HAS NO S3 DRIVER: no source in S3 was read")
     assert done.returncode == 0, done.stderr
     good, number, found = contents(), len(server.requests), collections.Counter()
@@ -363,11 +363,11 @@ def test_references_lead_to_no_other_object(server):
     names = upload(server, write_large("in.h5", 0), write_large("other.h5", 9))
     references(server, names[0])
     done = z(server, "verify", names[1], "refs.json", status=1)
-    assert "none of the sources" in done.stdout
+    assert "not one of the sources" in done.stdout
     made = json.loads(pathlib.Path("refs.json").read_text())
     made["refs"]["rows/c/0/0"][1] = 1 << 40
     pathlib.Path("refs.json").write_text(json.dumps(made))
-    assert "behind the end" in z(server, "verify", names[0], "refs.json", status=1).stdout
+    assert "beyond the end" in z(server, "verify", names[0], "refs.json", status=1).stdout
 
 
 def test_chunks_that_cannot_stay_are_brought(server):

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(an_old_store_half_removed_is_not_gone_on_with) {
   fs::create_directories(f / "out/.zarrbits-unfinished");
   std::ofstream(f / "out/.zarrbits-unfinished/removing") << R"({"zarrbits": "1", "removing": true})";
   std::ofstream(f / "out/old") << "";
-  BOOST_CHECK_EXCEPTION(open(f / "out", join), zarrbits::error, says("not wholly removed"));
+  BOOST_CHECK_EXCEPTION(open(f / "out", join), zarrbits::error, says("only partly removed"));
   open(f / "out", replace)->finish();
   BOOST_TEST(files_below(f / "out") == 0U);
 }
@@ -193,8 +193,9 @@ BOOST_AUTO_TEST_CASE(no_key_leads_out_of_the_store) {
   for (const std::string target : {"out", "out.zip"}) {
     const auto s = open(f / target);
     for (const std::string& key : bad) {
-      BOOST_CHECK_EXCEPTION(s->put(key, "x"), zarrbits::error, says("not a place in a store"));
-      BOOST_CHECK_EXCEPTION(s->put_new(key, std::as_bytes(std::span("x", 1))), zarrbits::error, says("not a place in a store"));
+      BOOST_CHECK_EXCEPTION(s->put(key, "x"), zarrbits::error, says("not a valid key in a store"));
+      BOOST_CHECK_EXCEPTION(s->put_new(key, std::as_bytes(std::span("x", 1))), zarrbits::error,
+                            says("not a valid key in a store"));
     }
     s->put("..a/b..", "x");
   }

@@ -94,7 +94,7 @@ def test_a_string_that_is_longer_than_its_place(folder):
         f.seek(offset + 16 * 5)
         f.write((1 << 24).to_bytes(4, "little"))
     done = convert(source, f"{folder}/out.zarr")
-    assert done.returncode == 1 and re.search("have no number [0-9]+ of 16777216 bytes", done.stderr), done
+    assert done.returncode == 1 and re.search("have no entry [0-9]+ of 16777216 bytes", done.stderr), done
 
 
 def test_a_length_that_the_heap_does_not_have(folder):

@@ -110,7 +110,7 @@ def test_a_name_that_a_damaged_file_has_twice(folder):
     with open(source, "wb") as f:
         f.write(raw)
     said = convert(source, target, "-q", status=3).stderr
-    assert "two members \"twinenum1\"" in said and "another link of this name" in said, said
+    assert "two members named \"twinenum1\"" in said and "another link of this name" in said, said
     assert "compound" in said and not Store(target).has("compound") and Store(target).has("good")
 
 

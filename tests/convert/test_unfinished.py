@@ -31,7 +31,7 @@ def test_a_journal_is_not_believed(folder):
         said = refused("finalize", source, target)
         assert "/" + key.split("/c")[0].split("/values")[0] in said and "--resume" in said, said
         assert "zarr.json" not in os.listdir(target)
-        assert "made again" in run("convert", source, target, "--resume", "-q", status=0).stderr
+        assert "converted again" in run("convert", source, target, "--resume", "-q", status=0).stderr
         same_store.same(whole, target)
 
 
@@ -49,8 +49,8 @@ def test_another_source_of_the_same_name_size_and_time(folder):
         for path in (one, two):
             os.utime(path, (10 ** 9, 10 ** 9))
         target = unfinished(folder, one, f"out{large}.zarr")
-        assert "another source" in refused("finalize", two, target)
-        assert "another source" in refused("convert", two, target, "--resume")
+        assert "a different source" in refused("finalize", two, target)
+        assert "a different source" in refused("convert", two, target, "--resume")
         run("finalize", one, target, "-q", status=0)
 
 
@@ -82,7 +82,7 @@ def test_what_an_unfinished_store_says_leads_nowhere_else(folder):
             assert done
         return change
     for path in ("/../ESCAPED/values", "/rows/../../ESCAPED", "//rows/values", "/a/d", "rows/values", "/rows/\\u0000", "/rows/" + "x" * 300, "/rows//values"):
-        attempt(in_journal('"/rows/values"', f'"{path}"'), says="journal" if not path.startswith("/rows/") else "not a place in a store")
+        attempt(in_journal('"/rows/values"', f'"{path}"'), says="journal" if not path.startswith("/rows/") else "not a valid key in a store")
     for bad in ('-1', '1e99', '"x"', "null", "[" * 200000, "18446744073709551616"):
         attempt(in_journal('"unit":0', f'"unit":{bad}'), says="missing", commands=["finalize"])
     attempt(lambda t: (write(journals(t)[0]), write(journals(t)[0] + "00000000")), says="of 200000000", commands=["finalize"])
@@ -163,7 +163,7 @@ def test_a_run_that_is_killed_as_it_ends(folder):
         os.mkdir(mark)
         if lock:
             write(os.path.join(mark, "lock"), "")
-        assert "nothing is left to be made" in run("convert", source, target, "--resume", status=0).stderr
+        assert "nothing is left to do" in run("convert", source, target, "--resume", status=0).stderr
         assert not os.path.exists(mark)
         same_store.same(copy, target)
     os.mkdir(mark)

@@ -105,8 +105,8 @@ def test_a_source_that_changed_or_is_gone(tmp_path):
 
 @pytest.mark.parametrize("change, words", [
     (lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]), "not in the folder of a source; name it with --external"),
-    (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "behind the end"),
-    (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "behind the end"),
+    (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "beyond the end"),
+    (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "beyond the end"),
     (lambda r: r.__setitem__("native/c/0/0", "base64:!!"), "base64"),
     (lambda r: r.__setitem__("native/c/0/0", ["file:///x"]), "references"),
     (lambda r: r.__setitem__("native/c/0/0", [[["file:///x"]]]), "references"),
@@ -263,7 +263,7 @@ def test_resumed_and_planned(tmp_path, form):
     assert ways["/native"] == ("referred to, with numcodecs' names for the filters", 0) and ways["/text"][1] > 0
     run("convert", "-q", "--virtual", "--resume", path, store)
     made = snapshot(tmp_path, form)
-    assert "nothing is left to be made" in run("convert", "--virtual", "--resume", path, store).stderr
+    assert "nothing is left to do" in run("convert", "--virtual", "--resume", path, store).stderr
     assert snapshot(tmp_path, form) == made
 
 
@@ -283,13 +283,13 @@ def test_overwriting_leaves_the_old_store_until_the_new_one_is_whole(tmp_path, f
 @pytest.mark.parametrize("change, words", [
     (lambda d: (d / ".zmetadata").write_text("{"), "Parquet"),
     (lambda d: (d / ".zmetadata").write_text('{"metadata":{},"record_size":0}'), "Parquet"),
-    (lambda d: edit(d, lambda m: m["metadata"].update({"../native/zarr.json": m["metadata"]["native/zarr.json"]})), "leads out of it"),
+    (lambda d: edit(d, lambda m: m["metadata"].update({"../native/zarr.json": m["metadata"]["native/zarr.json"]})), "points outside of it"),
     (lambda d: edit(d, lambda m: m["metadata"]["native/zarr.json"].update(shape=[4, 30])), "not a chunk of the array"),
     (lambda d: (d / "native/refs.0.parq").write_bytes(b"PAR1"), "not a Parquet file"),
     (lambda d: (d / "native/refs.0.parq").write_bytes((d / "native/refs.0.parq").read_bytes()[:-9] + b"\xff" * 9), "not a Parquet file"),
     (lambda d: (d / "native/refs.18446744073709551615.parq").write_bytes((d / "native/refs.0.parq").read_bytes()), "not a chunk of the array"),
     (lambda d: (d / "native/refs.0.parq").unlink(), '"native/refs.0.parq" is missing'),
-    (lambda d: shutil.rmtree(d / "native"), "leads out of it|is missing"),
+    (lambda d: shutil.rmtree(d / "native"), "points outside of it|is missing"),
     (lambda d: (d / "native/refs.0.parq").write_bytes(b""), "not a Parquet file"),
     (lambda d: cut(d / "native/refs.0.parq"), "not a Parquet file"),
     (lambda d: shutil.copy(d / "masked/refs.0.parq", d / "native/refs.0.parq"), "only 2 rows"),

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_inspected) {
   BOOST_TEST(s.datasets[0].last_bit == 7U);  // 99 takes seven bits, and the sign
   const zarrbits::filter_report r = zarrbits::report_filters({.file = c.source()});
   BOOST_TEST(r.datasets == 3U);
-  BOOST_TEST(r.ours.empty());
+  BOOST_TEST(r.filtered.empty());
   BOOST_CHECK_THROW((void)zarrbits::inspect({.name = c.folder() / "nothing"}), zarrbits::error);
   BOOST_CHECK_THROW((void)zarrbits::suggest_bits({.file = c.folder() / "nothing"}), zarrbits::error);
 }

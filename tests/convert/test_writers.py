@@ -170,7 +170,7 @@ def test_mounts_without_locks(folder):
     done = run("convert", source, store, env=without)
     assert done.returncode == 0, done.stderr
     os.rename(store, store + "1")
-    assert "has no locks" in refused("convert", source, store, env=without | {"HDF5_USE_FILE_LOCKING": "TRUE"})
+    assert "does not support locks" in refused("convert", source, store, env=without | {"HDF5_USE_FILE_LOCKING": "TRUE"})
     with Writer(source, "new"):
         line = refused("convert", source, store, env=without)
         assert "marked as open for writing" in line and "h5clear" not in line, line

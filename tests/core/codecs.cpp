@@ -181,10 +181,11 @@ BOOST_AUTO_TEST_CASE(json_that_nests_too_deep_or_says_a_thing_twice_is_refused_w
     std::string objects;
     for (std::size_t i = 0; i < depth; ++i) objects += R"({"a":)";
     for (const std::string& deep : {lists, objects + "1" + std::string(depth, '}')}) {
-      says(codec(errc::invalid_codec, R"({"name":"packbits","configuration":{"last_bit":)" + deep + "}}"), "within each other");
-      says(codec(errc::invalid_codec, deep), "within each other");
-      says(type(R"({"name":"raw_bytes","configuration":{"length_bytes":)" + deep + "}}"), "within each other");
-      says(type(deep), "within each other");
+      says(codec(errc::invalid_codec, R"({"name":"packbits","configuration":{"last_bit":)" + deep + "}}"),
+           "nested lists and objects");
+      says(codec(errc::invalid_codec, deep), "nested lists and objects");
+      says(type(R"({"name":"raw_bytes","configuration":{"length_bytes":)" + deep + "}}"), "nested lists and objects");
+      says(type(deep), "nested lists and objects");
     }
   }
   // brackets in a text are not nesting

@@ -82,10 +82,10 @@ BOOST_AUTO_TEST_CASE(bytes_refuses_parameters_that_contradict_each_other) {
   BOOST_TEST(read_parameters(bytes_stored, cd, big, why));
   BOOST_TEST(big);
   BOOST_TEST(!read_parameters(bytes_stored - 1, cd, big, why));
-  BOOST_TEST(std::string(why.text).find("another version") != std::string::npos, why.text);
+  BOOST_TEST(std::string(why.text).find("a different version") != std::string::npos, why.text);
   ++cd[1];
   BOOST_TEST(!read_parameters(bytes_stored, cd, big, why));
-  BOOST_TEST(std::string(why.text).find("another version") != std::string::npos, why.text);
+  BOOST_TEST(std::string(why.text).find("a different version") != std::string::npos, why.text);
   BOOST_TEST(!resolve(true, number(4), UINT64_MAX / 2, c, why));
   BOOST_TEST(std::string(why.text).find("choose a smaller chunk") != std::string::npos, why.text);
 }

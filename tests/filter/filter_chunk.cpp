@@ -97,15 +97,15 @@ BOOST_AUTO_TEST_CASE(chunks_of_many_shapes_come_back) {
 BOOST_AUTO_TEST_CASE(a_value_that_does_not_fit_leaves_the_buffer_as_it_was) {
   for (int i = 0; i < 300; ++i) {
     example x = any_example();
-    const auto& how = x.chunk.how;
-    if (how.bits == 8 * how.size) continue;
+    const auto& format = x.chunk.format;
+    if (format.bits == 8 * format.size) continue;
     // flip one bit that is not kept; the sign bits above are only wrong together with the others, so one is enough
     unsigned bit = 0;
-    do bit = static_cast<unsigned>(below(8 * how.size));
-    while (bit >= how.first_bit && bit < unsigned{how.first_bit} + how.bits);
+    do bit = static_cast<unsigned>(below(8 * format.size));
+    while (bit >= format.first_bit && bit < unsigned{format.first_bit} + format.bits);
     const std::size_t component = below(x.chunk.count());
-    const bool big = how.size > 1 && how.swap_memory;
-    unsigned char& byte = x.decoded[component * how.size + (big ? how.size - 1 - bit / 8 : bit / 8)];
+    const bool big = format.size > 1 && format.swap_memory;
+    unsigned char& byte = x.decoded[component * format.size + (big ? format.size - 1 - bit / 8 : bit / 8)];
     byte = static_cast<unsigned char>(byte ^ 1u << bit % 8);
     stays_unpacked(x.chunk, x.decoded);
 
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_does_not_fit_leaves_the_buffer_as_it_was) {
     BOOST_TEST(std::string(why.text).find(element) != std::string::npos, why.text);
 
     packbits_chunk cut = x.chunk;
-    cut.how.truncate = true;
+    cut.format.truncate = true;
     BOOST_TEST(encode(plain, cut, x.decoded.size(), &e.size, &e.at, why) == x.encoded.size());
     BOOST_TEST(e.first(x.encoded.size()) == x.encoded);
   }
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_late_refusal_in_a_long_chunk_leaves_the_buffer_as_it_was)
       }
   // booleans
   element boolean = number(1);
-  boolean.what = kind::boolean;
+  boolean.type_class = kind::boolean;
   packbits_chunk c;
   sentence why;
   BOOST_REQUIRE(resolve({}, boolean, elements, c, why));
@@ -207,9 +207,9 @@ BOOST_AUTO_TEST_CASE(a_checksum_after_the_values_follows_the_chunk) {
     x.decoded = with(x.decoded);
     x.encoded = with(x.encoded);
     round_trip(x);
-    if (!x.chunk.may_be_raw() || x.chunk.how.first_bit == 0) continue;
-    const bool big = x.chunk.how.size > 1 && x.chunk.how.swap_memory;
-    unsigned char& low = x.decoded[big ? x.chunk.how.size - 1u : 0u];
+    if (!x.chunk.may_be_raw() || x.chunk.format.first_bit == 0) continue;
+    const bool big = x.chunk.format.size > 1 && x.chunk.format.swap_memory;
+    unsigned char& low = x.decoded[big ? x.chunk.format.size - 1u : 0u];
     low = static_cast<unsigned char>(low ^ 1);
     stays_unpacked(x.chunk, x.decoded);
     for (const std::size_t length : {x.decoded.size() - 4, x.encoded.size() - 4})
@@ -225,11 +225,11 @@ BOOST_AUTO_TEST_CASE(chunks_of_one_size_are_filled_up) {
     if (!x.chunk.may_be_raw()) continue;
     x.chunk.one_size = true;
     bytes_of misfit = x.decoded;
-    const auto& how = x.chunk.how;
+    const auto& format = x.chunk.format;
     unsigned bit = 0;
-    do bit = static_cast<unsigned>(below(8 * how.size));
-    while (bit >= how.first_bit && bit < unsigned{how.first_bit} + how.bits);
-    unsigned char& byte = misfit[how.size > 1 && how.swap_memory ? how.size - 1 - bit / 8 : bit / 8];
+    do bit = static_cast<unsigned>(below(8 * format.size));
+    while (bit >= format.first_bit && bit < unsigned{format.first_bit} + format.bits);
+    unsigned char& byte = misfit[format.size > 1 && format.swap_memory ? format.size - 1 - bit / 8 : bit / 8];
     byte = static_cast<unsigned char>(byte ^ 1u << bit % 8);
     if (x.chunk.checksum_before)
       for (bytes_of* b : {&x.decoded, &x.encoded, &misfit}) b->insert(b->end(), {1, 2, 3, 4});

@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_CASE(parameters_survive_the_file) {
   for (int i = 0; i < 500; ++i) {
     example x = any_example();
     x.chunk.policy = static_cast<range_policy>(below(4));
-    x.chunk.how.truncate = x.chunk.policy == range_policy::truncate;
+    x.chunk.format.truncate = x.chunk.policy == range_policy::truncate;
     x.chunk.checksum_before = below(2) != 0;
     x.chunk.one_size = x.chunk.may_be_raw() && x.chunk.policy != range_policy::error && below(2) != 0;
     unsigned cd[packbits_stored], again[packbits_stored];
@@ -27,8 +27,8 @@ BOOST_AUTO_TEST_CASE(parameters_survive_the_file) {
     BOOST_TEST(back.decoded_size == x.chunk.decoded_size);
     packbits_parameters_in user;
     BOOST_TEST(read_parameters(packbits_stored, cd, user, why));
-    BOOST_TEST(user.bits == x.chunk.how.bits);
-    BOOST_TEST(user.first_bit == x.chunk.how.first_bit);
+    BOOST_TEST(user.bits == x.chunk.format.bits);
+    BOOST_TEST(user.first_bit == x.chunk.format.first_bit);
   }
 }
 
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(wrong_user_parameters_are_refused) {
   BOOST_TEST(!read_parameters(4, fourth, user, why));
   BOOST_TEST(!read_parameters(5, five, user, why));
   BOOST_TEST(!read_parameters(12, newer, user, why));
-  BOOST_TEST(std::string(why.text).find("another version") != std::string::npos);
+  BOOST_TEST(std::string(why.text).find("a different version") != std::string::npos);
   packbits_chunk c;
   for (const packbits_parameters_in& p :
        {packbits_parameters_in{0, 0, 0}, {17, 0, 0}, {12, 0, 5}, {~0u, 0, 1}, {1, 0, ~0u}, {12, 16, 0}, {1, 16, 0}})

@@ -270,9 +270,9 @@ def test_refusals_reach_the_user_as_sentences(file):
     refuses(file, "most significant", compression_opts=(12, MSB))
     refuses(file, "most significant", "u1", compression_opts=(1, MSB))
     refuses(file, "a boolean has 1", bool, compression_opts=(2,))
-    refuses(file, "(shuffle) stands before", compression_opts=(12,), shuffle=True)
+    refuses(file, "(shuffle) comes before", compression_opts=(12,), shuffle=True)
     refuses(file, "must be 0", filter_id=BYTES, compression_opts=(2,))
-    refuses(file, "(shuffle) stands before", filter_id=BYTES, compression_opts=(0,), shuffle=True)
+    refuses(file, "(shuffle) comes before", filter_id=BYTES, compression_opts=(0,), shuffle=True)
     refuses(file, "class string", "S5", filter_id=BYTES)
     assert not list(file)
 

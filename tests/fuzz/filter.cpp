@@ -44,24 +44,24 @@ void repair(unsigned cd[], std::size_t n, std::size_t chunk, bool reverse) {
   if (n != packbits_stored) return;
   packbits_chunk c;
   const unsigned size = 1u << (cd[7] & 3);
-  c.how.size = static_cast<std::uint8_t>(size);
-  c.how.is_bool = (cd[7] >> 18 & 1) != 0 && size == 1;
-  c.how.type_bits = static_cast<std::uint8_t>(c.how.is_bool ? 1 : 1 + (cd[7] >> 8) % (8 * size));
-  c.how.bits = static_cast<std::uint8_t>(1 + cd[0] % c.how.type_bits);
-  c.how.first_bit = static_cast<std::uint8_t>(c.how.type_bits < 8 * size ? c.how.type_bits - c.how.bits
-                                                                         : cd[2] % (c.how.type_bits - c.how.bits + 1u));
-  c.how.is_signed = (cd[7] >> 17 & 1) != 0;
-  c.how.swap_memory = size > 1 && (cd[7] >> 16 & 1) != 0;
-  c.how.msb_first = c.how.is_bool && (cd[1] & 16) != 0;
+  c.format.size = static_cast<std::uint8_t>(size);
+  c.format.is_bool = (cd[7] >> 18 & 1) != 0 && size == 1;
+  c.format.type_bits = static_cast<std::uint8_t>(c.format.is_bool ? 1 : 1 + (cd[7] >> 8) % (8 * size));
+  c.format.bits = static_cast<std::uint8_t>(1 + cd[0] % c.format.type_bits);
+  c.format.first_bit = static_cast<std::uint8_t>(
+      c.format.type_bits < 8 * size ? c.format.type_bits - c.format.bits : cd[2] % (c.format.type_bits - c.format.bits + 1u));
+  c.format.is_signed = (cd[7] >> 17 & 1) != 0;
+  c.format.swap_memory = size > 1 && (cd[7] >> 16 & 1) != 0;
+  c.format.msb_first = c.format.is_bool && (cd[1] & 16) != 0;
   c.count_byte = static_cast<zarrbits::padding>(cd[1] % 3);
   c.policy = static_cast<range_policy>(cd[1] >> 2 & 3);
   c.checksum_before = (cd[7] >> 19 & 1) != 0;
-  c.how.truncate = c.policy == range_policy::truncate;
+  c.format.truncate = c.policy == range_policy::truncate;
   c.one_size = (cd[7] >> 20 & 1) != 0 && c.policy != range_policy::error;
   c.components = 1 + cd[6] % 3;
   chunk -= std::min(chunk, c.after());
   const std::uint64_t body = chunk - (chunk > 0 && c.count_byte != zarrbits::padding::none && reverse);
-  c.elements = (reverse ? body * 8 / c.how.bits : body / size) / c.components;
+  c.elements = (reverse ? body * 8 / c.format.bits : body / size) / c.components;
   std::uint64_t encoded = 0;
   if (zarrbits::detail::encoded_size(c.layout(), c.elements, encoded)) c.encoded_size = encoded;
   store(c, cd);
@@ -117,7 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const bool cut = !is_bytes && n > 1 && (cd[1] >> 2 & 3) == 1;
       packbits_chunk c;
       sentence why;
-      const bool lossless = is_bytes || (load(n, cd.get(), c, why) && !c.how.zero_above && !cut);
+      const bool lossless = is_bytes || (load(n, cd.get(), c, why) && !c.format.zero_above && !cut);
       if (lossless) require(std::memcmp(buf, chunk, nbytes) == 0, "what was encoded comes back");
     }
   }

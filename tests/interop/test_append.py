@@ -68,7 +68,7 @@ def test_several_at_once(tmp_path):
     store = tmp_path / "out.zarr"
     run("convert", "--concat", "time", *paths[:2], store, "--quiet")
     report = json.loads(append(*paths, store, more=["--json"]))
-    assert [s["notes"] for s in report["sources"]] == [["it is in the store already"]] * 2 + [[]] * 3
+    assert [s["notes"] for s in report["sources"]] == [["it is already in the store"]] * 2 + [[]] * 3
     assert [s["first"] for s in report["sources"]] == [0, 10, 17, 41, 44]
     xr.testing.assert_identical(joined(paths), opened(store))
 

@@ -119,7 +119,7 @@ def test_errors_reach_the_user(values, tmp_path, capfd):
         r = subprocess.run([*python, str(HERE / "plugin_peer.py"), "errors", str(values), *option, str(damaged)], capture_output=True, text=True, env=env)
         assert r.returncode == 0, (name, r.stderr)
         answer = json.loads(r.stdout.splitlines()[-1])
-        assert any("17 bits from bit 0 on do not lie in a component of 16 bits" in text for text in answer["said"]["create"]), answer
+        assert any("17 bits from bit 0 on do not fit in a component of 16 bits" in text for text in answer["said"]["create"]), answer
         # some versions drop the sentence while reading: then, and only then, it is on standard error
         sentence = "a chunk has 100 bytes in the file instead of 1500"
         on_stack = any(sentence in text for text in answer["said"]["read"])

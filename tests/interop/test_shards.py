@@ -97,7 +97,7 @@ def test_shards_inside_of_shards_are_refused_by_name(place):
         f.create_dataset("nested", data=values_of("i4"), chunks=CHUNK)
     status, report = verify(source, store)
     assert (status, report["findings"][0]["outcome"]) == (3, "unchecked")
-    assert "shards inside of shards" in report["findings"][0]["reason"]
+    assert "shards inside shards" in report["findings"][0]["reason"]
 
 
 @pytest.mark.parametrize("profile", ["portable", "native"])

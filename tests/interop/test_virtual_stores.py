@@ -212,7 +212,7 @@ def test_a_source_that_is_not_what_it_was(source, refs, tmp_path, change, words)
     assert zarr.open_group(zarrbits.open_references(refs, check=False), mode="r").attrs["title"] == "référence"
 
 
-@pytest.mark.parametrize("change, words", [(os.unlink, "neither a source nor"), (truncate, "behind the end of .*data")])
+@pytest.mark.parametrize("change, words", [(os.unlink, "neither a source nor"), (truncate, "beyond the end of .*data")])
 def test_the_file_beside_the_references(source, refs, tmp_path, change, words):
     """Of Parquet, which is not read at opening, it is looked at where it is needed."""
     run("convert", "-q", "--virtual", "--inline", 0, source, refs)
@@ -239,7 +239,7 @@ def edited(refs, change):
     (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["https://example.org/x", 1, 5]), "deflated/c/0/0", True),
     (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///etc/hostname", 0, 5]), "hostname.* is not in their folder or below.*external=", True),
     (lambda d: d["refs"].__setitem__("deflated/c/0/0", [f"file://{os.path.dirname(d['zarrbits']['sources'][0]['url'][7:])}/../other", 0, 5]), "neither a source nor", False),
-    (lambda d: d["refs"]["deflated/c/0/0"].__setitem__(1, 1 << 40), "behind the end", False),
+    (lambda d: d["refs"]["deflated/c/0/0"].__setitem__(1, 1 << 40), "beyond the end", False),
     (lambda d: d["zarrbits"]["sources"][0].__setitem__("size", "5"), "without a URL and a size", True),
     (lambda d: d.pop("zarrbits"), "does not say what its sources were", False),
 ])
@@ -266,7 +266,7 @@ def write_rows(folder, **columns):
     (dict(path=["file:///nothing"] * 5, offset=[0] * 5, size=[5] * 5), "neither a source nor", False),
     (dict(path=["https://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://... or s3://", True),
     (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://... or s3://", True),
-    (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "behind the end", False),
+    (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "beyond the end", False),
 ])
 def test_hostile_rows(source, tmp_path, columns, words, checked):
     refs = tmp_path / "refs.parquet"

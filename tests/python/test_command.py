@@ -156,7 +156,7 @@ def test_docstrings_say_what_help_says():
     root = pathlib.Path(__file__).resolve().parent.parent.parent
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
-    assert "    overwrite: Replace a Zarr store that exists" in said and "`virtual=True`" in said and "--" not in said
+    assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
     for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):

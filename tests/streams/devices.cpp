@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_sink_that_takes_nothing_is_an_error, *boost::unit_test::t
     int calls = 0;
     const answering_sink full([](const char*, std::streamsize) { return std::streamsize{0}; }, calls);
     const std::string said = sentence([&] { copy_to(full, values(n)); });
-    BOOST_CHECK_MESSAGE(has(said, "does not take the next"), said);
+    BOOST_CHECK_MESSAGE(has(said, "does not accept the next"), said);
   }
 }
 

@@ -87,10 +87,10 @@ class reference_reader final : public store_reader {
   }
 
  private:
-  // Only of a source: whoever has the keys may read more in S3 than that.
+  // Only of a source: the keys may allow reading more in S3 than that.
   std::unique_ptr<stored_object> in_s3(const conversion::referred_file& file, const conversion::reference& r) const {
     if (std::find(sources_.begin(), sources_.end(), file.url) == sources_.end())
-      throw store_error("the references lead to \"" + file.url + "\", which is none of the sources");
+      throw store_error("the references point to \"" + file.url + "\", which is not one of the sources");
 #ifdef ZARRBITS_WITH_S3
     const std::lock_guard held(turn_);
     if (!in_s3_) in_s3_ = open_s3_files(endpoint_);
@@ -100,7 +100,7 @@ class reference_reader final : public store_reader {
 #endif
   }
 
-  // A file that may be read for this store: of the source's folder or below, or the one beside it. A JSON text may name any.
+  // A file that may be read for this store: of the source's folder or below, or the one beside it. References may name any file.
   std::shared_ptr<const conversion::file_descriptor> opened(std::size_t number, const conversion::reference& r) const {
     const std::lock_guard held(turn_);
     auto& known = open_[number];
@@ -109,10 +109,10 @@ class reference_reader final : public store_reader {
     if (!known) {
       std::error_code e;
       const std::string real = fs::canonical(name, e).string();
-      if (e) throw store_error("the references lead to \"" + name + "\", which cannot be opened: " + e.message());
+      if (e) throw store_error("the references point to \"" + name + "\", which cannot be opened: " + e.message());
       const auto below = [&](const std::string& folder) { return folder == "/" || real.starts_with(folder + "/"); };
       if (!conversion::is_data_beside(path_, real) && std::none_of(folders_.begin(), folders_.end(), below))
-        throw store_error("the references lead to \"" + name +
+        throw store_error("the references point to \"" + name +
                           "\", which is not in the folder of a source; name it with `external`");
       if (open_.size() > most_open) {
         open_.clear();
@@ -121,7 +121,7 @@ class reference_reader final : public store_reader {
       auto fd = std::make_shared<const conversion::file_descriptor>(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       struct stat s = {};
       if (!*fd || ::fstat(fd->get(), &s) != 0 || !S_ISREG(s.st_mode))
-        throw store_error("the references lead to \"" + name + "\", which is not a regular file that can be read");
+        throw store_error("the references point to \"" + name + "\", which is not a regular file that can be read");
       if (file.state && *file.state != conversion::state_in(s))
         throw store_error("\"" + name + "\" has changed since the references were made; make them again");
       open_[number] = fd;
@@ -130,7 +130,7 @@ class reference_reader final : public store_reader {
     struct stat s = {};
     if (::fstat(fd->get(), &s) != 0 || r.offset > static_cast<std::uint64_t>(s.st_size) ||
         r.size > static_cast<std::uint64_t>(s.st_size) - r.offset)
-      throw store_error("a reference leads behind the end of \"" + name + "\"");
+      throw store_error("a reference points beyond the end of \"" + name + "\"");
     return fd;
   }
 

@@ -36,7 +36,7 @@ class s3_object final : public stored_object {
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (!asked([&] { return conversion::read_from_s3(client_, key_, first_ + offset, out); }))
-      throw store_error("the S3 server does not give all of \"" + key_ +
+      throw store_error("the S3 server does not return all of \"" + key_ +
                         "\": it was changed, or the server does not support ranges");
   }
 
@@ -177,10 +177,11 @@ class objects_of_sources final : public s3_files {
     auto at = known_.find(url);
     if (at == known_.end()) at = known_.emplace(url, asked([&] { return objects_.state_of(url); })).first;
     const conversion::file_state& there = at->second;
-    if (!there.regular) throw store_error("the references lead to \"" + url + "\", which is not there");
+    if (!there.regular) throw store_error("the references point to \"" + url + "\", which is not there");
     if (as_it_was && *as_it_was != there)
       throw store_error("\"" + url + "\" has changed since the references were made; make them again");
-    if (size > there.size || offset > there.size - size) throw store_error("a reference leads behind the end of \"" + url + "\"");
+    if (size > there.size || offset > there.size - size)
+      throw store_error("a reference points beyond the end of \"" + url + "\"");
     const auto [client, key] = asked([&] { return objects_.find(url); });
     return std::make_unique<s3_object>(*client, key, size, offset);
   }

@@ -42,7 +42,8 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) return nullptr;
     if (errno == ELOOP && links == symbolic_links::refuse)
-      throw store_error(path + " is, or lies behind, a symbolic link, which is not followed; put the file itself there");
+      throw store_error(path +
+                        " is a symbolic link, or is reached through one, and links are not followed; put the file itself there");
     throw store_error("cannot read " + path + ": " + std::generic_category().message(errno));
   }
   struct stat s = {};
@@ -102,7 +103,7 @@ class directory_reader final : public store_reader {
 
 std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most) {
   if (object.size() > most)
-    throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to be read at once");
+    throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(object.size()));
   object.read(0, bytes);
   return bytes;
@@ -130,7 +131,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
 #endif
   }
   if (!endpoint.empty() && !conversion::any_in_s3(sources))
-    throw store_error("an endpoint goes with a store or a source \"s3://...\", not with \"" + name + "\"");
+    throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
@@ -162,7 +163,7 @@ store_folder open_store(const std::string& name, const std::string& endpoint, co
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {
-    throw store_error("\"" + name + "\" cannot be read: this reader does not know " + e.what());
+    throw store_error("\"" + name + "\" cannot be read: this reader does not support " + e.what());
   }
 }
 

@@ -38,7 +38,7 @@ class stored_object {
  public:
   virtual ~stored_object() = default;
   virtual std::uint64_t size() const = 0;
-  // Bytes from `offset` on; the caller knows that they lie within size().
+  // Bytes from `offset` on, which must be within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
 };
 
@@ -104,7 +104,7 @@ class store_folder {
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
 // `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, in the folders of
-// those that are files, and to those that lie in S3. `memory` is for references. Throws store_error.
+// those that are files, and to those in S3. `memory` is for references. Throws store_error.
 // `use` only decides how an S3 server is asked.
 enum class use_of_store {
   a_little,   // each object when it is needed

@@ -50,7 +50,7 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
     } else if (const auto found =
                    std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
                found != std::end(known)) {
-      if (!in_bytes) throw store_error("the codec " + name + " stands before an array to bytes codec");
+      if (!in_bytes) throw store_error("the codec " + name + " comes before the array to bytes codec");
       read_bytes_codec(found->second, configuration);
     } else if (name == "sharding_indexed") {
       if (in_bytes) throw store_error("there are two array to bytes codecs");
@@ -91,19 +91,19 @@ void codec_chain::read_order(const json& configuration) {
     order_.push_back(n.get<std::size_t>());
   }
   if (order_.size() != chunk_shape_.size())
-    throw store_error("the order of transpose has another number of dimensions than the array");
+    throw store_error("the order of transpose has a different number of dimensions than the array");
 }
 
-void codec_chain::read_bytes_codec(bytes_codec::kind_type what, const json& configuration) {
+void codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json& configuration) {
   if (after_.size() >= most_codecs) throw not_supported("more than " + std::to_string(most_codecs) + " codecs");
   std::size_t element = 1;
-  if (what == bytes_codec::shuffle) {
+  if (kind == bytes_codec::shuffle) {
     const json size = configuration.value("elementsize", json());
     if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0)
       throw store_error("the elementsize of numcodecs.shuffle is not a size");
     element = size.get<std::size_t>();
   }
-  after_.push_back({what, element});
+  after_.push_back({kind, element});
 }
 
 void codec_chain::read_shards(const json& configuration, const json& data_type) {
@@ -111,11 +111,11 @@ void codec_chain::read_shards(const json& configuration, const json& data_type) 
   sharding s;
   s.chunk_shape = extents(required(configuration, "chunk_shape"), "chunk_shape");
   if (s.chunk_shape.size() != chunk_shape_.size())
-    throw store_error("the chunks inside of shards have another number of dimensions");
+    throw store_error("the chunks inside shards have a different number of dimensions");
   std::vector<std::uint64_t> index_shape;
   for (std::size_t i = 0; i < chunk_shape_.size(); ++i) {
     if (s.chunk_shape[i] == 0 || chunk_shape_[i] % s.chunk_shape[i] != 0)
-      throw store_error("the chunks inside of shards do not divide them");
+      throw store_error("the chunks inside shards do not divide them");
     index_shape.push_back(chunk_shape_[i] / s.chunk_shape[i]);
   }
   index_shape.push_back(2);
@@ -125,7 +125,7 @@ void codec_chain::read_shards(const json& configuration, const json& data_type) 
   for (const json* list : {&codecs, &index_codecs}) {
     json ignored;
     for (const json& entry : *list) {
-      if (named(entry, ignored) == "sharding_indexed") throw not_supported("shards inside of shards");
+      if (named(entry, ignored) == "sharding_indexed") throw not_supported("shards inside shards");
     }
   }
   const json number = "uint64";
@@ -152,8 +152,8 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
     return {};
   std::uint64_t size = codec_->encoded_size(elements());
   for (const bytes_codec& c : after_) {
-    if (c.what != bytes_codec::crc32c && c.what != bytes_codec::fletcher32 && c.what != bytes_codec::shuffle) return {};
-    if (c.what != bytes_codec::shuffle) size += 4;
+    if (c.kind != bytes_codec::crc32c && c.kind != bytes_codec::fletcher32 && c.kind != bytes_codec::shuffle) return {};
+    if (c.kind != bytes_codec::shuffle) size += 4;
   }
   return size;
 }
@@ -170,7 +170,7 @@ std::uint64_t codec_chain::largest_step() const {
 
 std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint64_t most) const {
   for (std::size_t i = after_.size(); i-- > 0;) {
-    switch (after_[i].what) {
+    switch (after_[i].kind) {
       case bytes_codec::gzip: bytes = gunzip(bytes, most); continue;
       case bytes_codec::zstd: bytes = unzstd(bytes, most); continue;
       case bytes_codec::blosc: bytes = unblosc(bytes, most); continue;

@@ -45,13 +45,13 @@ class codec_chain {
 
  private:
   struct bytes_codec {
-    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c } what;
+    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c } kind;
     std::size_t element = 1;  // shuffle
   };
 
   void read_order(const nlohmann::json& configuration);
   void read_shards(const nlohmann::json& configuration, const nlohmann::json& data_type);
-  void read_bytes_codec(bytes_codec::kind_type what, const nlohmann::json& configuration);
+  void read_bytes_codec(bytes_codec::kind_type kind, const nlohmann::json& configuration);
   std::uint64_t largest_step() const;
   std::vector<std::byte> undo(std::vector<std::byte> bytes, std::uint64_t most) const;
   void decode_strings(const std::vector<std::byte>& in, zarr_values& out) const;

@@ -113,7 +113,7 @@ store_selection selection_of(const store_folder& store) {
     s.include = texts(note.value("include", json::array()));
     s.exclude = texts(note.value("exclude", json::array()));
   } catch (const json::exception&) {
-    throw store_error("the attribute \"zarrbits\" of the store's root does not say in a valid form what was selected");
+    throw store_error("the attribute \"zarrbits\" of the store's root does not describe in a valid form what was selected");
   }
   return s;
 }

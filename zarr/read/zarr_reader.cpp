@@ -21,7 +21,7 @@ constexpr std::uint64_t most_object = 2u << 30;  // limit for one object in memo
 zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   const json j = read_node(folder_);
   if (j.value("zarr_format", json()) != 3 || j.value("node_type", json()) != "array")
-    throw store_error("zarr.json is not that of an array of Zarr v3");
+    throw store_error("zarr.json does not describe a Zarr v3 array");
   for (const auto& item : j.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
@@ -62,7 +62,7 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   }
   for (std::size_t i = 0; i < shape_.size(); ++i) chunks_.push_back(shape_[i] == 0 ? 0 : (shape_[i] - 1) / chunk_shape_[i] + 1);
 } catch (const json::exception& e) {
-  throw store_error(std::string("zarr.json is not as it should be: ") + e.what());
+  throw store_error(std::string("zarr.json is invalid: ") + e.what());
 } catch (const zarrbits::error& e) {
   if (!is_codec_error(e)) throw;
   throw store_error(e.what());

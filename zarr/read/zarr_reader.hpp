@@ -86,7 +86,7 @@ struct store_selection {
 store_selection selection_of(const store_folder& store);
 
 // Folder names in the store escape what Zarr does not allow: %2F is "/". But "%2F" may also be the name in the source: the notes
-// of the group tell which.
+// of the group say which.
 std::string unescape(const std::string& name);
 
 // The source's name of a node of this name, by the zarr.json of its group.
@@ -114,7 +114,7 @@ class child_nodes {
   std::multimap<std::string, candidate> by_name_;
 };
 
-// The name of Zarr v2 metadata beside the zarr.json of a node, or "": some readers prefer it.
+// The name of Zarr v2 metadata next to the zarr.json of a node, or "": some readers prefer it.
 std::string older_metadata(const store_folder& node);
 
 // Nodes ("" is the group itself) that the group's consolidated metadata, if it has any, describes differently than their

@@ -53,9 +53,9 @@ bool zarr_shard::has(std::uint64_t chunk) const {
 std::vector<std::byte> zarr_shard::read(std::uint64_t chunk) const {
   const std::uint64_t offset = index_[static_cast<std::size_t>(2 * chunk)],
                       length = index_[static_cast<std::size_t>(2 * chunk + 1)];
-  if (offset > object_->size() || length > object_->size() - offset) throw store_error("it lies outside of its shard");
+  if (offset > object_->size() || length > object_->size() - offset) throw store_error("it lies outside its shard");
   if (length > most_stored)
-    throw not_supported("a chunk of " + std::to_string(length) + " bytes in a shard, which is too large to be read at once");
+    throw not_supported("a chunk of " + std::to_string(length) + " bytes in a shard, which is too large to read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(length));
   object_->read(offset, bytes);
   return bytes;

@@ -13,7 +13,7 @@ std::uint64_t concurrent_shard::take(std::uint64_t turn, const std::function<voi
     std::unique_lock held(mutex_);
     taken_.wait(held, [&] { return done_ == turn; });
   }
-  // this is the only turn now: nobody else uses the writer, so no lock is needed
+  // this is the only turn now: no other thread uses the writer, so no lock is needed
   const auto over = [&](bool written) {
     const std::lock_guard held(mutex_);
     given_up_ = given_up_ || !written;

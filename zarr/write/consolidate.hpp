@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Consolidated metadata: the root group's zarr.json repeats that of every node, so a reader needs one request to know a store.
+// Consolidated metadata: the root group's zarr.json repeats that of every node, so a reader needs one request to learn the
+// structure of a store.
 //
 //   out = consolidating(std::move(out));
 //   out->put("a/zarr.json", text);      // is remembered

@@ -36,7 +36,7 @@ void remove_temporaries(const fs::path& folder) {
 
 void sync_path(const std::string& path) {
   const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot bring to the disk", path, errno, "check the disk");
+  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot flush to the disk", path, errno, "check the disk");
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ file_descriptor directory_sink::folder_of(std::string_view key, missing folders)
     if (errno == ELOOP || errno == ENOTDIR) {
       throw zarrbits::error(errc::refused,
                             "\"" + path_of(key.substr(0, end)) +
-                                "\" is a symbolic link, or no folder, in a store that others may write to; start over with "
+                                "\" is a symbolic link, or not a folder, in a store that others may write to; start over with "
                                 "`overwrite`, or choose another name",
                             {path_of(key)});
     }
@@ -105,7 +105,7 @@ directory_sink::place directory_sink::place_of(std::string_view key, missing fol
 // commit() turns it into the file `path`; otherwise it is removed.
 class directory_sink::new_file {
  public:
-  // A rename costs as much as copying tens of KiB: a file that nobody reads before the store is complete may have its name from
+  // A rename costs as much as copying tens of KiB: a file that is not read before the store is complete may have its name from
   // the start.
   enum class named { with_commit, at_once };
 
@@ -308,7 +308,7 @@ void directory_sink::append(std::string_view key, std::string_view text) {
   }
   file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!fd && (errno == ENOENT || errno == EBADF))
-    throw zarrbits::error(errc::changed, "the store \"" + root_ + "\" was finished, or removed, by another process meanwhile",
+    throw zarrbits::error(errc::changed, "the store \"" + root_ + "\" was finished or removed by another process in the meantime",
                           {root_});
   struct stat info {};
   int error = fd && ::fstat(fd.get(), &info) == 0 ? 0 : errno;
@@ -343,7 +343,7 @@ void directory_sink::finish() {
   try {
     sync_path(root_);
   } catch (...) {
-    if (joined_) ::unlinkat(target_.root(), "zarr.json", 0);  // after a failure, nobody finds a store
+    if (joined_) ::unlinkat(target_.root(), "zarr.json", 0);  // after a failure, there is no store
     else target_.discard();
     throw;
   }

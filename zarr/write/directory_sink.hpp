@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory: one file per object. Each appears whole, by a rename, or not at all; except the chunks of a store that
-// only this process writes. No reader finds these before their zarr.json, and a later run trusts only those in the journal.
+// A store in a directory: one file per object. Each appears complete, by a rename, or not at all; except the chunks of a store
+// that only this process writes. No reader finds these before their zarr.json, and a later run trusts only those in the journal.
 //
 #ifndef ZARRBITS_ZARR_WRITE_DIRECTORY_SINK_HPP
 #define ZARRBITS_ZARR_WRITE_DIRECTORY_SINK_HPP
@@ -44,7 +44,7 @@ class directory_sink final : public sink {
   class writer;
 
   // The place of a key. In a store that only this process writes, it is a path. Otherwise it is a name in a folder that was
-  // opened without following symbolic links, which somebody else may have put there.
+  // opened without following symbolic links, which another process may have put there.
   struct place {
     file_descriptor folder;
     int at;
@@ -62,7 +62,7 @@ class directory_sink final : public sink {
   directory_target target_;
   bool sync_ = false;
   bool joined_ = false;    // kept without finish()
-  bool is_alone_ = false;  // nobody else writes, or has written, to this store
+  bool is_alone_ = false;  // no other process writes, or has written, to this store
   bool finished_ = false, kept_ = false, root_written_ = false;
   bool tells_case_apart_ = true;
   const std::string token_;

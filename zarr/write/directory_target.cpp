@@ -97,7 +97,7 @@ directory_target::directory_target(const std::string& path) : path_(path) {}
 directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
   const bool shared = joins(options.target) && options.shared;
   const auto busy = [&] {
-    return zarrbits::error(errc::busy, "another conversion writes to \"" + path_ + "\"; wait for it or choose another name",
+    return zarrbits::error(errc::busy, "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
                            {path_});
   };
   for (int tries = 0;; ++tries) {  // another process may remove at any time what this one has just seen
@@ -163,14 +163,14 @@ bool directory_target::look(const sink_options& options, bool locked) {
   }
   if (there.half_removed)
     throw zarrbits::error(errc::already_exists,
-                          target + " is an old store that was not wholly removed; replace it with `overwrite`");
+                          target + " is an old store that was only partly removed; replace it with `overwrite`");
   if (!there.plan || options.target == existing::refuse)
     throw zarrbits::error(errc::already_exists, target + in_the_way(options.target, there.plan, node));
   if (locked) found_unfinished_ = true;
   return false;
 }
 
-// Opens the folder of the unfinished and its lock. False if somebody has removed them meanwhile.
+// Opens the folder of the unfinished and its lock. False if they were removed in the meantime.
 bool directory_target::open_mark() {
   made_mark_ = ::mkdirat(root(), unfinished_folder, 0777) == 0;
   if (!made_mark_ && errno != EEXIST) {
@@ -233,9 +233,9 @@ void directory_target::replace(const sink_options& options) {
   }
 }
 
-// Removes the plan late: what is killed before can be resumed, and then a lock is all that is left of a whole store. Removes the
-// lock before the folder: a process that waits for it then checks the content again. Another process may make a lock of its own
-// in the folder before that is removed; then the folder is that process's, which may already be replacing the store.
+// Removes the plan late: a run that is killed before that can be resumed, and after it a complete store has only a lock left.
+// Removes the lock before the folder: a process that waits for it then checks the content again. Another process may create its
+// own lock in the folder before that is removed; then the folder is that process's, which may already be replacing the store.
 void directory_target::remove_mark() {
   const fs::path mark = fs::path(path_) / unfinished_folder;
   empty_mark(mark, plan_name);
@@ -303,7 +303,7 @@ void directory_target::tidy_whole(const std::string& path) noexcept {
     };
     if (!t.root_ || !only_lock() || !t.open_mark()) return;
     if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) == lock_state::taken && only_lock()) t.remove_mark();
-  } catch (...) {  // it harms nobody
+  } catch (...) {  // it does no harm
   }
 }
 

@@ -19,7 +19,7 @@ inline constexpr std::string_view temporary_prefix = ".zarrbits-", temporary_suf
 inline bool is_temporary(std::string_view name) { return name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix); }
 
 // Holds the lock of the folder (.zarrbits-unfinished/lock); the kernel releases it if the process is killed. If the file system
-// has no locks, only a new folder of the unfinished tells runs apart.
+// has no locks, only a new folder of the unfinished keeps runs apart.
 class directory_target {
  public:
   // Creates the folder, or removes or resumes the existing content, as far as allowed. Throws zarrbits::error.
@@ -35,9 +35,9 @@ class directory_target {
   // Removes the marks of an unfinished store: the store is complete. Throws zarrbits::error.
   void finish();
 
-  // Removes what a killed run left (options.run, or any run). True if there was something, and nobody else writes to it.
+  // Removes what a killed run left (options.run, or any run). True if there was something, and no other process writes to it.
   static bool remove_unfinished(const std::string& path, const sink_options& options);
-  // Removes the mark of a whole store if nothing but its lock is left, and nobody holds that.
+  // Removes the mark of a complete store if only its lock is left, and no process holds that.
   static void tidy_whole(const std::string& path) noexcept;
 
  private:

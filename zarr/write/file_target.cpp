@@ -39,7 +39,7 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
   const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
   if (state == lock_state::gone) return {};
   if (state != lock_state::taken)
-    throw zarrbits::error(errc::busy, "another conversion writes to \"" + target + "\"; wait for it or choose another name",
+    throw zarrbits::error(errc::busy, "another conversion is writing to \"" + target + "\"; wait for it or choose another name",
                           {target});
   return fd;
 }
@@ -71,7 +71,7 @@ void file_target::check_target(const sink_options& options) const {
                           {path_});
   }
   if (!options.source.empty() && fs::equivalent(options.source, path_, e)) {
-    throw zarrbits::error(errc::refused, "the source \"" + options.source + "\" is the target, too; choose another target",
+    throw zarrbits::error(errc::refused, "the source \"" + options.source + "\" is also the target; choose another target",
                           {path_});
   }
 }
@@ -89,7 +89,7 @@ void file_target::open_temporary() {
       fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     if (const file_descriptor old = take_left_over(temporary_, path_, left_over::file)) ::unlink(temporary_.c_str());
   }
-  throw zarrbits::error(errc::busy, "another conversion writes to \"" + path_ + "\"; wait for it or choose another name",
+  throw zarrbits::error(errc::busy, "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
                         {path_});
 }
 
@@ -113,7 +113,7 @@ void file_target::write_at(std::uint64_t offset, std::span<const std::byte> byte
 }
 
 void file_target::finish() {
-  if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot bring to the disk", path_, errno, "check the disk");
+  if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot flush to the disk", path_, errno, "check the disk");
   // a server may report only now that there is no room; the other descriptor keeps the lock until the file has its name
   const file_descriptor lock(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   if (const int error = fd_.close()) {
@@ -127,8 +127,8 @@ void file_target::finish() {
   const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd && (::fsync(fd.get()) == 0 || errno == EINVAL)) return;
   const int error = errno;
-  if (!replaces_) ::unlink(path_.c_str());  // after a failure, nobody finds a store
-  fail_file("cannot bring to the disk", folder.native(), error, "check the disk");
+  if (!replaces_) ::unlink(path_.c_str());  // after a failure, there is no store
+  fail_file("cannot flush to the disk", folder.native(), error, "check the disk");
 }
 
 void file_target::rename_to_target() {

@@ -19,8 +19,8 @@
 
 namespace zarrbits::conversion {
 
-// Opens and locks what a killed run left under a temporary name, so nobody else writes to it. Empty if there is nothing; throws
-// zarrbits::error if somebody writes to it, or it is not ours.
+// Opens and locks what a killed run left under a temporary name, so that no other process writes to it. Empty if there is
+// nothing; throws zarrbits::error if another process writes to it, or zarrbits did not make it.
 enum class left_over { file, folder };
 file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind);
 
@@ -50,7 +50,7 @@ class file_target {
   void finish();
   bool in_place() const { return finished_; }
 
-  // Removes the file that a killed run left beside the target. True if there was one, and nobody writes to it.
+  // Removes the file that a killed run left beside the target. True if there was one, and no process writes to it.
   static bool remove_unfinished(const std::string& path, const std::string& temporary);
 
  private:

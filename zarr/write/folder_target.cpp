@@ -20,7 +20,7 @@ namespace {
 
 void sync_one(const std::string& name) {
   const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot bring to the disk", name, errno, "check the disk");
+  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot flush to the disk", name, errno, "check the disk");
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void folder_target::open_temporary() {
     std::error_code e;
     if (const file_descriptor old = take_left_over(temporary_, path_, left_over::folder)) fs::remove_all(temporary_, e);
   }
-  throw zarrbits::error(errc::busy, "another conversion writes to \"" + path_ + "\"; wait for it or choose another name",
+  throw zarrbits::error(errc::busy, "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
                         {path_});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A folder that stands under another name beside its own until it is whole.
+// A folder that has a temporary name next to its own until it is complete.
 //
 //   folder_target folder("refs.parquet", unfinished_name("refs.parquet"), options, {"a folder of references",
 //   are_own_references}); folder.write("a/refs.0.parq", bytes); folder.finish();  // without it there is none, or the old one
@@ -31,7 +31,7 @@ class folder_target {
   void finish();
   bool in_place() const { return finished_; }
 
-  // The folder that a killed run left beside the target. True where there was one, and nobody writes to it.
+  // The folder that a killed run left next to the target. True if there was one, and no process writes to it.
   static bool remove_unfinished(const std::string& path, const std::string& temporary);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a store in one file has, in memory until the file is finished: its members by key, and the journal of the run, which
-// nobody reads later. Thread-safe.
+// is not read later. Thread-safe.
 //
 //   member_list<zip_member> members;
 //   members.add("a/c/0", {.offset = 30, .size = 100});
@@ -105,7 +105,7 @@ class member_list {
     std::erase_if(members_, [&](const auto& m) { return at++ < n && keys.contains(m.first); });
   }
 
-  // All members by key, each key once. By one thread, when nobody adds any more. They are sorted here alone: a tree of a million
+  // All members by key, each key once. By one thread, when no more are added. They are sorted only here: a tree of a million
   // keys takes longer.
   void each_sorted(const std::function<void(const std::string& key, const Member& m)>& visit) {
     const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };

@@ -27,7 +27,7 @@ void append_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-// As runs of one number each: neighbours are mostly alike.
+// As runs of one number each: neighbours are mostly equal.
 std::string runs_of(std::span<const std::uint32_t> numbers, unsigned width) {
   std::string out;
   for (std::size_t i = 0; i < numbers.size();) {
@@ -160,7 +160,7 @@ std::string parquet_writer::finish() {
     w.large_number(7, static_cast<std::int64_t>(c.size));
     w.large_number(9, static_cast<std::int64_t>(c.first));
     if (c.dictionary) w.large_number(11, static_cast<std::int64_t>(c.dictionary));
-    w.begin(12);  // fastparquet takes numbers that do not say this for such as may be missing, and makes floats of them
+    w.begin(12);  // without this, fastparquet assumes that numbers may be missing, and converts them to floats
     w.large_number(3, static_cast<std::int64_t>(c.missing));
     w.end();
     w.end();

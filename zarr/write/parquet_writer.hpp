@@ -31,7 +31,7 @@ class parquet_writer {
   // A value for each row.
   void add(const std::string& name, std::span<const std::int64_t> numbers);
   void add(const std::string& name, std::span<const std::optional<std::string_view>> texts, text_kind kind);
-  // The whole file.
+  // The complete file.
   std::string finish();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // References in a folder of Parquet files, as fsspec reads kerchunk's: .zmetadata has the metadata of all nodes and, for each
-// array, its extents once more as Zarr v2 has them, from which fsspec tells the row of a chunk. It knows keys of the form "0.1"
-// alone, which the arrays' own metadata says, too. https://fsspec.github.io/kerchunk/spec.html#parquet-references
+// array, its extents once more as Zarr v2 has them, from which fsspec computes the row of a chunk. It knows keys of the form
+// "0.1" alone, which the arrays' own metadata says, too. https://fsspec.github.io/kerchunk/spec.html#parquet-references
 //
 #include "text/json_text.hpp"
 #include "text/names.hpp"
@@ -131,7 +131,7 @@ class parquet_references final : public reference_writer {
     rows_.push_back(std::move(r));
   }
 
-  // Those of the array at hand, a file for each record_size chunks of which some are there.
+  // Those of the current array, a file for each record_size chunks of which some are there.
   void write_rows() {
     std::sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) { return a.index < b.index; });
     for (std::size_t first = 0; first < rows_.size();) {
@@ -176,7 +176,8 @@ class parquet_references final : public reference_writer {
   std::string path_;
   folder_target folder_;
   std::string sources_, metadata_;
-  json parts_ = json::object();  // of each array its files, and how many references are in each: a reader knows if some are lost
+  json parts_ =
+      json::object();  // of each array its files, and how many references are in each: a reader notices if some are lost
   bool first_ = true;
   std::vector<std::string> urls_;
   std::map<std::string, counts> arrays_;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of a file that a source has open: libhdf5 and the tables of joined files know them by numbers alone.
+// Of a file that a source has open: libhdf5 and the tables of joined files identify them only by numbers.
 std::string name_of(int fd) {
   std::string name(PATH_MAX, '\0');
   const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(), name.size());
@@ -52,11 +52,11 @@ reference_sink::reference_sink(const std::string& path, std::uint64_t inline_byt
   if (options.target == sink_options::existing::grow) take_what_is_there();
   else if (const std::string other = data_beside(path_); exists(other) && !exists(path_))
     throw zarrbits::error(errc::already_exists,
-                          "\"" + other + "\" exists, which would be a part of the store; choose another name or remove it",
+                          "\"" + other + "\" exists, and would become a part of the store; choose another name or remove it",
                           {other});
 }
 
-// The sources have to be as they were: what is appended would make of references that lead astray a store that looks new.
+// The sources must be unchanged: otherwise an append would make stale references look new.
 void reference_sink::take_what_is_there() {
   try {
     reference_table table = read_references(path_, options_.memory);
@@ -115,14 +115,14 @@ void reference_sink::add_text(std::string_view key, std::string text) {
 
 std::size_t reference_sink::number_of(int fd) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be looked at");
+  if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be examined");
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
   if (is_new) files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
   return at->second;
 }
 
-// Under a name that no other store has used: what is there reads as before until the new references have taken its place.
+// Under a name that no other store has used: the old content reads as before until the new references have replaced it.
 void reference_sink::open_data() {
   if (data_) return;
   std::size_t number = 0;
@@ -191,7 +191,7 @@ class reference_sink::writer final : public object_writer {
 std::unique_ptr<object_writer> reference_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
 
 bool reference_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
-  if (get(key)) return false;  // nobody else writes to it
+  if (get(key)) return false;  // no other process writes to it
   put(key, bytes);
   return true;
 }

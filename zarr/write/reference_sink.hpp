@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store of references, in kerchunk's formats: bytes that lie in a source as the store has them are named by file, offset and
-// size, and not copied. Small objects are among the references, larger ones in a file beside them.
+// A store of references, in kerchunk's formats: bytes that a source has exactly as the store needs them are named by file, offset
+// and size, and not copied. Small objects are among the references, larger ones in a file next to them.
 //
 #ifndef ZARRBITS_ZARR_WRITE_REFERENCE_SINK_HPP
 #define ZARRBITS_ZARR_WRITE_REFERENCE_SINK_HPP

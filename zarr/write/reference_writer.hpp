@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The forms in which references are stored: one JSON file, or a folder of Parquet files. Neither is there before it is whole.
+// The forms in which references are stored: one JSON file, or a folder of Parquet files. Neither exists before it is complete.
 //
 //   const auto out = make_reference_writer("refs.json", options);  // or "refs.parquet"
 //   out->begin(files);

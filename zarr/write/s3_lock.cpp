@@ -49,7 +49,7 @@ std::optional<double> seconds_of(const std::string& time) {
 }
 
 zarrbits::error s3_taken(const std::string& target) {
-  return zarrbits::error(errc::busy, "another conversion writes to \"" + target + "\"; wait for it or choose another name",
+  return zarrbits::error(errc::busy, "another conversion is writing to \"" + target + "\"; wait for it or choose another name",
                          {target});
 }
 
@@ -138,21 +138,22 @@ bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& 
   return true;
 }
 
-void s3_sink::join_target(const std::string& target, sink_options::existing how, const std::vector<s3_entry>& unfinished,
+void s3_sink::join_target(const std::string& target, sink_options::existing existing, const std::vector<s3_entry>& unfinished,
                           bool anything) {
   bool begun = false;
   for (const s3_entry& e : unfinished) {
     if (e.key == whole(in_unfinished(removing))) {
       throw zarrbits::error(
           errc::already_exists,
-          "the target \"" + target + "\" is an old store that was not wholly removed; replace it with `overwrite`", {target});
+          "the target \"" + target + "\" is an old store that was only partly removed; replace it with `overwrite`", {target});
     }
     begun |= e.key == whole(in_unfinished(s3_begun));
   }
   if (anything && unfinished.empty())
     throw zarrbits::error(errc::already_exists,
-                          "the target \"" + target + "\"" + in_the_way(how, false, is_zarr_node(text_of("zarr.json"))), {target});
-  if (unfinished.empty() && how == sink_options::existing::finish) throw nothing_to_finish(target);
+                          "the target \"" + target + "\"" + in_the_way(existing, false, is_zarr_node(text_of("zarr.json"))),
+                          {target});
+  if (unfinished.empty() && existing == sink_options::existing::finish) throw nothing_to_finish(target);
   found_unfinished_ = !unfinished.empty();
   if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
 }
@@ -161,7 +162,7 @@ bool s3_sink::has_own_note() {
   return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
 }
 
-// Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of ours left.
+// Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of zarrbits left.
 void s3_sink::require_removable(const std::string& target, bool unfinished) {
   if (is_zarr_node(text_of("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
@@ -172,7 +173,7 @@ void s3_sink::require_removable(const std::string& target, bool unfinished) {
       {target});
 }
 
-// A killed run leaves the same objects as a run that still writes. Only their age by the server's clock tells them apart.
+// A killed run leaves the same objects as a run that still writes. Only their age by the server's clock distinguishes them.
 void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry>& unfinished) {
   if (unfinished.empty()) return;
   const auto now = seconds_of(client_.send({.method = "HEAD", .key = whole(in_unfinished(s3_begun))}).date);
@@ -212,7 +213,7 @@ void s3_sink::lock(const std::string& target, const sink_options& options, bool 
   }
   if (!kept && options.warning) {
     options.warning("the S3 server at " + client_.settings().url +
-                    " does not support conditional writes (If-None-Match): two conversions that begin at the same moment in \"" +
+                    " does not support conditional writes (If-None-Match): two conversions that start at the same moment in \"" +
                     target + "\" may both continue; make sure that there is only one");
   }
 }

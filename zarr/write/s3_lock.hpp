@@ -20,7 +20,7 @@
 
 namespace zarrbits::conversion {
 
-constexpr const char* s3_begun = "begun";   // beside the plan and the journal: says that a store was begun, and by which run
+constexpr const char* s3_begun = "begun";   // next to the plan and the journal: says that a store was begun, and by which run
 constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run that has nothing else to show
 
 // A change within this many seconds means that a conversion still runs.

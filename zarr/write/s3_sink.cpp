@@ -202,14 +202,14 @@ void s3_sink::require_all_listed() {
     throw zarrbits::error(errc::server_failed,
                           "the S3 server lists only " + std::to_string(mine_there) + " of the " + std::to_string(mine_.size()) +
                               " objects that were written to \"" + target_ +
-                              "\" just now; convert again with `resume`, and look for who else writes there",
+                              "\" just now; convert again with `resume`, and find out what else writes there",
                           {target_});
   }
   throw zarrbits::error(errc::server_failed,
                         "the S3 server lists other objects in \"" + target_ +
                             "\" than were written: " + std::to_string(there.objects) + " of " + std::to_string(there.bytes) +
                             " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
-                            "; convert again, and look for who else writes there",
+                            "; convert again, and find out what else writes there",
                         {target_});
 }
 

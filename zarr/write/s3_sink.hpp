@@ -58,7 +58,8 @@ class s3_sink final : public sink {
   std::string text_of(const std::string& key);  // "" if there is none
   void open_target(const std::string& target, const sink_options& options);
   bool can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished);
-  void join_target(const std::string& target, sink_options::existing how, const std::vector<s3_entry>& unfinished, bool anything);
+  void join_target(const std::string& target, sink_options::existing existing, const std::vector<s3_entry>& unfinished,
+                   bool anything);
   bool has_own_note();
   void require_removable(const std::string& target, bool unfinished);
   void require_idle(const std::string& target, const std::vector<s3_entry>& unfinished);
@@ -75,7 +76,7 @@ class s3_sink final : public sink {
   std::string mark_text_;  // content of the lock
   std::mutex tally_mutex_;
   tally tally_;
-  std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, beside those of others
+  std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, next to those of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, kept_ = false, marked_ = false, found_unfinished_ = false;

@@ -11,7 +11,7 @@ void put_object(s3_client& client, const std::string& whole_key, std::span<const
   const auto answer = client.store({.method = "PUT", .key = whole_key, .body = bytes});
   if (answer.status == 404) {
     throw zarrbits::error(errc::not_found, "there is no S3 bucket \"" + client.settings().bucket + "\" at " +
-                                               client.settings().url + "; make it, or check `endpoint`");
+                                               client.settings().url + "; create it, or check `endpoint`");
   }
 }
 
@@ -45,8 +45,8 @@ void s3_upload::send_part() {
         client_.send({.method = "POST", .key = key_, .query = {{"uploads", ""}}, .answer = "InitiateMultipartUploadResult"});
     const std::string id = answer.xml.text_of("UploadId");
     if (answer.status == 404 || id.empty() || id.size() > 4096) {
-      throw zarrbits::error(errc::server_failed,
-                            "the S3 server begins no upload of parts for \"" + key_ + "\"; check the bucket and `endpoint`");
+      throw zarrbits::error(errc::server_failed, "the S3 server does not start a multipart upload for \"" + key_ +
+                                                     "\"; check the bucket and `endpoint`");
     }
     upload_ = id;
   }
@@ -55,7 +55,7 @@ void s3_upload::send_part() {
                                      .query = {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", upload_}},
                                      .body = part_});
   if (answer.status == 404)
-    throw zarrbits::error(errc::server_failed, "the S3 server takes no parts of \"" + key_ + "\"; convert again");
+    throw zarrbits::error(errc::server_failed, "the S3 server does not accept parts of \"" + key_ + "\"; convert again");
   etags_.push_back(answer.etag);
   part_.clear();
 }

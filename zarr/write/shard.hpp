@@ -23,7 +23,7 @@
 
 namespace zarrbits::conversion {
 
-// The bytes depend only on the chunks, and for ranges on their offsets; not on when and by whom they were added.
+// The bytes depend only on the chunks, and for ranges on their offsets; not on when, and by which thread, they were added.
 class shard_writer {
  public:
   shard_writer(sink& out, std::string key, std::size_t chunks);
@@ -35,7 +35,7 @@ class shard_writer {
   void add(std::size_t at, std::span<const std::byte> bytes);
   // Chunks `at`, `at` + 1 and so on, which are contiguous in a file.
   // Throws unreadable_range before it writes anything if the file is shorter; the chunks are then missing, and the shard
-  // continues. Throws it later too if the file changes meanwhile; the shard then cannot be committed.
+  // continues. Throws it later too if the file changes in the meantime; the shard then cannot be committed.
   void add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes);
   // A range of this size is aligned in the shard as in its file, after a gap if needed: add such a chunk alone.
   static constexpr std::uint64_t worth_a_gap = 128 << 10;

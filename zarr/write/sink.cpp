@@ -37,8 +37,8 @@ void check_key(std::string_view key) {
       shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
   throw zarrbits::error(errc::refused,
                         "\"" + shown +
-                            "\" is not a place in a store: the unfinished store was damaged, or made by somebody who means "
-                            "harm; start over with `overwrite`, or choose another name");
+                            "\" is not a valid key in a store: the unfinished store is damaged or malicious; start over "
+                            "with `overwrite`, or choose another name");
 }
 
 void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
@@ -54,7 +54,7 @@ void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t siz
 }
 
 void sink::refer(std::string_view key, const std::string&, const file_state&, std::uint64_t, std::uint64_t) {
-  throw std::logic_error("a store that refers to nothing was to refer to \"" + std::string(key) + "\"");
+  throw std::logic_error("a store without references was asked to refer to \"" + std::string(key) + "\"");
 }
 
 void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
@@ -74,7 +74,7 @@ bool is_one_file(const std::string& target) { return !is_s3(target) && (is_refer
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   if (joins(options.target) && is_one_file(target))
     throw zarrbits::error(errc::invalid_option,
-                          "a store in one file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
+                          "a single-file store is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
@@ -89,11 +89,12 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
   }
   if (!options.endpoint.empty())
     throw zarrbits::error(errc::invalid_option,
-                          "an endpoint goes with a target \"s3://bucket/prefix\", not with \"" + target + "\"", {target});
+                          "an endpoint is only for a target \"s3://bucket/prefix\", not for \"" + target + "\"", {target});
   if (is_reference_target(target) != options.references.has_value())
     throw zarrbits::error(errc::invalid_option,
-                          options.references ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
-                                             : "\"" + target + "\" would have references; give `references`, or another name",
+                          options.references
+                              ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
+                              : "\"" + target + "\" is a name for references; set `references`, or choose another name",
                           {target});
   if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
@@ -104,10 +105,11 @@ std::string in_the_way(sink_options::existing target, bool plan, bool node) {
   if (plan) return " exists and is an unfinished store; continue it with `resume`, or choose another name";
   const bool resumes = joins(target);
   if (node && resumes)
-    return " exists and is not an unfinished store: nothing of it is left to be made (\"zarrbits verify\" compares it with its "
+    return " exists and is not an unfinished store: nothing is left to do (\"zarrbits verify\" compares it with its "
            "source)";
   if (node)
-    return " exists and is a whole store (\"zarrbits verify\" compares it with its source); choose another name, or replace it "
+    return " exists and is a complete store (\"zarrbits verify\" compares it with its source); choose another name, or replace "
+           "it "
            "with `overwrite`";
   return std::string(" exists and is ") + (resumes ? "not an unfinished store that can be resumed" : "not a Zarr v3 store") +
          "; choose another name";
@@ -135,7 +137,7 @@ std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string&
 zarrbits::error nothing_to_finish(const std::string& target) {
   return zarrbits::error(
       errc::not_found,
-      "there is no unfinished store \"" + target + "\"; check the name of the store that the shares were made in", {target});
+      "there is no unfinished store \"" + target + "\"; check the name of the store that the shares were written to", {target});
 }
 
 void tidy_whole(const std::string& target) noexcept {

@@ -3,7 +3,7 @@
 // Where a store goes: keys to bytes, and nothing else.
 //
 //   const auto out = make_sink("out.zarr", {.source = "in.h5"});  // or "out.zip", "s3://bucket/prefix"
-//   out->put("a/c/0/0", chunk);       // whole or not at all, from any thread
+//   out->put("a/c/0/0", chunk);       // complete or not at all, from any thread
 //   out->put("zarr.json", metadata);  // last
 //   out->finish();                    // without it the store is removed again, or (keep()) left for a later run that joins it
 //
@@ -127,19 +127,19 @@ struct sink_options {
   enum class existing {
     refuse,   // an empty directory counts as missing
     replace,  // remove it if it is a Zarr store or an unfinished one, its metadata first
-    go_on,    // as join, for an unfinished store that nobody writes to; otherwise as refuse
+    go_on,    // as join, for an unfinished store that no process writes to; otherwise as refuse
     join,     // resume an unfinished store, or begin one; without finish() it stays, except the root's zarr.json
     finish,   // as join, but there must be an unfinished store
     grow,     // references only: add to those that are there
   } target = existing::refuse;
-  bool shared = false;      // with join and finish: other processes write to it too; otherwise nobody may
+  bool shared = false;      // with join and finish: other processes write to it too; otherwise no other may
   std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
   std::string source = {};  // the input file: a store that contains it is never removed
   bool sync = false;        // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
-  std::optional<std::uint64_t> references = {};          // refer to bytes of sources; objects larger than this go beside them
-  std::uint64_t memory = std::uint64_t{512} << 20;       // bytes for references that are there already
-  std::string endpoint = {};                             // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
+  std::optional<std::uint64_t> references = {};     // refer to bytes of sources; objects larger than this are stored next to them
+  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for references that are there already
+  std::string endpoint = {};                        // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
 };
 
 inline bool joins(sink_options::existing target) {
@@ -154,17 +154,17 @@ std::string in_the_way(sink_options::existing target, bool plan, bool node);
 // For existing::finish.
 zarrbits::error nothing_to_finish(const std::string& target);
 
-// Whether a store appears whole, in one step, so that an interrupted run leaves nothing to resume.
+// Whether a store appears complete, in one step, so that an interrupted run leaves nothing to resume.
 bool is_one_file(const std::string& target);
 
-// The files of a whole store of references, beside each other, and their bytes.
+// The files of a complete store of references, side by side, and their bytes.
 std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target);
 
-// Removes what a killed conversion left: that of options.run or, if this is empty, any that nobody writes to. True if there was
-// something.
+// Removes what a killed conversion left: that of options.run or, if this is empty, any that no process writes to. True if there
+// was something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
 
-// Removes the mark of a whole store if only a lock is left of it, and nobody holds that. Only in a folder.
+// Removes the mark of a complete store if only a lock is left of it, and no process holds that. Only in a folder.
 void tidy_whole(const std::string& target) noexcept;
 
 }  // namespace zarrbits::conversion

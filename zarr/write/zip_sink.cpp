@@ -90,7 +90,7 @@ void zip_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std
   complete(key, m);
 }
 
-// Header and checksum come before the content, and other threads write meanwhile: an object written piece by piece waits in
+// Header and checksum come before the content, and other threads write in the meantime: an object written piece by piece waits in
 // memory, or in a file if it becomes large.
 class zip_sink::writer final : public object_writer {
  public:
@@ -145,7 +145,7 @@ class zip_sink::writer final : public object_writer {
 std::unique_ptr<object_writer> zip_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
 
 bool zip_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
-  if (get(key)) return false;  // nobody else writes to it
+  if (get(key)) return false;  // no other process writes to it
   put(key, bytes);
   return true;
 }

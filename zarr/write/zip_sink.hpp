@@ -18,8 +18,8 @@
 
 namespace zarrbits::conversion {
 
-// The file is beside the target until finish() gives it its name. The list of members is sorted, and has no times: the same calls
-// in the same order make the same file. What put() replaces and remove() removes stays in the file, but is not a member.
+// The file is next to the target until finish() gives it its name. The central directory is sorted, and has no times: the same
+// calls in the same order make the same file. What put() replaces and remove() removes stays in the file, but is not a member.
 class zip_sink final : public sink {
  public:
   zip_sink(const std::string& path, const sink_options& options);
@@ -40,7 +40,7 @@ class zip_sink final : public sink {
   bool keeps_unfinished() const override { return false; }
   bool any_order() const override { return false; }
 
-  // Removes the file that a killed run left beside the target. True if there was one, and nobody writes to it.
+  // Removes the file that a killed run left beside the target. True if there was one, and no process writes to it.
   static bool remove_unfinished(const std::string& target);
 
  private:

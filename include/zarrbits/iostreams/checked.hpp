@@ -31,9 +31,10 @@ namespace detail {
 [[noreturn]] void not_open();
 }
 
-// A sink that hands everything on to another one, and throws if that does not take it. Boost's stream buffers ignore what a sink
-// throws, or does not take, while they are closed. So the first error is kept, and thrown again by close(): reset() always tells.
-// This also ends filters of others that would offer the same bytes to a full sink for ever, such as Boost's compressors.
+// A sink that hands everything on to another one, and throws if that does not accept it. Boost's stream buffers ignore what a
+// sink throws, or does not take, while they are closed. So the first error is kept, and thrown again by close(): reset() always
+// reports it. This also stops third-party filters that would offer the same bytes to a full sink forever, such as Boost's
+// compressors.
 template <class Sink>
 class checked_sink {
   static constexpr bool is_stream = boost::iostreams::is_std_io<Sink>::value;

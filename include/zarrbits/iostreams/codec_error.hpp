@@ -21,8 +21,8 @@
 
 namespace zarrbits::iostreams {
 
-// Every error of zarrbits in a stream, or when a filter is made. what() is a whole sentence, code() an error_code that compares
-// with zarrbits::errc, failure() has the element and the value.
+// Every error of zarrbits in a stream, or when a filter is made. what() is a complete sentence, code() an error_code that
+// compares with zarrbits::errc, failure() has the element and the value.
 class codec_error : public std::ios_base::failure {
  public:
   // With the sentence of codec::explain().

@@ -24,7 +24,7 @@ std::istream& read_bytes(std::istream& in, std::span<std::byte> bytes);
 
 }  // namespace detail
 
-// As out.write() of the memory of all elements (<zarrbits/chunk.hpp> defines elements). The state of the stream tells whether it
+// As out.write() of the memory of all elements (<zarrbits/chunk.hpp> defines elements). The state of the stream says whether it
 // succeeded; a value that does not fit in the codec of a filter may show only when the stream is reset().
 template <elements_in_memory R>
 std::ostream& write_elements(std::ostream& out, const R& elements) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the filters and checked() put between Boost and the device below: it looks at every number that the device returns.
+// What the filters and checked() put between Boost and the device below: it checks every number that the device returns.
 //
 #ifndef ZARRBITS_IOSTREAMS_DETAIL_DEVICE_GUARD_HPP
 #define ZARRBITS_IOSTREAMS_DETAIL_DEVICE_GUARD_HPP
@@ -22,13 +22,13 @@ namespace zarrbits::iostreams::detail {
 
 // A device that returns a number of bytes that it cannot have read or written. Boost would move its pointers by it.
 [[noreturn]] void impossible_count(const char* function, std::streamsize got, std::streamsize wanted);
-// A device that takes nothing: Boost would offer it the same bytes for ever.
+// A device that accepts nothing: Boost would offer it the same bytes forever.
 [[noreturn]] void takes_nothing(std::streamsize left);
 // Called after each of `tries` in a row that took nothing: waits a little, or throws after a fifth of a second.
 void wait_for_room(int tries, std::streamsize left);
 
 // Throws if a stream buffer, or one of those below it in a chain, cannot hand on all that it was given. In a chain they forget
-// that when they are closed, and what was thrown as well: it is the error that was noted meanwhile, if one was.
+// that when they are closed, and what was thrown as well: it is the error that was recorded in the meantime, if there was one.
 void hand_on(std::streambuf& below);
 void note_error(const std::exception_ptr& error) noexcept;
 

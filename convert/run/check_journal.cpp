@@ -13,7 +13,7 @@
 namespace zarrbits::conversion {
 
 // The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
-void job::doubt_journal(on_doubt then) {
+void job::check_journal(on_mismatch then) {
   std::vector<std::size_t> wrong;
   for (auto at = results_.begin(); at != results_.end();) {
     const std::size_t index = at->first.dataset;
@@ -29,10 +29,10 @@ void job::doubt_journal(on_doubt then) {
   for (const std::size_t index : wrong) {
     const source_object& o = source_->objects()[index];
     const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
-                             "\", or have another size than its journal says";
-    if (then == on_doubt::refuse)
-      throw zarrbits::error(errc::incomplete, what + "; convert again with `resume`, which makes them again");
-    if (options_.warning) options_.warning(what + "; the dataset is made again");
+                             "\", or do not have the size that its journal says";
+    if (then == on_mismatch::refuse)
+      throw zarrbits::error(errc::incomplete, what + "; convert again with `resume`, which writes them again");
+    if (options_.warning) options_.warning(what + "; the dataset is converted again");
     if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
     results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));
   }
