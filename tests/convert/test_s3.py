@@ -50,7 +50,7 @@ class TestS3(S3):
     def test_an_etag_shows_that_bytes_arrived(self):
         wrong = "0123456789abcdef" * 2
         for kinds in (("put",), ("part",)):
-            for headers, words in (({}, "ETag"), ({"ETag": f'"{wrong}"'}, "other bytes"), ({"ETag": f'"{wrong}"', "x-amz-server-side-encryption": "AES256"}, "other bytes")):
+            for headers, words in (({}, "ETag"), ({"ETag": f'"{wrong}"'}, "different bytes"), ({"ETag": f'"{wrong}"', "x-amz-server-side-encryption": "AES256"}, "different bytes")):
                 def fault(r, go):
                     return Answer(headers=dict(headers)) if r.kind in kinds and "/c/0" in r.key else go()
                 with Server(fault) as s:

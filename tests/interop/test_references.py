@@ -99,8 +99,8 @@ def test_what_cannot_be_decoded_is_refused():
                             (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, padding_encoding="first_byte").decode(b"\xff\x00"), "(count byte|bytes where)"),
                             (lambda: zarrbits.NumcodecsPackbits("u2", bits=17), "bits 0 to 15"),
                             (lambda: zarrbits.NumcodecsPackbits("S3"), "not a number"),
-                            (lambda: zarrbits.NumcodecsPackbits.of_filter([12]), "not those"),
-                            (lambda: zarrbits.NumcodecsPackbits.of_filter([12, 0, 0, 0, 0x5A504201, 2, 1, 3, 1, 0, 2, 0]), "none that"),
+                            (lambda: zarrbits.NumcodecsPackbits.of_filter([12]), "not values that"),
+                            (lambda: zarrbits.NumcodecsPackbits.of_filter([12, 0, 0, 0, 0x5A504201, 2, 1, 3, 1, 0, 2, 0]), "not values that"),
                             (lambda: zarrbits.NumcodecsPackbits.of_filter([1, 17, 0, 0, 0x5A504201, 1, 1, 1 | 1 << 18, 8, 0, 2, 0]), "numcodecs' own")):
         with pytest.raises(ValueError, match=sentence):
             wrong()
