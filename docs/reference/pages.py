@@ -5,6 +5,7 @@
 
 A heading gets an anchor from its page and its words; GitHub makes it from the words alone. A link to something that is not a page becomes plain text.
 """
+
 import pathlib
 import re
 import sys

@@ -7,6 +7,7 @@
 "hdf5" has chunks of HDF5 files: the filters as the file has them, what wrote them, the stored chunk, and the values as that writer's own libhdf5
 reads them. "zarr" has chunks by numcodecs, with the codecs as a zarr.json has them. Values are little-endian.
 """
+
 import base64
 import json
 import tempfile
@@ -44,20 +45,38 @@ def hdf5_chunk(values, made_by, **how):
             mask, stored = f["x"].id.read_direct_chunk((0,))
             if mask:  # the filter left this chunk as it was
                 return None
-            return {"made_by": made_by, "type": values.dtype.str, "filters": filters, "chunk": text(stored), "values": text(f["x"][:].tobytes())}
+            return {
+                "made_by": made_by,
+                "type": values.dtype.str,
+                "filters": filters,
+                "chunk": text(stored),
+                "values": text(f["x"][:].tobytes()),
+            }
 
 
 def hdf5_chunks():
     by_h5py, by_plugin = f"h5py {h5py.version.version}, HDF5 {h5py.version.hdf5_version}", f"hdf5plugin {hdf5plugin.version}"
     for dtype in TYPES:
         values = values_of(dtype)
-        for how in ({"compression": "gzip"}, {"compression": "gzip", "shuffle": True}, {"shuffle": True}, {"fletcher32": True},
-                    {"compression": "lzf"}, {"compression": "lzf", "shuffle": True, "fletcher32": True}):
+        for how in (
+            {"compression": "gzip"},
+            {"compression": "gzip", "shuffle": True},
+            {"shuffle": True},
+            {"fletcher32": True},
+            {"compression": "lzf"},
+            {"compression": "lzf", "shuffle": True, "fletcher32": True},
+        ):
             yield hdf5_chunk(values, by_h5py, **how)
         if dtype != "f8":  # libhdf5 itself packs no long floats of these
             yield hdf5_chunk(values, by_h5py, scaleoffset=2 if dtype == "f4" else 0)
-        for how in (hdf5plugin.LZ4(), hdf5plugin.Zstd(), hdf5plugin.BZip2(), hdf5plugin.Bitshuffle(cname="none"),
-                    hdf5plugin.Bitshuffle(cname="lz4"), hdf5plugin.Bitshuffle(cname="zstd")):
+        for how in (
+            hdf5plugin.LZ4(),
+            hdf5plugin.Zstd(),
+            hdf5plugin.BZip2(),
+            hdf5plugin.Bitshuffle(cname="none"),
+            hdf5plugin.Bitshuffle(cname="lz4"),
+            hdf5plugin.Bitshuffle(cname="zstd"),
+        ):
             yield hdf5_chunk(values, by_plugin, **how)
         for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd") if dtype in ("i2", "f4", "i8") else ():
             for shuffle in (0, 1, 2):
@@ -69,17 +88,32 @@ def zarr_chunks():
     for dtype in TYPES:
         values = values_of(dtype)
         size = values.dtype.itemsize
-        codecs = [("gzip", {"level": 5}, numcodecs.GZip(5)), ("zstd", {"level": 3, "checksum": True}, numcodecs.Zstd(3, checksum=True)),
-                  ("numcodecs.zlib", {"level": 5}, numcodecs.Zlib(5)), ("numcodecs.bz2", {"level": 5}, numcodecs.BZ2(5)),
-                  ("numcodecs.lz4", {"acceleration": 1}, numcodecs.LZ4(1)), ("numcodecs.shuffle", {"elementsize": size}, numcodecs.Shuffle(size)),
-                  ("numcodecs.fletcher32", {}, numcodecs.Fletcher32())]
+        codecs = [
+            ("gzip", {"level": 5}, numcodecs.GZip(5)),
+            ("zstd", {"level": 3, "checksum": True}, numcodecs.Zstd(3, checksum=True)),
+            ("numcodecs.zlib", {"level": 5}, numcodecs.Zlib(5)),
+            ("numcodecs.bz2", {"level": 5}, numcodecs.BZ2(5)),
+            ("numcodecs.lz4", {"acceleration": 1}, numcodecs.LZ4(1)),
+            ("numcodecs.shuffle", {"elementsize": size}, numcodecs.Shuffle(size)),
+            ("numcodecs.fletcher32", {}, numcodecs.Fletcher32()),
+        ]
         for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd") if dtype in ("i2", "f4", "i8") else ():
             for number, shuffle in enumerate(("noshuffle", "shuffle", "bitshuffle")):
-                codecs.append(("blosc", {"cname": name, "clevel": 5, "shuffle": shuffle, "typesize": size, "blocksize": 0},
-                               numcodecs.Blosc(name, 5, number)))
+                codecs.append(
+                    (
+                        "blosc",
+                        {"cname": name, "clevel": 5, "shuffle": shuffle, "typesize": size, "blocksize": 0},
+                        numcodecs.Blosc(name, 5, number),
+                    )
+                )
         for name, configuration, codec in codecs:
-            yield {"made_by": made_by, "type": values.dtype.name, "codecs": [{"name": name, "configuration": configuration}],
-                   "chunk": text(codec.encode(values)), "values": text(values.tobytes())}
+            yield {
+                "made_by": made_by,
+                "type": values.dtype.name,
+                "codecs": [{"name": name, "configuration": configuration}],
+                "chunk": text(codec.encode(values)),
+                "values": text(values.tobytes()),
+            }
 
 
 def lines(name, entries):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """examples/convert.cpp, which needs a file; the other examples are tests by themselves."""
+
 import os
 import subprocess
 
