@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The converter beside its peers: CPU time (user + system, of the whole process and all its threads) and elapsed time of each way, the ways taking turns."""
+
 import argparse
 import json
 import pathlib
@@ -40,7 +41,9 @@ def times_of(command):
 def ways(name, arguments):
     """Name of the way -> (command that makes `{out}` from `{in}`, how often at most[, command before it]). A way that compares a store makes it first."""
     small = name.startswith("small")
-    edge = {"small chunks": "256,256", "small deflate": "512,512"}.get(name, "1024,8192")  # of a shard: 16 MB of the first two, 256 KiB and 1 MiB of small ones
+    edge = {"small chunks": "256,256", "small deflate": "512,512"}.get(
+        name, "1024,8192"
+    )  # of a shard: 16 MB of the first two, 256 KiB and 1 MiB of small ones
     zarrbits = [arguments.command, "convert", "--quiet", "{in}", "{out}"]
     loop = [arguments.python, str(HERE / "convert_loop.py"), "{in}", "{out}"]
     few = 1 if small else 99
@@ -66,7 +69,11 @@ def ways(name, arguments):
         if name == "deflate":
             all_ways["loop, gzip 6"] = (loop + ["gzip"], 2)
             all_ways["xarray's to_zarr"] = ([arguments.python, "-c", XARRAY, "{in}", "{out}"], 3)
-            all_ways["loop that compares"] = ([arguments.python, str(HERE / "convert_tree.py"), "compare", "{in}", "{out}"], 3, zarrbits)
+            all_ways["loop that compares"] = (
+                [arguments.python, str(HERE / "convert_tree.py"), "compare", "{in}", "{out}"],
+                3,
+                zarrbits,
+            )
         if name != "bitshuffle lz4":
             all_ways["loop, same codecs"] = (loop + ["same"], few)
             all_ways["loop, same codecs, shards"] = (loop + ["same", str(16 if small else 8)], few)
@@ -131,8 +138,16 @@ def measure(name, source, arguments, folder):
             source_bytes = f["x"].id.get_storage_size()
     rows = []
     for way, times in samples.items():
-        row = {"data": name, "way": way, "cpu": round(statistics.median(t[0] for t in times), 4), "elapsed": round(statistics.median(t[1] for t in times), 4),
-               "samples": len(times), "files": stores[way][0], "bytes": stores[way][1], "source_bytes": source_bytes}
+        row = {
+            "data": name,
+            "way": way,
+            "cpu": round(statistics.median(t[0] for t in times), 4),
+            "elapsed": round(statistics.median(t[1] for t in times), 4),
+            "samples": len(times),
+            "files": stores[way][0],
+            "bytes": stores[way][1],
+            "source_bytes": source_bytes,
+        }
         if way in pairs:
             row["of_cp"] = round(statistics.median(pairs[way]), 4)  # of each and the `cp -r` that came next
         rows.append(row)
@@ -151,25 +166,38 @@ def goals(rows):
         return (f"{way}, of `cp -r`", 0.8, row.get(way, {}).get("of_cp"))
 
     again, native, shards = "loop, encoded again", "zarrbits native", "zarrbits native, shards"
-    smaller = ("the source's chunks over the store", 1, row["zarrbits"]["source_bytes"] / row["zarrbits"]["bytes"] if row.get("zarrbits", {}).get("bytes") else None)
+    smaller = (
+        "the source's chunks over the store",
+        1,
+        row["zarrbits"]["source_bytes"] / row["zarrbits"]["bytes"] if row.get("zarrbits", {}).get("bytes") else None,
+    )
     if name == "deflate":
         both = ratio("zarrbits, 1 thread", two_processes, "elapsed")
         text = "elapsed: 2 threads over 1" + (f" (two processes at once reach {2 * both:.2f} here)" if both else "")
-        return [("default over the loop", 4, ratio(again, "zarrbits")), smaller, ("default over xarray's to_zarr", 4, ratio("xarray's to_zarr", "zarrbits")),
-                ("verify over a loop that compares", 2, ratio("loop that compares", verify)),
-                ("`--compress gzip:6` over the loop with gzip 6", 2, ratio("loop, gzip 6", "zarrbits --compress gzip:6")),
-                ("native over the loop with the same codecs", 60, ratio("loop, same codecs", native)), of_cp(native), of_cp(shards),
-                (text, 1.8, ratio("zarrbits, 1 thread", "zarrbits, 2 threads", "elapsed"))]
+        return [
+            ("default over the loop", 4, ratio(again, "zarrbits")),
+            smaller,
+            ("default over xarray's to_zarr", 4, ratio("xarray's to_zarr", "zarrbits")),
+            ("verify over a loop that compares", 2, ratio("loop that compares", verify)),
+            ("`--compress gzip:6` over the loop with gzip 6", 2, ratio("loop, gzip 6", "zarrbits --compress gzip:6")),
+            ("native over the loop with the same codecs", 60, ratio("loop, same codecs", native)),
+            of_cp(native),
+            of_cp(shards),
+            (text, 1.8, ratio("zarrbits, 1 thread", "zarrbits, 2 threads", "elapsed")),
+        ]
     if name == "deflate alone":
         return [("default over the loop", 6, ratio(again, "zarrbits"))]
     if name == "bitshuffle lz4":
         return [("default over the loop", 5, ratio(again, "zarrbits")), smaller]
     if name == "small deflate":
-        return [("default with shards over the loop", 40, ratio(again, "zarrbits, shards")),
-                ("default with shards over the loop with shards", 20, ratio("loop, same codecs, shards", "zarrbits, shards"))]
+        return [
+            ("default with shards over the loop", 40, ratio(again, "zarrbits, shards")),
+            ("default with shards over the loop with shards", 20, ratio("loop, same codecs, shards", "zarrbits, shards")),
+        ]
     if name in TREES:
         return [("zarrbits over the loop", 5, ratio("loop", "zarrbits"))] + (
-            [("verify over a loop that compares", 2, ratio("loop that compares", verify))] if name != "table" else [])
+            [("verify over a loop that compares", 2, ratio("loop that compares", verify))] if name != "table" else []
+        )
     if name == "uncompressed":
         return [of_cp("zarrbits"), of_cp(native), of_cp(shards)]
     loops = [r for r in row if r.startswith("loop")]
@@ -179,7 +207,9 @@ def goals(rows):
 
 def table(rows):
     if rows[0]["data"] in TREES:
-        lines = ["| way | CPU seconds | elapsed |", "|---|---|---|"] + [f"| {r['way']} | {r['cpu']:.3g} | {r['elapsed']:.3g} |" for r in rows]
+        lines = ["| way | CPU seconds | elapsed |", "|---|---|---|"] + [
+            f"| {r['way']} | {r['cpu']:.3g} | {r['elapsed']:.3g} |" for r in rows
+        ]
         return "\n".join(lines + goal_lines(rows))
     lines = ["| way | CPU seconds | elapsed | files | MB | as fast as `cp -r` of it (CPU) |", "|---|---|---|---|---|---|"]
     for r in rows:
@@ -191,7 +221,10 @@ def table(rows):
 def goal_lines(rows):
     lines = ["", "| goal | wanted | measured | |", "|---|---|---|---|"]
     for text, wanted, value in goals(rows):
-        lines.append(f"| {text} | {wanted} | " + ("- | not measured |" if value is None else f"{value:.3g} | {'met' if value >= wanted else '**missed**'} |"))
+        lines.append(
+            f"| {text} | {wanted} | "
+            + ("- | not measured |" if value is None else f"{value:.3g} | {'met' if value >= wanted else '**missed**'} |")
+        )
     return lines
 
 
@@ -205,7 +238,9 @@ def write_page(rows):
     pattern = re.compile(re.escape(begin) + ".*" + re.escape(end) + "\n", re.S)
     last = re.compile(re.escape(END).replace(r"\{\}", "[^:]*") + "\n")
     where = max((m.end() for m in last.finditer(page)), default=len(page))
-    PAGE.write_text(pattern.sub(lambda _: section, page) if pattern.search(page) else page[:where] + "\n" + section + page[where:])
+    PAGE.write_text(
+        pattern.sub(lambda _: section, page) if pattern.search(page) else page[:where] + "\n" + section + page[where:]
+    )
 
 
 def main():

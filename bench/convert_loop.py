@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """What people write today to get from HDF5 to Zarr: a loop over chunks. Run as a process of its own, so that its CPU time is known.
 
-    convert_loop.py IN.h5 OUT.zarr same|again|gzip [CHUNKS OF A SHARD ALONG EACH DIMENSION]
+convert_loop.py IN.h5 OUT.zarr same|again|gzip [CHUNKS OF A SHARD ALONG EACH DIMENSION]
 """
+
 import itertools
 import sys
 import warnings

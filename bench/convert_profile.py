@@ -4,6 +4,7 @@ h5py and hdf5plugin, as build/bench/zarr/bin/python is:
 
     convert_profile.py COMMAND [FOLDER]
 """
+
 import collections
 import pathlib
 import re
@@ -17,7 +18,13 @@ import hdf5plugin
 import numpy as np
 
 SIDE = 8192  # 8192 x 4096 float32: 134 MB
-PARTS = {"kernel": "kernel", "libhdf5": "libhdf5", "codecs": "libdeflate|libblosc|libzstd|liblz4|libz[.]", "C library": "libc[.]|libstdc", "zarrbits": "zarrbits"}
+PARTS = {
+    "kernel": "kernel",
+    "libhdf5": "libhdf5",
+    "codecs": "libdeflate|libblosc|libzstd|liblz4|libz[.]",
+    "C library": "libc[.]|libstdc",
+    "zarrbits": "zarrbits",
+}
 
 
 def values():
@@ -63,8 +70,12 @@ def measure(command, folder, name):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(convert, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(["perf", "record", "-q", "-o", str(record), *convert], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    report = subprocess.run(["perf", "report", "-i", str(record), "--stdio", "--sort", "dso"], capture_output=True, text=True, check=True).stdout
+    subprocess.run(
+        ["perf", "record", "-q", "-o", str(record), *convert], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    report = subprocess.run(
+        ["perf", "report", "-i", str(record), "--stdio", "--sort", "dso"], capture_output=True, text=True, check=True
+    ).stdout
     shares = collections.Counter()
     for percent, library in re.findall(r"^\s+([0-9.]+)%\s+(\S+)", report, re.M):
         part = next((p for p, pattern in PARTS.items() if re.search(pattern, library)), "rest")

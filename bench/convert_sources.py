@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The files that bench/convert.py converts."""
+
 import pathlib
 import subprocess
 
@@ -26,7 +27,9 @@ TREES = {
 
 
 def make_counts(path, divisor, python):
-    return bool(python) and subprocess.run([python, str(HERE / "convert_counts.py"), str(path), str(32 // divisor)]).returncode == 0
+    return (
+        bool(python) and subprocess.run([python, str(HERE / "convert_counts.py"), str(path), str(32 // divisor)]).returncode == 0
+    )
 
 
 def make_array(name, path, divisor):
@@ -46,7 +49,7 @@ def make_array(name, path, divisor):
     with h5py.File(path, "w", libver="latest") as f:
         d = f.create_dataset("x", shape=shape, dtype="f4", chunks=chunks, **options)
         for i in range(0, shape[0], 1024):
-            d[i:i + 1024] = data[i:i + 1024]
+            d[i : i + 1024] = data[i : i + 1024]
 
 
 def make_tree(name, path, divisor):
@@ -56,7 +59,7 @@ def make_tree(name, path, divisor):
             d = f.create_dataset("x", (n,), h5py.string_dtype(), chunks=(chunk,))
             words = np.array([f"word {i * 7919 % 100003}" + " of a longer text" * (i % 3 == 0) for i in range(chunk)], object)
             for i in range(0, n, chunk):
-                d[i:i + chunk] = words[:min(chunk, n - i)]
+                d[i : i + chunk] = words[: min(chunk, n - i)]
         elif name == "table":
             rows = np.zeros(n, [("id", "i8"), ("x", "f8"), ("y", "f4"), ("k", "i2"), ("flag", "u1")])
             rows["id"] = np.arange(n)

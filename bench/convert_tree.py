@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """What people write today to get a whole HDF5 file to Zarr, and to see afterwards whether that is right: every group, attribute and dataset in turn.
 
-    convert_tree.py copy|compare IN.h5 OUT.zarr
+convert_tree.py copy|compare IN.h5 OUT.zarr
 """
+
 import sys
 import warnings
 
@@ -37,7 +38,9 @@ def copy(h, g):
         if isinstance(o, h5py.Group):
             copy(o, g.create_group(name))
             continue
-        a = g.create_array(name, shape=o.shape, chunks=o.chunks or "auto", dtype=str if h5py.check_string_dtype(o.dtype) else o.dtype)
+        a = g.create_array(
+            name, shape=o.shape, chunks=o.chunks or "auto", dtype=str if h5py.check_string_dtype(o.dtype) else o.dtype
+        )
         for block, values in blocks(o):
             a[block] = values
         if o.attrs:

@@ -56,8 +56,14 @@ PORTABLE = [
 ]
 
 NAMED = {8: (2, 4, 5, 6), 16: (11, 12, 14), 32: (20, 23, 24), 64: (40, 53)}
-SMALL = ["encode/bool", "encode/bool/msb", "decode/bool", "decode/bool/msb"] + [f"{d}/8/{k}" for d in ("encode", "decode") for k in (2, 4)]
-LARGE = SWAPS + IN_PLACE + [f"{d}/{w}/{k}" for w, ks in NAMED.items() for k in ks for d in ("encode", "decode") if f"{d}/{w}/{k}" not in SMALL]
+SMALL = ["encode/bool", "encode/bool/msb", "decode/bool", "decode/bool/msb"] + [
+    f"{d}/8/{k}" for d in ("encode", "decode") for k in (2, 4)
+]
+LARGE = (
+    SWAPS
+    + IN_PLACE
+    + [f"{d}/{w}/{k}" for w, ks in NAMED.items() for k in ks for d in ("encode", "decode") if f"{d}/{w}/{k}" not in SMALL]
+)
 STREAMED = ["swap/4", "bool", "8/4", "16/12", "32/20", "64/40"]
 
 
@@ -118,12 +124,32 @@ def evaluate(rows):
     for table in ("avx2", "avx512"):
         add("64 MiB: bool, 2 and 4 bits", table, 1.0, rows.slowest(SMALL, table, MIB64))
         add("64 MiB: everything else", table, 0.85, rows.slowest(LARGE, table, MIB64))
-        add("checked encode over truncating encode", table, 0.95, rows.slowest([f"checked/{w}/{k}" for w, ks in NAMED.items() for k in ks], table, KIB64))
+        add(
+            "checked encode over truncating encode",
+            table,
+            0.95,
+            rows.slowest([f"checked/{w}/{k}" for w, ks in NAMED.items() for k in ks], table, KIB64),
+        )
     best = rows.best
     for direction in ("encode", "decode"):
-        add(f"{direction} in pieces of 64 KiB over one piece, 1 MiB", best, 0.9, rows.slowest([f"step/{direction}/{n}" for n in STREAMED], best, MIB))
-    add("plain push() over Boost's default buffers, 1 MiB", best, 2.0, rows.slowest([f"push/boost/encode/{n}" for n in STREAMED], best, MIB))
-    add("bio::copy through compose() into array_sink, 1 MiB", best, 0.8, rows.slowest([f"compose/encode/{n}" for n in STREAMED], best, MIB))
+        add(
+            f"{direction} in pieces of 64 KiB over one piece, 1 MiB",
+            best,
+            0.9,
+            rows.slowest([f"step/{direction}/{n}" for n in STREAMED], best, MIB),
+        )
+    add(
+        "plain push() over Boost's default buffers, 1 MiB",
+        best,
+        2.0,
+        rows.slowest([f"push/boost/encode/{n}" for n in STREAMED], best, MIB),
+    )
+    add(
+        "bio::copy through compose() into array_sink, 1 MiB",
+        best,
+        0.8,
+        rows.slowest([f"compose/encode/{n}" for n in STREAMED], best, MIB),
+    )
     return out
 
 

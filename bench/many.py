@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Daily netCDF files to one store: CPU time (user + system, of the whole process and all its threads), the ways taking turns."""
+
 import argparse
 import json
 import os
@@ -105,16 +106,19 @@ def measure(arguments, folder, days):
     subprocess.run([arguments.python, "-W", "ignore", "-c", MAKE, sources, str(days)], check=True)
     zarrbits = [arguments.command, "convert", "--quiet", "--concat", "time", f"{sources}/*.nc", "{out}"]
     python = [arguments.python, "-W", "ignore", "-c"]
-    ways = {"zarrbits, native": zarrbits + ["--profile", "native"],
-            "zarrbits, native, shards of 64M": zarrbits + ["--profile", "native", "--shard", "64M"],
-            "zarrbits": zarrbits,
-            "xarray, open_mfdataset to to_zarr": python + [XARRAY, sources, "{out}"],
-            "zarrbits --virtual, JSON": zarrbits[:-1] + ["--virtual", "{out}.json"],
-            "zarrbits --virtual, Parquet": zarrbits[:-1] + ["--virtual", "{out}.parquet"],
-            "zarrbits --virtual, then to_icechunk": python + [TO_ICECHUNK, sources, "{out}", *zarrbits[:-1], "--virtual", "{out}.json"],
-            "VirtualiZarr to icechunk, references alone": python + [VIRTUALIZARR, sources, "{out}"],
-            "kerchunk, references alone": python + [KERCHUNK, sources, "{out}"],
-            "cp -r of the native store": ["cp", "-r", folder / "native", "{out}"]}
+    ways = {
+        "zarrbits, native": zarrbits + ["--profile", "native"],
+        "zarrbits, native, shards of 64M": zarrbits + ["--profile", "native", "--shard", "64M"],
+        "zarrbits": zarrbits,
+        "xarray, open_mfdataset to to_zarr": python + [XARRAY, sources, "{out}"],
+        "zarrbits --virtual, JSON": zarrbits[:-1] + ["--virtual", "{out}.json"],
+        "zarrbits --virtual, Parquet": zarrbits[:-1] + ["--virtual", "{out}.parquet"],
+        "zarrbits --virtual, then to_icechunk": python
+        + [TO_ICECHUNK, sources, "{out}", *zarrbits[:-1], "--virtual", "{out}.json"],
+        "VirtualiZarr to icechunk, references alone": python + [VIRTUALIZARR, sources, "{out}"],
+        "kerchunk, references alone": python + [KERCHUNK, sources, "{out}"],
+        "cp -r of the native store": ["cp", "-r", folder / "native", "{out}"],
+    }
     subprocess.run([str(c).replace("{out}", str(folder / "native")) for c in ways["zarrbits, native"]], check=True)
     out, seconds = folder / "out", {}
     for _ in range(arguments.rounds):
@@ -134,7 +138,11 @@ def measure(arguments, folder, days):
 
 def read_slices(ways, out, python):
     """Seconds of each slice, by each kind of references; of those that could be made."""
-    made = {"kerchunk, references alone": ".kerchunk", "zarrbits --virtual, JSON": ".json", "zarrbits --virtual, Parquet": ".parquet"}
+    made = {
+        "kerchunk, references alone": ".kerchunk",
+        "zarrbits --virtual, JSON": ".json",
+        "zarrbits --virtual, Parquet": ".parquet",
+    }
     paths = []
     for way, suffix in made.items():
         name = out.with_suffix(suffix)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """What many small files take: milliseconds of CPU (user + system, with all child processes) for each file of ours, beside opening and closing it by h5py.
 
-    python3 bench/many_small.py --command build/release/bin/zarrbits --files 1000
+python3 bench/many_small.py --command build/release/bin/zarrbits --files 1000
 """
+
 import argparse
 import pathlib
 import resource
@@ -28,12 +29,18 @@ def make(folder, files):
             t = f.create_dataset("time", data=np.arange(4 * i, 4 * i + 4, dtype="i8"), chunks=(4,), maxshape=(None,))
             t.make_scale("time")
             t.attrs["units"] = "hours since 2000-01-01"
-            for name, values in (("lat", np.linspace(-90, 90, 40)), ("lon", np.arange(80.))):
+            for name, values in (("lat", np.linspace(-90, 90, 40)), ("lon", np.arange(80.0))):
                 f[name] = values
                 f[name].make_scale(name)
             for name in ("t2m", "u10"):
-                d = f.create_dataset(name, data=noise.integers(0, 1000, (4, 40, 80)).astype("f4"), chunks=(4, 20, 40), maxshape=(None, 40, 80), compression="gzip",
-                                     shuffle=True)
+                d = f.create_dataset(
+                    name,
+                    data=noise.integers(0, 1000, (4, 40, 80)).astype("f4"),
+                    chunks=(4, 20, 40),
+                    maxshape=(None, 40, 80),
+                    compression="gzip",
+                    shuffle=True,
+                )
                 d.attrs["units"] = "K"
                 for k, scale in enumerate(("time", "lat", "lon")):
                     d.dims[k].attach_scale(f[scale])
@@ -59,11 +66,13 @@ def main():
         empty.mkdir()
         make(folder, arguments.files)
         begin, files = [arguments.command, "convert", "--quiet"], ["--concat", "time", f"{folder}/*.nc"]
-        ways = {"h5py, start": [sys.executable, "-c", OPEN, empty],
-                "h5py, start, open and close": [sys.executable, "-c", OPEN, folder],
-                "plan": [arguments.command, "plan", *files],
-                "convert --virtual": [*begin, *files, "--virtual", f"{name}/out.json"],
-                "convert --profile native": [*begin, "--profile", "native", *files, f"{name}/out.zarr"]}
+        ways = {
+            "h5py, start": [sys.executable, "-c", OPEN, empty],
+            "h5py, start, open and close": [sys.executable, "-c", OPEN, folder],
+            "plan": [arguments.command, "plan", *files],
+            "convert --virtual": [*begin, *files, "--virtual", f"{name}/out.json"],
+            "convert --profile native": [*begin, "--profile", "native", *files, f"{name}/out.zarr"],
+        }
         least = {}
         for _ in range(arguments.rounds):
             for way, command in ways.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """The same work in Python: numpy, and numcodecs where it is installed. Measured as harness.hpp says, with the same memcpy.
 
-    peers.py LIBRARY JSON [--quick] [--sizes=N,N]     LIBRARY: libzarrbits_bench_base.so
+peers.py LIBRARY JSON [--quick] [--sizes=N,N]     LIBRARY: libzarrbits_bench_base.so
 """
+
 import ctypes
 import json
 import statistics
@@ -76,7 +77,9 @@ class Bench:
             kept = sorted(all_samples)[:3]
         gbps = statistics.median(n / seconds / 1e9 for _, _, seconds in kept)
         ratio = statistics.median(base / seconds for _, base, seconds in kept)
-        self.rows.append({"name": name, "peer": peer, "bytes": n, "gbps": float(f"{gbps:.4g}"), "ratio": float(f"{ratio:.4g}"), **more})
+        self.rows.append(
+            {"name": name, "peer": peer, "bytes": n, "gbps": float(f"{gbps:.4g}"), "ratio": float(f"{ratio:.4g}"), **more}
+        )
 
 
 def numpy_bits(bench, n, noise):

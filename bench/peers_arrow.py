@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Apache Arrow, whose arrays of bools are packed bits: making one from numpy's bools, and back. Run as peers.py is."""
+
 import numpy as np
 import pyarrow
 

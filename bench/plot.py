@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """GB/s over k as an SVG: a panel for each container and direction, a line for each kernel table, memcpy, and the peers as dots."""
+
 import math
 
 from goals import KIB64
@@ -49,13 +50,21 @@ def draw_panel(panel, title, lines, dots, memcpy, first):
 
 def svg(rows):
     """`rows`: goals.Rows"""
-    peers = list(dict.fromkeys(who for (name, who, size), r in rows.rows.items()
-                               if "peer" in r and size == KIB64 and name.split("/")[0] in ("encode", "decode")))
+    peers = list(
+        dict.fromkeys(
+            who
+            for (name, who, size), r in rows.rows.items()
+            if "peer" in r and size == KIB64 and name.split("/")[0] in ("encode", "decode")
+        )
+    )
     colours = {peer: PEER_COLOURS[i % len(PEER_COLOURS)] for i, peer in enumerate(peers)}
     width, height = LEFT + 4 * (WIDTH + GAP), TOP + 2 * (HEIGHT + 56) - 32
     memcpy = rows.get("memcpy", "memcpy", KIB64)["gbps"]
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
-           f'<rect width="{width}" height="{height}" fill="#fff"/>', text(14, 16, "GB/s of decoded bytes over the bits kept, 64 KiB, one thread", "start", size=13)]
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+        text(14, 16, "GB/s of decoded bytes over the bits kept, 64 KiB, one thread", "start", size=13),
+    ]
     x = LEFT
     for name, colour in [("memcpy (dashed)", "#111"), *[(t, COLOURS.get(t, "#000")) for t in rows.tables], *colours.items()]:
         out += [f'<rect x="{x}" y="27" width="10" height="10" fill="{colour}"/>', text(x + 14, 36, name, "start")]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs the benchmark programs of a build, several times each, and takes medians. scripts/bench calls it; see there."""
+
 import argparse
 import collections
 import json
@@ -25,7 +26,9 @@ def merge(runs):
             by_key[r["name"], r.get("kernels"), r.get("peer"), r["bytes"]].append(r)
     merged = []
     for same in by_key.values():
-        same = [r for r in same if not r.pop("disturbed", False)] or same  # drop samples that other users of the machine disturbed
+        same = [
+            r for r in same if not r.pop("disturbed", False)
+        ] or same  # drop samples that other users of the machine disturbed
         row = dict(same[0])
         for figure in ("gbps", "ratio"):
             row[figure] = float(f"{statistics.median(r[figure] for r in same):.4g}")
@@ -91,7 +94,10 @@ def add_memcpy(rows):
     for r in rows:
         if "base" not in r and r["ratio"] > 0.05 and "kernels" in r:
             speeds[r["bytes"]].append(r["gbps"] / r["ratio"])
-    return [{"name": "memcpy", "peer": "memcpy", "bytes": n, "gbps": float(f"{statistics.median(v):.4g}"), "ratio": 1.0} for n, v in speeds.items()] + rows
+    return [
+        {"name": "memcpy", "peer": "memcpy", "bytes": n, "gbps": float(f"{statistics.median(v):.4g}"), "ratio": 1.0}
+        for n, v in speeds.items()
+    ] + rows
 
 
 def size_text(n):
@@ -103,7 +109,9 @@ def print_rows(rows):
     for r in rows:
         note = f"  to {r['base']}" if "base" in r else ""
         stored = f"  stored as {r['stored']:.3f}" if "stored" in r else ""
-        print(f"{r['name']:34} {r.get('kernels') or r['peer']:26} {size_text(r['bytes']):>7} {r['gbps']:8.4g}  {r['ratio']:.3g}{note}{stored}")
+        print(
+            f"{r['name']:34} {r.get('kernels') or r['peer']:26} {size_text(r['bytes']):>7} {r['gbps']:8.4g}  {r['ratio']:.3g}{note}{stored}"
+        )
 
 
 def print_goals(rows, evaluated):
@@ -143,7 +151,9 @@ def main():
         with open(arguments.rows) as f:
             rows = json.load(f)
     else:
-        rows = measure(Path(arguments.build), arguments.quick, arguments.hdf5 or not arguments.quick, arguments.zarrs, arguments.arrow)
+        rows = measure(
+            Path(arguments.build), arguments.quick, arguments.hdf5 or not arguments.quick, arguments.zarrs, arguments.arrow
+        )
     if arguments.json:
         with open(arguments.json, "w") as f:
             f.write("[\n" + ",\n".join(" " + json.dumps(r) for r in rows) + "\n]\n")

@@ -6,6 +6,7 @@
 
 Each figure is the best of several runs; GB are those of the array, which is uint16 with 12 bits used, in chunks of 1 MiB.
 """
+
 import sys
 import time
 
@@ -29,7 +30,9 @@ def best(function, seconds=2.0):
 
 
 def array(serializer, compressors):
-    return zarr.create_array({}, shape=frames.shape, chunks=(ROWS, COLUMNS), dtype="u2", serializer=serializer, compressors=compressors)
+    return zarr.create_array(
+        {}, shape=frames.shape, chunks=(ROWS, COLUMNS), dtype="u2", serializer=serializer, compressors=compressors
+    )
 
 
 def by_numpy(function):
@@ -49,21 +52,28 @@ payload = packing.pack(chunk, bits=12)
 out = []
 coded = {}
 for name, way in (("compiled", lambda f: f()), ("numpy", by_numpy)):
-    coded[name] = [way(lambda: best(lambda: packing.pack(chunk, bits=12))), way(lambda: best(lambda: packing.unpack(payload, "u2", chunk.size, bits=12)))]
+    coded[name] = [
+        way(lambda: best(lambda: packing.pack(chunk, bits=12))),
+        way(lambda: best(lambda: packing.unpack(payload, "u2", chunk.size, bits=12))),
+    ]
     out.append((f"packbits, the codec alone, {name}", *(chunk.nbytes / t / 1e9 for t in coded[name]), None))
 
 some = (chunk.size // 2, chunk.size // 100)
 offset, size = packing.byte_range("u2", chunk.size, *some, last_bit=11)
-part = payload[offset:offset + size]
+part = payload[offset : offset + size]
 share = best(lambda: packing.unpack_range(part, "u2", chunk.size, *some, last_bit=11)) / coded["compiled"][1]
 out[0] = (*out[0][:3], share)
 read = {}
-for name, serializer, compressors in (("bytes", "auto", None), ("packbits, last_bit 11", zarrbits.PackbitsCodec(last_bit=11), None),
-                                      ("blosc, lz4 5, shuffle", "auto", zarr.codecs.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle"))):
+for name, serializer, compressors in (
+    ("bytes", "auto", None),
+    ("packbits, last_bit 11", zarrbits.PackbitsCodec(last_bit=11), None),
+    ("blosc, lz4 5, shuffle", "auto", zarr.codecs.BloscCodec(cname="lz4", clevel=5, shuffle="shuffle")),
+):
     a = array(serializer, compressors)
 
     def write(a=a):
         a[:] = frames
+
     wrote = best(write)
     assert (a[:ROWS] == chunk).all()
     read[name] = best(lambda a=a: a[:])

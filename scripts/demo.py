@@ -3,6 +3,7 @@
 
 The checks here share no code with zarrbits: chunks are unpacked by numpy, zarr.json is read by hand.
 """
+
 import json
 import os
 import shlex
@@ -41,13 +42,23 @@ def make_camera_file(path):
     frames, height, width = 40, 480, 640
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
     vignette = 1 - 0.4 * (((x - width / 2) / width) ** 2 + ((y - height / 2) / height) ** 2)
-    spots = [(rng.uniform(0, height), rng.uniform(0, width), rng.normal(0, 2), rng.normal(0, 2), rng.uniform(8, 30), rng.uniform(300, 2500)) for _ in range(25)]
+    spots = [
+        (
+            rng.uniform(0, height),
+            rng.uniform(0, width),
+            rng.normal(0, 2),
+            rng.normal(0, 2),
+            rng.uniform(8, 30),
+            rng.uniform(300, 2500),
+        )
+        for _ in range(25)
+    ]
     stack = np.empty((frames, height, width), np.uint16)
     mask = np.empty((frames, height, width), bool)
     for t in range(frames):
         light = np.full((height, width), 180, np.float32)
         for y0, x0, vy, vx, radius, power in spots:
-            light += power * np.exp(-((y - y0 - vy * t) ** 2 + (x - x0 - vx * t) ** 2) / (2 * radius ** 2))
+            light += power * np.exp(-((y - y0 - vy * t) ** 2 + (x - x0 - vx * t) ** 2) / (2 * radius**2))
         light *= vignette
         # a photon count varies as its square root; the read-out adds a little of its own
         signal = rng.poisson(light * 4) / 4 + rng.normal(100, 3, light.shape)
@@ -94,7 +105,12 @@ def stored_h5(path, name):
 
 
 def stored_zarr(store, name):
-    return sum(os.path.getsize(os.path.join(d, n)) for d, _, names in os.walk(os.path.join(store, name)) for n in names if n != "zarr.json")
+    return sum(
+        os.path.getsize(os.path.join(d, n))
+        for d, _, names in os.walk(os.path.join(store, name))
+        for n in names
+        if n != "zarr.json"
+    )
 
 
 def main():
@@ -110,8 +126,12 @@ def main():
     stack, mask = make_camera_file(plain)
 
     print("2. Packed by h5repack through the plugin (and by gzip, to compare)")
-    seconds_packed, _ = run("h5repack", "-f", f"camera/frames:UD={PACKBITS},1,1,{BITS}", "-f", f"camera/mask:UD={PACKBITS},1,0", plain, packed)
-    seconds_deflated, _ = run("h5repack", "-f", "camera/frames,camera/mask:SHUF", "-f", "camera/frames,camera/mask:GZIP=4", plain, deflated)
+    seconds_packed, _ = run(
+        "h5repack", "-f", f"camera/frames:UD={PACKBITS},1,1,{BITS}", "-f", f"camera/mask:UD={PACKBITS},1,0", plain, packed
+    )
+    seconds_deflated, _ = run(
+        "h5repack", "-f", "camera/frames,camera/mask:SHUF", "-f", "camera/frames,camera/mask:GZIP=4", plain, deflated
+    )
 
     print("3. Converted to Zarr v3: as it is packed, and unpacked for readers that do not know packbits yet")
     seconds_store, _ = run(zarrbits, "convert", "--quiet", "--codec", "packbits", packed, store, "--report", report)
@@ -122,17 +142,24 @@ def main():
     run(zarrbits, "verify", packed, portable)
     check("zarrbits verify finds both stores equal to camera-packed.h5", True)  # it had exit status 0
     with h5py.File(packed, "r") as f:
-        check("h5py reads camera-packed.h5 through the plugin, all values equal",
-              np.array_equal(f["camera/frames"][...], stack) and np.array_equal(f["camera/mask"][...], mask))
+        check(
+            "h5py reads camera-packed.h5 through the plugin, all values equal",
+            np.array_equal(f["camera/frames"][...], stack) and np.array_equal(f["camera/mask"][...], mask),
+        )
         raw = [f["camera/frames"].id.read_direct_chunk((4, 240, 320)), f["camera/mask"].id.read_direct_chunk((4, 240, 320))]
     for name, values in (("frames", stack), ("mask", mask)):
         for where, wanted in ((store, "packbits"), (portable, "bytes")):
             got, codec = read_zarr(where, "camera/" + name)
-            check(f"numpy reads {os.path.basename(where)}/camera/{name}, whose codec is {wanted}: all values equal",
-                  codec["name"] == wanted and np.array_equal(got, values))
+            check(
+                f"numpy reads {os.path.basename(where)}/camera/{name}, whose codec is {wanted}: all values equal",
+                codec["name"] == wanted and np.array_equal(got, values),
+            )
     for (filter_mask, payload), name in zip(raw, ("frames", "mask")):
         with open(os.path.join(store, "camera", name, "c", "1", "1", "1"), "rb") as f:
-            check(f"chunk (1, 1, 1) of {name}: the same {len(payload)} bytes in HDF5 and in Zarr", filter_mask == 0 and f.read() == payload)
+            check(
+                f"chunk (1, 1, 1) of {name}: the same {len(payload)} bytes in HDF5 and in Zarr",
+                filter_mask == 0 and f.read() == payload,
+            )
     codec = json.dumps({"name": "packbits", "configuration": {"last_bit": BITS - 1}})
     piece = np.ascontiguousarray(stack[4:8, 240:480, 320:640])
     _, streamed = run(zarrbits, "encode", "--data-type", "uint16", "--codec", codec, stdin=piece.tobytes())
@@ -142,8 +169,13 @@ def main():
     with open(report) as f:
         account = json.load(f)
     summary = account["summary"]
-    check("the converter's report: nothing skipped, nothing lossy", summary.get("skipped", 0) == 0 and summary.get("lossy", 0) == 0)
-    check("and all packed chunks copied as they were", all(o["outcome"] == "raw" for o in account["objects"] if o["kind"] == "dataset"))
+    check(
+        "the converter's report: nothing skipped, nothing lossy", summary.get("skipped", 0) == 0 and summary.get("lossy", 0) == 0
+    )
+    check(
+        "and all packed chunks copied as they were",
+        all(o["outcome"] == "raw" for o in account["objects"] if o["kind"] == "dataset"),
+    )
 
     def row(label, sizes, seconds):
         times = "" if seconds is None else f"{seconds:7.2f} s"

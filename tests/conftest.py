@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Shared by all tests in Python. ctest runs each file by itself; environment variables say where things are (tests/CMakeLists.txt)."""
+
 import os
 import shutil
 import signal
@@ -7,8 +8,21 @@ import tempfile
 
 import pytest
 
-pytest.register_assert_rewrite("command", "conventions", "doctor", "golden_vectors", "reader_beside", "s3_conversion", "s3_servers", "same_store",
-                              "random_files", "screen", "store", "stores_by_hand", "targets")  # what they assert is shown with its values
+pytest.register_assert_rewrite(
+    "command",
+    "conventions",
+    "doctor",
+    "golden_vectors",
+    "reader_beside",
+    "s3_conversion",
+    "s3_servers",
+    "same_store",
+    "random_files",
+    "screen",
+    "store",
+    "stores_by_hand",
+    "targets",
+)  # what they assert is shown with its values
 ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
 
 # A shell that starts the tests with `&` has them ignore SIGINT, and every program that they start would inherit that.

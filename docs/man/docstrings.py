@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSL-1.0
 """Writes python/zarrbits/options.py, of which the docstrings of the calls are made, from what the command says of its options.
 
-    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/docstrings.py           # writes it
-    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/docstrings.py --check   # exit status 1 where it is another
+ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/docstrings.py           # writes it
+ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/docstrings.py --check   # exit status 1 where it is another
 """
+
 import os
 import pathlib
 import re
@@ -25,8 +26,13 @@ from typing import Dict, Tuple
 
 def options_of(verb):
     """{name: (value, text)}, with "_" for "-", in the order of --help. An option begins at its flag; what is indented further goes on with it."""
-    said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True,
-                          env={**os.environ, "COLUMNS": "1000"}).stdout
+    said = subprocess.run(
+        [os.environ["ZARRBITS_COMMAND"], verb, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "1000"},
+    ).stdout
     found, now = {}, None
     for line in said.splitlines():
         begins = re.match(r"  (?:-\w,)?--([\w-]+)(?:,-\w)?(?: (\S+))?(?: \.\.\.)?(?:\s{2,}(.*))?$", line)

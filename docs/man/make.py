@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSL-1.0
 """Writes the manual page zarrbits.1 from what the command says of itself, so that it says the same.
 
-    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py           # writes it
-    ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 where it is another
+ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py           # writes it
+ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 where it is another
 """
+
 import os
 import re
 import subprocess
@@ -92,7 +93,7 @@ def option(line):
 def section(name):
     about, _, rest = help_of(name).partition("Usage: ")
     usage, *blocks = rest.strip().split("\n\n")
-    page = f".SH ZARRBITS {name.upper()}\n.B zarrbits {name}\n.I {escaped(usage[len(f'zarrbits {name} '):])}\n.PP\n{escaped(' '.join(about.split()))}\n"
+    page = f".SH ZARRBITS {name.upper()}\n.B zarrbits {name}\n.I {escaped(usage[len(f'zarrbits {name} ') :])}\n.PP\n{escaped(' '.join(about.split()))}\n"
     for block in blocks:
         first, *lines = block.splitlines()
         if first.endswith(":") and first != "Examples:" and lines and lines[0].startswith("  "):

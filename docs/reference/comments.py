@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """Doxygen's input filter: the comments of the public headers, which are plain ones, as Doxygen wants them.
 
-    comments.py FILE      prints the file; no line is added or taken away, so that warnings name the right ones
+comments.py FILE      prints the file; no line is added or taken away, so that warnings name the right ones
 """
+
 import os
 import re
 import sys
@@ -10,9 +11,25 @@ import sys
 lines = open(sys.argv[1], encoding="utf-8").read().split("\n")
 c = sys.argv[1].endswith(".h")
 # the group of groups.dox that each header belongs to
-GROUPS = {"codec": "codecs", "data_type": "codecs", "bytes": "codecs", "packbits": "codecs", "chunk": "chunks", "transform": "chunks", "error": "errors",
-          "codec_error": "errors", "encoder": "streams", "seekable_decoder": "streams", "elements": "streams", "checked": "streams",
-          "transform_filter": "streams", "convert": "conversion", "source_name": "conversion", "verify": "verification", "inspect": "inspection"}
+GROUPS = {
+    "codec": "codecs",
+    "data_type": "codecs",
+    "bytes": "codecs",
+    "packbits": "codecs",
+    "chunk": "chunks",
+    "transform": "chunks",
+    "error": "errors",
+    "codec_error": "errors",
+    "encoder": "streams",
+    "seekable_decoder": "streams",
+    "elements": "streams",
+    "checked": "streams",
+    "transform_filter": "streams",
+    "convert": "conversion",
+    "source_name": "conversion",
+    "verify": "verification",
+    "inspect": "inspection",
+}
 hidden = os.path.basename(sys.argv[1]) == "transform_filter.hpp"
 group = GROUPS.get(os.path.basename(sys.argv[1]).removesuffix(".hpp"))
 

@@ -5,6 +5,7 @@
 
 A heading gets a name of its page and its words, as GitHub makes it of the words alone. What is no page keeps its text, and loses its link.
 """
+
 import pathlib
 import re
 import sys

@@ -16,6 +16,7 @@
 `import zarrbits` has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later: what is appended to packed datasets
 is packed as well. From a wheel, which has the plugins, HDF5 finds them; elsewhere set HDF5_PLUGIN_PATH. zarr-python finds the codec by itself. Each half needs its own library alone.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -38,19 +39,67 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _LATER = {
-    "PackbitsCodec": "zarr_codec", "NumcodecsPackbits": "numcodecs_codec", "pack": "packing", "unpack": "packing", "convert": "calls", "finalize": "calls",
-    "plan": "calls", "verify": "calls", "inspect": "calls", "suggest": "calls", "doctor": "calls", "Error": "command", "Progress": "progress",
-    "Report": "report", "Outcome": "report", "Plan": "report", "Verification": "report", "Inspection": "report", "Suggestions": "report",
-    "Diagnosis": "report", "open_references": "references", "to_icechunk": "icechunk_store"}
-__all__ = ["PACKBITS", "BYTES", "PLUGIN_PATH", "packbits", "byte_order", "register", "unregister", "pack", "unpack", "convert", "finalize", "plan", "verify",
-           "inspect", "suggest", "doctor", "Error", "Progress", "Report", "Outcome", "Plan", "Verification", "Inspection", "Suggestions", "Diagnosis",
-           "PackbitsCodec", "NumcodecsPackbits", "open_references", "to_icechunk"]
+    "PackbitsCodec": "zarr_codec",
+    "NumcodecsPackbits": "numcodecs_codec",
+    "pack": "packing",
+    "unpack": "packing",
+    "convert": "calls",
+    "finalize": "calls",
+    "plan": "calls",
+    "verify": "calls",
+    "inspect": "calls",
+    "suggest": "calls",
+    "doctor": "calls",
+    "Error": "command",
+    "Progress": "progress",
+    "Report": "report",
+    "Outcome": "report",
+    "Plan": "report",
+    "Verification": "report",
+    "Inspection": "report",
+    "Suggestions": "report",
+    "Diagnosis": "report",
+    "open_references": "references",
+    "to_icechunk": "icechunk_store",
+}
+__all__ = [
+    "PACKBITS",
+    "BYTES",
+    "PLUGIN_PATH",
+    "packbits",
+    "byte_order",
+    "register",
+    "unregister",
+    "pack",
+    "unpack",
+    "convert",
+    "finalize",
+    "plan",
+    "verify",
+    "inspect",
+    "suggest",
+    "doctor",
+    "Error",
+    "Progress",
+    "Report",
+    "Outcome",
+    "Plan",
+    "Verification",
+    "Inspection",
+    "Suggestions",
+    "Diagnosis",
+    "PackbitsCodec",
+    "NumcodecsPackbits",
+    "open_references",
+    "to_icechunk",
+]
 
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}
 _OUT_OF_RANGE = {"raw": 0, "truncate": 4, "report": 8, "error": 12}
 
 
 if not TYPE_CHECKING:  # it would make every name one of the package
+
     def __getattr__(name):
         # not before it is asked for: the filters are for people without zarr-python, and without numpy, too
         if name in _LATER:
@@ -60,14 +109,19 @@ if not TYPE_CHECKING:  # it would make every name one of the package
 
 def _filter(number: int, plugin: str, values: Sequence[int]) -> Dict[str, Any]:
     import h5py
+
     # h5py would take an optional filter that is not there, and store everything without it
     if not h5py.h5z.filter_avail(number):
-        raise RuntimeError(f"zarrbits: HDF5 does not find {plugin} (filter {number}); set HDF5_PLUGIN_PATH to its folder before h5py is imported "
-                           "(`zarrbits doctor` says more)")
+        raise RuntimeError(
+            f"zarrbits: HDF5 does not find {plugin} (filter {number}); set HDF5_PLUGIN_PATH to its folder before h5py is imported "
+            "(`zarrbits doctor` says more)"
+        )
     return {"compression": number, "compression_opts": tuple(values)}
 
 
-def packbits(bits: int = 0, *, first_bit: int = 0, padding_encoding: str = "none", out_of_range: str = "raw", msb_first: bool = False) -> Dict[str, Any]:
+def packbits(
+    bits: int = 0, *, first_bit: int = 0, padding_encoding: str = "none", out_of_range: str = "raw", msb_first: bool = False
+) -> Dict[str, Any]:
     """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
 
     out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits; with "error" the

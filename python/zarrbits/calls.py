@@ -10,6 +10,7 @@ Options have their names and meaning in the command (`zarrbits convert --help`),
 None and False are what the command does without them. With `concat`, `concat_new` and `append`, the source may be a list. Each function raises Error with the
 command's sentence, and where Python has a name for what went wrong, that is its class, too: FileNotFoundError, FileExistsError, PermissionError, ValueError.
 """
+
 from __future__ import annotations
 
 import os
@@ -24,17 +25,21 @@ from .words import of_options
 Paths = Union[Path, Sequence[Path]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
-Bits = Union[int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
+Bits = Union[
+    int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None
+]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _WHOLE = "0/1"
 
 
 def _explained(verb: str, *without: str) -> Callable[[_Function], _Function]:
     """Adds to a docstring what the command says of its options."""
+
     def add(function: _Function) -> _Function:
         if function.__doc__:  # not under python -OO
             function.__doc__ = function.__doc__.rstrip() + of_options(verb, frozenset(without))
         return function
+
     return add
 
 
@@ -51,18 +56,46 @@ def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
 
 
 @_explained("convert")
-def convert(source: Paths, store: Path, *, progress: Wanted = True,
-        concat: Optional[str] = None, concat_new: Optional[str] = None, append: Optional[str] = None,
-        order: Optional[Literal["given", "name", "value"]] = None,
-        different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
-        report: Optional[Path] = None, overwrite: bool = False, resume: bool = False, partition: Optional[str] = None, threads: Optional[int] = None,
-        memory: Union[int, str, None] = None, fsync: bool = False, consolidate: bool = False, no_consolidate: bool = False,
-        endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
-        allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
-        convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
-        links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
-        compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Bits = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Report:
+def convert(
+    source: Paths,
+    store: Path,
+    *,
+    progress: Wanted = True,
+    concat: Optional[str] = None,
+    concat_new: Optional[str] = None,
+    append: Optional[str] = None,
+    order: Optional[Literal["given", "name", "value"]] = None,
+    different: Optional[Literal["refuse", "first", "skip"]] = None,
+    allow_overlap: bool = False,
+    report: Optional[Path] = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    partition: Optional[str] = None,
+    threads: Optional[int] = None,
+    memory: Union[int, str, None] = None,
+    fsync: bool = False,
+    consolidate: bool = False,
+    no_consolidate: bool = False,
+    endpoint: Optional[str] = None,
+    include: Many = None,
+    exclude: Many = None,
+    external: Many = None,
+    no_lock: bool = False,
+    allow_lossy: bool = False,
+    keep_going: bool = False,
+    allow_expansion: bool = False,
+    codec: Optional[Literal["bytes", "packbits"]] = None,
+    convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
+    links: Optional[Literal["keep", "copy", "refuse"]] = None,
+    profile: Optional[Literal["portable", "native", "recode"]] = None,
+    compress: Optional[str] = None,
+    chunk: Shape = None,
+    shard: Shape = None,
+    checksum: Optional[Literal["crc32c"]] = None,
+    bits: Bits = None,
+    virtual: bool = False,
+    inline: Union[int, str, None] = None,
+) -> Report:
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
     progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True: a bar, where tqdm is installed
@@ -85,14 +118,35 @@ def convert(source: Paths, store: Path, *, progress: Wanted = True,
 def _report(source: Paths, store: Path, document: Dict[str, Any], seconds: float) -> Report:
     if not document:  # a share, or a store that has all of it already
         return Report(str(_paths(source)[0]), str(store), {}, [], seconds, {})
-    objects = [Outcome(o["path"], o["kind"], o["outcome"], o.get("attribute"), o.get("reason"), bool(o.get("lossy", False)), o.get("source_bytes"),
-                       o.get("store_bytes")) for o in document["objects"]]
+    objects = [
+        Outcome(
+            o["path"],
+            o["kind"],
+            o["outcome"],
+            o.get("attribute"),
+            o.get("reason"),
+            bool(o.get("lossy", False)),
+            o.get("source_bytes"),
+            o.get("store_bytes"),
+        )
+        for o in document["objects"]
+    ]
     return Report(document["source"], document["store"], document["summary"], objects, seconds, document)
 
 
 @_explained("finalize")
-def finalize(source: Paths, store: Path, *, report: Optional[Path] = None, fsync: bool = False, consolidate: bool = False,
-             endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False, allow_lossy: bool = False) -> Report:
+def finalize(
+    source: Paths,
+    store: Path,
+    *,
+    report: Optional[Path] = None,
+    fsync: bool = False,
+    consolidate: bool = False,
+    endpoint: Optional[str] = None,
+    external: Many = None,
+    no_lock: bool = False,
+    allow_lossy: bool = False,
+) -> Report:
     """Completes a store of which convert(partition=...) made all shares: writes its metadata. The report is that of the whole store."""
     began = time.monotonic()
     document, _ = run("finalize", _paths(source, store), dict(_options(locals(), "source", "store", "began"), quiet=True), (0, 3))
@@ -100,35 +154,73 @@ def finalize(source: Paths, store: Path, *, report: Optional[Path] = None, fsync
 
 
 @_explained("plan")
-def plan(source: Paths, store: Optional[Path] = None, *,
-        concat: Optional[str] = None, concat_new: Optional[str] = None, append: Optional[str] = None,
-        order: Optional[Literal["given", "name", "value"]] = None,
-        different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
-        endpoint: Optional[str] = None, include: Many = None, exclude: Many = None, external: Many = None, no_lock: bool = False,
-        allow_lossy: bool = False, keep_going: bool = False, allow_expansion: bool = False, codec: Optional[Literal["bytes", "packbits"]] = None,
-        convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
-        links: Optional[Literal["keep", "copy", "refuse"]] = None, profile: Optional[Literal["portable", "native", "recode"]] = None,
-        compress: Optional[str] = None, chunk: Shape = None, shard: Shape = None, checksum: Optional[Literal["crc32c"]] = None,
-        bits: Bits = None, virtual: bool = False, inline: Union[int, str, None] = None) -> Plan:
+def plan(
+    source: Paths,
+    store: Optional[Path] = None,
+    *,
+    concat: Optional[str] = None,
+    concat_new: Optional[str] = None,
+    append: Optional[str] = None,
+    order: Optional[Literal["given", "name", "value"]] = None,
+    different: Optional[Literal["refuse", "first", "skip"]] = None,
+    allow_overlap: bool = False,
+    endpoint: Optional[str] = None,
+    include: Many = None,
+    exclude: Many = None,
+    external: Many = None,
+    no_lock: bool = False,
+    allow_lossy: bool = False,
+    keep_going: bool = False,
+    allow_expansion: bool = False,
+    codec: Optional[Literal["bytes", "packbits"]] = None,
+    convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
+    links: Optional[Literal["keep", "copy", "refuse"]] = None,
+    profile: Optional[Literal["portable", "native", "recode"]] = None,
+    compress: Optional[str] = None,
+    chunk: Shape = None,
+    shard: Shape = None,
+    checksum: Optional[Literal["crc32c"]] = None,
+    bits: Bits = None,
+    virtual: bool = False,
+    inline: Union[int, str, None] = None,
+) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
     return Plan(status == 0, document["datasets"], document)
 
 
 @_explained("verify")
-def verify(source: Paths, store: Path, *,
-        concat: Optional[str] = None, concat_new: Optional[str] = None, order: Optional[Literal["given", "name", "value"]] = None,
-        different: Optional[Literal["refuse", "first", "skip"]] = None, allow_overlap: bool = False,
-        include: Many = None, exclude: Many = None, endpoint: Optional[str] = None, external: Many = None, no_lock: bool = False,
-        links: Optional[Literal["keep", "copy"]] = None, part: bool = False, memory: Union[int, str, None] = None) -> Verification:
+def verify(
+    source: Paths,
+    store: Path,
+    *,
+    concat: Optional[str] = None,
+    concat_new: Optional[str] = None,
+    order: Optional[Literal["given", "name", "value"]] = None,
+    different: Optional[Literal["refuse", "first", "skip"]] = None,
+    allow_overlap: bool = False,
+    include: Many = None,
+    exclude: Many = None,
+    endpoint: Optional[str] = None,
+    external: Many = None,
+    no_lock: bool = False,
+    links: Optional[Literal["keep", "copy"]] = None,
+    part: bool = False,
+    memory: Union[int, str, None] = None,
+) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
     return Verification(status in (0, 3), status == 0, document)
 
 
 @_explained("inspect")
-def inspect(*files: Path, attributes: bool = False, endpoint: Optional[str] = None, no_lock: bool = False,
-            memory: Union[int, str, None] = None) -> Inspection:
+def inspect(
+    *files: Path,
+    attributes: bool = False,
+    endpoint: Optional[str] = None,
+    no_lock: bool = False,
+    memory: Union[int, str, None] = None,
+) -> Inspection:
     """What is in an HDF5 file or a store; of two, both."""
     document = run("inspect", files, _options(locals(), "files"), (0, 3))[0]
     return Inspection(document["trees"], document)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The command `zarrbits` as a child process of Python, so that no second libhdf5 is in this one. calls.py has a function for each of its verbs."""
+
 from __future__ import annotations
 
 import json
@@ -128,14 +129,24 @@ def _collect(child: subprocess.Popen[bytes]) -> Tuple[Dict[str, bytes], List[thr
     def read(name: str, stream: Any) -> None:
         with stream:
             got[name] = stream.read()
-    threads = [threading.Thread(target=read, args=(name, stream), daemon=True) for name, stream in (("out", child.stdout), ("said", child.stderr))]
+
+    threads = [
+        threading.Thread(target=read, args=(name, stream), daemon=True)
+        for name, stream in (("out", child.stdout), ("said", child.stderr))
+    ]
     for thread in threads:
         thread.start()
     return got, threads
 
 
-def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: Sequence[int],
-        told: Optional[Callable[[Dict[str, Any]], None]] = None, json_wanted: bool = True) -> Tuple[Dict[str, Any], int]:
+def run(
+    verb: str,
+    paths: Sequence[Path],
+    options: Dict[str, Option],
+    accepted: Sequence[int],
+    told: Optional[Callable[[Dict[str, Any]], None]] = None,
+    json_wanted: bool = True,
+) -> Tuple[Dict[str, Any], int]:
     """(the command's report, its exit status). `told` is called in this thread with each state of the work. Its warnings become Python's."""
     command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *(os.fspath(p) for p in paths)]
     environment, ends, passed = dict(os.environ), None, ()  # type: Dict[str, str], Optional[Tuple[int, int]], Tuple[int, ...]
@@ -145,7 +156,9 @@ def run(verb: str, paths: Sequence[Path], options: Dict[str, Option], accepted: 
         ends = os.pipe()
         environment["ZARRBITS_PROGRESS_FD"], passed = str(ends[1]), (ends[1],)
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, pass_fds=passed)
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, pass_fds=passed
+        )
     except BaseException:
         for end in ends or ():
             os.close(end)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores of references as a commit of an Icechunk repository:
 
-    snapshot = zarrbits.to_icechunk("refs.json", "repository")
+snapshot = zarrbits.to_icechunk("refs.json", "repository")
 
-    folders = icechunk.Repository.open(icechunk.local_filesystem_storage("repository")).config.virtual_chunk_containers
-    access = icechunk.containers_credentials({prefix: icechunk.Credentials.LocalFileSystemAccess() for prefix in folders})
-    repository = icechunk.Repository.open(icechunk.local_filesystem_storage("repository"), authorize_virtual_chunk_access=access)
-    group = zarr.open_group(repository.readonly_session("main").store, mode="r")
+folders = icechunk.Repository.open(icechunk.local_filesystem_storage("repository")).config.virtual_chunk_containers
+access = icechunk.containers_credentials({prefix: icechunk.Credentials.LocalFileSystemAccess() for prefix in folders})
+repository = icechunk.Repository.open(icechunk.local_filesystem_storage("repository"), authorize_virtual_chunk_access=access)
+group = zarr.open_group(repository.readonly_session("main").store, mode="r")
 """
+
 from __future__ import annotations
 
 import datetime
@@ -44,7 +45,7 @@ def _array_of(path: str, metadata: Dict[str, Any]) -> _Array:
     name = encoding.get("name") if isinstance(encoding, dict) else encoding
     more = encoding.get("configuration", {}) if isinstance(encoding, dict) else {}
     if name not in ("default", "v2") or not isinstance(metadata.get("shape"), list):
-        raise Error(f"zarrbits: the array \"{path}\" has chunks under names that Icechunk does not have: {encoding!r}", 1)
+        raise Error(f'zarrbits: the array "{path}" has chunks under names that Icechunk does not have: {encoding!r}', 1)
     return _Array(str(name), str(more.get("separator", "/" if name == "default" else ".")), len(metadata["shape"]))
 
 
@@ -61,7 +62,7 @@ def _place_of(key: str, arrays: Dict[str, _Array]) -> Tuple[_Array, Tuple[int, .
             if len(words) == array.rank and all(w.isdecimal() and w.isascii() for w in words):
                 return array, tuple(map(int, words))
             break
-    raise Error(f"zarrbits: \"{key}\" is not a chunk of an array of this store", 1)
+    raise Error(f'zarrbits: "{key}" is not a chunk of an array of this store', 1)
 
 
 def _nodes_and_chunks(references: References) -> Tuple[Dict[str, bytes], Dict[str, _Array]]:
@@ -73,12 +74,12 @@ def _nodes_and_chunks(references: References) -> Tuple[Dict[str, bytes], Dict[st
         if key != "zarr.json" and not key.endswith("/zarr.json"):
             chunks.append((key, value))
             continue
-        path = key[:-len("zarr.json")].rstrip("/")
+        path = key[: -len("zarr.json")].rstrip("/")
         try:
             metadata = json.loads(value)
             is_array = metadata["node_type"] == "array"
         except (TypeError, ValueError, KeyError, RecursionError) as e:
-            raise Error(f"zarrbits: \"{key}\" of \"{references.path}\" is not metadata of Zarr v3", 1) from e
+            raise Error(f'zarrbits: "{key}" of "{references.path}" is not metadata of Zarr v3', 1) from e
         if is_array:
             arrays[path] = _array_of(path, metadata)
             metadata["chunk_key_encoding"] = _KEYS
@@ -115,6 +116,7 @@ def _prefixes(sources: Set[str]) -> Set[str]:
 
 def _create(path: str, sources: Set[str], options: Options) -> Repository:
     import icechunk
+
     storage = icechunk.local_filesystem_storage(path)
     if icechunk.Repository.exists(storage):
         return icechunk.Repository.open(storage)
@@ -123,10 +125,16 @@ def _create(path: str, sources: Set[str], options: Options) -> Repository:
     endpoint = (options or {}).get("endpoint_url", server.get("endpoint_url"))
     for prefix in sorted(_prefixes(sources)):
         if protocol_of(prefix) == "s3":
-            store: Any = icechunk.s3_store(region=server.get("region_name"), endpoint_url=endpoint, anonymous=bool((options or {}).get("anon", False)),
-                                           allow_http=str(endpoint).startswith("http://"), s3_compatible=endpoint is not None, force_path_style=endpoint is not None)
+            store: Any = icechunk.s3_store(
+                region=server.get("region_name"),
+                endpoint_url=endpoint,
+                anonymous=bool((options or {}).get("anon", False)),
+                allow_http=str(endpoint).startswith("http://"),
+                s3_compatible=endpoint is not None,
+                force_path_style=endpoint is not None,
+            )
         else:
-            store = icechunk.local_filesystem_store(prefix[len("file://"):])
+            store = icechunk.local_filesystem_store(prefix[len("file://") :])
         config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store))
     return icechunk.Repository.create(storage, config)
 
@@ -142,12 +150,12 @@ def _read(references: References, url: str, offset: int, size: int) -> bytes:
     """A chunk that no source has, of the file beside the references."""
     name = references.data_of(url)
     if name is None:
-        raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor beside it", 1)
+        raise Error(f'zarrbits: "{references.path}" refers to "{url}", which is neither a source nor beside it', 1)
     with references.files.open(name) as f:
         f.seek(offset)
         content = f.read(size)
     if len(content) != size:
-        raise Error(f"zarrbits: \"{name}\" is shorter than what \"{references.path}\" refers to; make it again", 1)
+        raise Error(f'zarrbits: "{name}" is shorter than what "{references.path}" refers to; make it again', 1)
     return content
 
 
@@ -157,6 +165,7 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
     import icechunk
     from zarr.core.buffer import default_buffer_prototype
     from zarr.core.sync import sync
+
     make = default_buffer_prototype().buffer.from_bytes
     sources = references.sources or {}
     checksums = {url: (_location(url), s.etag, _time(s)) for url, s in sources.items()}
@@ -177,7 +186,7 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
     some: List[Tuple[str, bytes]] = []
     for key, content in copied():
         if not key.endswith("zarr.json") and not content:
-            raise Error(f"zarrbits: the chunk \"{key}\" has no bytes, which Icechunk does not store", 1)
+            raise Error(f'zarrbits: the chunk "{key}" has no bytes, which Icechunk does not store', 1)
         some.append((key, content))
         if len(some) == _AT_ONCE or key.endswith("zarr.json"):  # those above a node are there first
             sync(put(some))
@@ -187,16 +196,29 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
         chunks = [(place, *checksums[url], offset, size) for place, (url, offset, size) in array.referred if url in sources]
         empty = next((c[0] for c in chunks if c[-1] == 0), None)
         if empty is not None:
-            raise Error(f"zarrbits: the chunk {empty} of \"{path}\" has no bytes, which Icechunk does not store", 1)
-        specs = [icechunk.VirtualChunkSpec(list(place), where, offset, size, etag, time) for place, where, etag, time, offset, size in chunks]
+            raise Error(f'zarrbits: the chunk {empty} of "{path}" has no bytes, which Icechunk does not store', 1)
+        specs = [
+            icechunk.VirtualChunkSpec(list(place), where, offset, size, etag, time)
+            for place, where, etag, time, offset, size in chunks
+        ]
         refused = store.set_virtual_refs("/" + path, specs) if specs else None
         if refused:
             where = next(c[1] for c in chunks if list(c[0]) == list(refused[0]))
-            raise Error(f"zarrbits: the repository has no virtual chunk container for \"{where}\"; add one for its folder or bucket", 1)
+            raise Error(
+                f'zarrbits: the repository has no virtual chunk container for "{where}"; add one for its folder or bucket', 1
+            )
 
 
-def to_icechunk(references: Path, repository: Union[Path, Repository], *, branch: str = "main", message: str = "references by zarrbits", overwrite: bool = False,
-                storage_options: Options = None, external: External = None) -> str:
+def to_icechunk(
+    references: Path,
+    repository: Union[Path, Repository],
+    *,
+    branch: str = "main",
+    message: str = "references by zarrbits",
+    overwrite: bool = False,
+    storage_options: Options = None,
+    external: External = None,
+) -> str:
     """Writes a store of references as one commit of an Icechunk repository, and returns the id of the snapshot.
 
     Chunks in the sources become virtual chunks with the source's ETag or time: Icechunk refuses to read one that is newer. What no source has is copied.
@@ -210,12 +232,16 @@ def to_icechunk(references: Path, repository: Union[Path, Repository], *, branch
     check_sources(table, storage_options)
     nodes, arrays = _nodes_and_chunks(table)
     from zarr.core.sync import sync
+
     if isinstance(repository, (str, os.PathLike)):
         repository = _create(os.fspath(repository), set(table.sources or ()), storage_options)
     session = repository.writable_session(branch)
     if not sync(session.store.is_empty("")):
         if not overwrite:
-            raise Error(f"zarrbits: the branch \"{branch}\" has a store already; replace it with overwrite=True, which keeps earlier snapshots", 1)
+            raise Error(
+                f'zarrbits: the branch "{branch}" has a store already; replace it with overwrite=True, which keeps earlier snapshots',
+                1,
+            )
         sync(session.store.clear())
     _write(session.store, table, nodes, arrays)
     return str(session.commit(message))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """The compiled core, libzarrbits.so beside this file (library/zarrbits_c.h), through ctypes, which releases the GIL. Where there is none, or
 ZARRBITS_LIBRARY is "none", packing.py does the same in numpy; ZARRBITS_LIBRARY may name another one."""
+
 from __future__ import annotations
 
 import ctypes
@@ -27,10 +28,13 @@ def _load() -> Optional[ctypes.CDLL]:
         return None
     codec, size, memory, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64
     for name, result, arguments in (
-            ("make_codec", codec, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, size]), ("free_codec", None, [codec]),
-            ("encoded_range", ctypes.c_int, [codec, number, number, number, ctypes.POINTER(number), ctypes.POINTER(number)]),
-            ("encode", ctypes.c_int64, [codec, memory, size, memory, size]), ("decode", ctypes.c_int64, [codec, memory, size, memory, size]),
-            ("decode_range", ctypes.c_int64, [codec, number, number, memory, size, memory, size])):
+        ("make_codec", codec, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, size]),
+        ("free_codec", None, [codec]),
+        ("encoded_range", ctypes.c_int, [codec, number, number, number, ctypes.POINTER(number), ctypes.POINTER(number)]),
+        ("encode", ctypes.c_int64, [codec, memory, size, memory, size]),
+        ("decode", ctypes.c_int64, [codec, memory, size, memory, size]),
+        ("decode_range", ctypes.c_int64, [codec, number, number, memory, size, memory, size]),
+    ):
         function = getattr(library, "zarrbits_" + name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -48,7 +52,9 @@ class _Codec:
         name = "bool" if dtype.kind == "b" else f"int{8 * dtype.itemsize}" if dtype.kind in "mM" else dtype.name
         configuration = {"padding_encoding": padding_encoding, "first_bit": first_bit, "last_bit": first_bit + bits - 1}
         why = ctypes.create_string_buffer(500)
-        self._as_parameter_ = LIBRARY.zarrbits_make_codec(json.dumps({"name": "packbits", "configuration": configuration}).encode(), name.encode(), why, len(why))
+        self._as_parameter_ = LIBRARY.zarrbits_make_codec(
+            json.dumps({"name": "packbits", "configuration": configuration}).encode(), name.encode(), why, len(why)
+        )
         if not self._as_parameter_:
             raise ValueError("packbits: " + why.value.decode(errors="replace"))
 
@@ -70,7 +76,9 @@ class _Codec:
         return offset.value, size.value
 
     def decode_range(self, elements: int, first: int, part: Any, values: Any) -> int:
-        return int(LIBRARY.zarrbits_decode_range(self, elements, first, part.ctypes.data, part.nbytes, values.ctypes.data, values.nbytes))
+        return int(
+            LIBRARY.zarrbits_decode_range(self, elements, first, part.ctypes.data, part.nbytes, values.ctypes.data, values.nbytes)
+        )
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Which local files references may lead to: whoever made them may have written any name."""
+
 from __future__ import annotations
 
 import os
@@ -21,7 +22,7 @@ def open_regular(name: str) -> BinaryIO:
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotRegular(f"\"{name}\" is not a regular file")
+            raise NotRegular(f'"{name}" is not a regular file')
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -38,7 +39,9 @@ class LocalFiles:
         folders = [os.path.dirname(references), os.path.dirname(os.path.realpath(references))]
         for folder in (os.fspath(f) for f in given if f != "all"):
             if not os.path.isdir(folder):
-                raise Error(f"zarrbits: external is \"{folder}\", which is not a folder; give a folder whose files may be read, or \"all\"", 1)
+                raise Error(
+                    f'zarrbits: external is "{folder}", which is not a folder; give a folder whose files may be read, or "all"', 1
+                )
             folders.append(folder)
         self._folders = [os.path.realpath(f) for f in folders]
         self._names: Dict[str, str] = {}
@@ -48,15 +51,15 @@ class LocalFiles:
         known = self._names.get(url)
         if known is not None:
             return known
-        name = os.path.realpath(url[len(_FILE):] if url.startswith(_FILE) else url)
+        name = os.path.realpath(url[len(_FILE) :] if url.startswith(_FILE) else url)
         info = os.stat(name)
         why = None
         if not stat.S_ISREG(info.st_mode):
             why = "is not a regular file"
         elif not self._all and not any(name.startswith(f.rstrip("/") + "/") for f in self._folders):
-            why = "is not in their folder or below; if it may be read, give its folder as external=, or external=\"all\""
+            why = 'is not in their folder or below; if it may be read, give its folder as external=, or external="all"'
         if why:
-            raise Error(f"zarrbits: \"{self._references}\" refers to \"{name}\", which {why}", 1)
+            raise Error(f'zarrbits: "{self._references}" refers to "{name}", which {why}', 1)
         self._names[url] = name
         return name
 

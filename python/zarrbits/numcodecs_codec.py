@@ -6,6 +6,7 @@
 
 numcodecs finds it by itself once this package is installed. numcodecs' own "packbits" is another format, of booleans alone.
 """
+
 from __future__ import annotations
 
 import operator
@@ -30,10 +31,20 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
 
     codec_id = "zarrbits.packbits"
 
-    def __init__(self, dtype: Any, *, bits: Optional[int] = None, first_bit: int = 0, padding_encoding: str = "none", elements: Optional[int] = None) -> None:
+    def __init__(
+        self,
+        dtype: Any,
+        *,
+        bits: Optional[int] = None,
+        first_bit: int = 0,
+        padding_encoding: str = "none",
+        elements: Optional[int] = None,
+    ) -> None:
         self.dtype = np.dtype(dtype).str
         last = packing.last_bit_of(first_bit, None, bits)
-        self.padding_encoding = packing.read_configuration({"padding_encoding": padding_encoding, "first_bit": first_bit, "last_bit": last})[0]
+        self.padding_encoding = packing.read_configuration(
+            {"padding_encoding": padding_encoding, "first_bit": first_bit, "last_bit": last}
+        )[0]
         self.first_bit, self.bits = packing.kept_bits(self.dtype, first_bit, last)
         if elements is not None and operator.index(elements) < 0:
             raise ValueError(f"packbits: elements is {elements}, but must not be less than 0")
@@ -58,21 +69,39 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
         bits, options, first_bit, component = values[0], values[1], values[2], values[7]
         size, precision = component & 0xFF, component >> 8 & 0xFF
         if options & 16:
-            raise ValueError("packbits: the most significant bit comes first; use numcodecs' own PackBits where there is a count byte, too")
+            raise ValueError(
+                "packbits: the most significant bit comes first; use numcodecs' own PackBits where there is a count byte, too"
+            )
         if options & 3 == 3 or size not in (1, 2, 4, 8) or values[6] < 1 or not 1 <= bits <= 8 * size:
             raise ValueError(f"packbits: the filter's values {values} are none that it writes into a file")
         if component >> 19 & 3:
-            raise ValueError("packbits: chunks have more than their values, because of the filters before or after (a checksum, or what fills them up to one "
-                             "size), which this codec does not take")
+            raise ValueError(
+                "packbits: chunks have more than their values, because of the filters before or after (a checksum, or what fills them up to one "
+                "size), which this codec does not take"
+            )
         is_bool, is_signed = bool(component >> 18 & 1), bool(component >> 17 & 1)
         if not is_bool and precision != 8 * size and first_bit > 0:
-            raise ValueError(f"packbits: the datatype has {precision} of {8 * size} bits, from bit {first_bit} on, which only HDF5 moves where numbers have them")
+            raise ValueError(
+                f"packbits: the datatype has {precision} of {8 * size} bits, from bit {first_bit} on, which only HDF5 moves where numbers have them"
+            )
         # as whole numbers: the array's own data type says what the bytes are
         dtype = "|b1" if is_bool else f"{'>' if component >> 16 & 1 else '<'}{'i' if is_signed else 'u'}{size}"
-        return cls(dtype, bits=bits, first_bit=first_bit, padding_encoding=_PADDING[options & 3], elements=(values[8] | values[9] << 32) * values[6])
+        return cls(
+            dtype,
+            bits=bits,
+            first_bit=first_bit,
+            padding_encoding=_PADDING[options & 3],
+            elements=(values[8] | values[9] << 32) * values[6],
+        )
 
     def get_config(self) -> Dict[str, Any]:
-        config = {"id": self.codec_id, "dtype": self.dtype, "bits": self.bits, "first_bit": self.first_bit, "padding_encoding": self.padding_encoding}
+        config = {
+            "id": self.codec_id,
+            "dtype": self.dtype,
+            "bits": self.bits,
+            "first_bit": self.first_bit,
+            "padding_encoding": self.padding_encoding,
+        }
         return config if self.elements is None else {**config, "elements": self.elements}
 
     def encode(self, buf: Any) -> Any:
@@ -90,7 +119,9 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
                 raise ValueError("packbits: the chunk is empty, without its count byte")
             return (8 * (int(payload.size) - 1) - int(payload[0 if self.padding_encoding == "first_byte" else -1])) // bits
         if bits < 8:
-            raise ValueError(f"packbits: {payload.size} bytes do not say how many elements of {bits} bits they hold; give elements")
+            raise ValueError(
+                f"packbits: {payload.size} bytes do not say how many elements of {bits} bits they hold; give elements"
+            )
         return 8 * int(payload.size) // bits
 
     def decode(self, buf: Any, out: Any = None) -> Any:

@@ -9,6 +9,7 @@ unpack_range() decodes some elements of a chunk from their bytes alone.
 Bits run from the least significant end. In numpy: 8 elements of b bits are exactly b bytes, so that the work is done on the columns of two tables, one with 8
 elements and one with b bytes in each row.
 """
+
 from __future__ import annotations
 
 import math
@@ -20,8 +21,18 @@ import numpy as np
 from . import library
 from .whole import is_whole
 
-_PADDING = {"none": "none", "first_byte": "first_byte", "last_byte": "last_byte", "start_byte": "first_byte", "end_byte": "last_byte"}
-_SPELLINGS = {"padding_encoding": ("padding_encoding",), "first_bit": ("first_bit", "start_bit"), "last_bit": ("last_bit", "end_bit")}
+_PADDING = {
+    "none": "none",
+    "first_byte": "first_byte",
+    "last_byte": "last_byte",
+    "start_byte": "first_byte",
+    "end_byte": "last_byte",
+}
+_SPELLINGS = {
+    "padding_encoding": ("padding_encoding",),
+    "first_bit": ("first_bit", "start_bit"),
+    "last_bit": ("last_bit", "end_bit"),
+}
 Array = Any  # of numpy: its own types differ between its versions
 _BLOCK = 1 << 16  # elements at a time, a multiple of 8: what is held beside the chunk and the payload stays small
 
@@ -30,25 +41,29 @@ def read_configuration(configuration: Dict[str, Any]) -> Tuple[str, Optional[int
     """(padding_encoding, first_bit, last_bit) of the codec's JSON, None for the default of a bit; older spellings are read, too."""
     for key in configuration:
         if not any(key in spellings for spellings in _SPELLINGS.values()):
-            raise ValueError(f"packbits: unknown key \"{key}\" in the configuration; the keys are {', '.join(_SPELLINGS)}")
+            raise ValueError(f'packbits: unknown key "{key}" in the configuration; the keys are {", ".join(_SPELLINGS)}')
     given: Dict[str, Any] = {}
     for name, spellings in _SPELLINGS.items():
         # null is as good as absent
         values = [configuration[s] for s in spellings if configuration.get(s) is not None]
         if len(values) == 2 and values[0] != values[1]:
-            raise ValueError(f"packbits: \"{spellings[0]}\" is {values[0]!r} and its older spelling \"{spellings[1]}\" is {values[1]!r}; give one of them")
+            raise ValueError(
+                f'packbits: "{spellings[0]}" is {values[0]!r} and its older spelling "{spellings[1]}" is {values[1]!r}; give one of them'
+            )
         given[name] = values[0] if values else None
     padding = "none" if given["padding_encoding"] is None else given["padding_encoding"]
     if not isinstance(padding, str) or padding not in _PADDING:
-        raise ValueError(f"packbits: \"padding_encoding\" is {padding!r}, but must be \"none\", \"first_byte\" or \"last_byte\"")
+        raise ValueError(f'packbits: "padding_encoding" is {padding!r}, but must be "none", "first_byte" or "last_byte"')
     for name in ("first_bit", "last_bit"):
         value = given[name]
         # 11.0 is not an integer: other readers refuse it
         if value is not None and not is_whole(value):
-            raise ValueError(f"packbits: \"{name}\" is {value!r}, but must be a whole number")
+            raise ValueError(f'packbits: "{name}" is {value!r}, but must be a whole number')
     first, last = (None if given[name] is None else operator.index(given[name]) for name in ("first_bit", "last_bit"))
     if last is not None and last < (first or 0):
-        raise ValueError(f"packbits: \"last_bit\" is {last} and \"first_bit\" is {first or 0}, so that no bit is left; last_bit is inclusive")
+        raise ValueError(
+            f'packbits: "last_bit" is {last} and "first_bit" is {first or 0}, so that no bit is left; last_bit is inclusive'
+        )
     return _PADDING[padding], first or None, last
 
 
@@ -67,7 +82,9 @@ def component_type(dtype: Any) -> Optional[Tuple[Any, int, int, bool]]:
 def _component(dtype: Any) -> Tuple[Any, int, int, bool]:
     about = component_type(dtype)
     if about is None:
-        raise ValueError(f"packbits: data type {np.dtype(dtype)} is not a number, and packbits takes bool, integers, floats and complex numbers; use \"bytes\"")
+        raise ValueError(
+            f'packbits: data type {np.dtype(dtype)} is not a number, and packbits takes bool, integers, floats and complex numbers; use "bytes"'
+        )
     return about
 
 
@@ -78,13 +95,17 @@ def kept_bits(dtype: Any, first_bit: Optional[int] = None, last_bit: Optional[in
     last = bits - 1 if last_bit is None else operator.index(last_bit)
     for name, value in (("first_bit", first), ("last_bit", last)):
         if not 0 <= value < bits:
-            raise ValueError(f"packbits: \"{name}\" is {value}, but {np.dtype(dtype)} has bits 0 to {bits - 1}")
+            raise ValueError(f'packbits: "{name}" is {value}, but {np.dtype(dtype)} has bits 0 to {bits - 1}')
     if last < first:
-        raise ValueError(f"packbits: \"last_bit\" is {last} and \"first_bit\" is {first}, so that no bit is left; last_bit is inclusive")
+        raise ValueError(
+            f'packbits: "last_bit" is {last} and "first_bit" is {first}, so that no bit is left; last_bit is inclusive'
+        )
     return first, last - first + 1
 
 
-def packed_size(dtype: Any, elements: int, padding_encoding: str = "none", first_bit: Optional[int] = None, last_bit: Optional[int] = None) -> int:
+def packed_size(
+    dtype: Any, elements: int, padding_encoding: str = "none", first_bit: Optional[int] = None, last_bit: Optional[int] = None
+) -> int:
     """Bytes of a payload; Python's integers do not overflow."""
     _, bits = kept_bits(dtype, first_bit, last_bit)
     return (elements * _component(dtype)[2] * bits + 7) // 8 + (padding_encoding != "none")
@@ -100,7 +121,14 @@ def last_bit_of(first_bit: Optional[int], last_bit: Optional[int], bits: Optiona
     return (first_bit or 0) + operator.index(bits) - 1
 
 
-def pack(values: Any, padding_encoding: str = "none", first_bit: Optional[int] = None, last_bit: Optional[int] = None, *, bits: Optional[int] = None) -> Array:
+def pack(
+    values: Any,
+    padding_encoding: str = "none",
+    first_bit: Optional[int] = None,
+    last_bit: Optional[int] = None,
+    *,
+    bits: Optional[int] = None,
+) -> Array:
     """The payload of an array, as a uint8 array. A value that would not come back from unpack() is an error that names it.
 
     bits: how many to keep of each number, from first_bit on, in place of last_bit."""
@@ -122,7 +150,7 @@ def pack(values: Any, padding_encoding: str = "none", first_bit: Optional[int] =
     payload = np.empty(size + (padding_encoding != "none"), np.uint8)
     body = payload[1:] if padding_encoding == "first_byte" else payload[:size]
     for start in range(0, parts.size, _BLOCK):
-        part = parts[start:start + _BLOCK].astype(unsigned)
+        part = parts[start : start + _BLOCK].astype(unsigned)
         kept = part >> unsigned.type(first)
         if bits < 8 * unsigned.itemsize:
             kept &= unsigned.type((1 << bits) - 1)
@@ -131,14 +159,22 @@ def pack(values: Any, padding_encoding: str = "none", first_bit: Optional[int] =
             _refuse(values, (start + int(differs.argmax())) // components, first, bits)
         packed = _columns_to_bytes(kept, bits)
         at = start * bits // 8
-        body[at:at + packed.size] = packed
+        body[at : at + packed.size] = packed
     if padding_encoding != "none":
         payload[0 if padding_encoding == "first_byte" else -1] = 8 * size - parts.size * bits
     return payload
 
 
-def unpack(payload: Any, dtype: Any, elements: Union[int, Tuple[int, ...]], padding_encoding: str = "none", first_bit: Optional[int] = None,
-           last_bit: Optional[int] = None, *, bits: Optional[int] = None) -> Array:
+def unpack(
+    payload: Any,
+    dtype: Any,
+    elements: Union[int, Tuple[int, ...]],
+    padding_encoding: str = "none",
+    first_bit: Optional[int] = None,
+    last_bit: Optional[int] = None,
+    *,
+    bits: Optional[int] = None,
+) -> Array:
     """The array of this many elements, of one dimension; or of this shape, where `elements` is one."""
     if isinstance(elements, tuple):
         return unpack(payload, dtype, math.prod(elements), padding_encoding, first_bit, last_bit, bits=bits).reshape(elements)
@@ -150,53 +186,84 @@ def unpack(payload: Any, dtype: Any, elements: Union[int, Tuple[int, ...]], padd
     size = (count * bits + 7) // 8
     expected = packed_size(dtype, elements, padding_encoding, first, first + bits - 1)
     if payload.size != expected:
-        raise ValueError(f"packbits: the chunk has {payload.size} bytes where {elements} elements of {dtype} with {bits} bits kept"
-                         f"{'' if padding_encoding == 'none' else ' and a count byte'} are {expected}; it is damaged, or not what the metadata says")
+        raise ValueError(
+            f"packbits: the chunk has {payload.size} bytes where {elements} elements of {dtype} with {bits} bits kept"
+            f"{'' if padding_encoding == 'none' else ' and a count byte'} are {expected}; it is damaged, or not what the metadata says"
+        )
     core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
     body = payload
     if padding_encoding != "none":
         told = int(payload[0 if padding_encoding == "first_byte" else -1])
         if told != 8 * size - count * bits:
-            raise ValueError(f"packbits: the count byte says {told} bits of padding where {elements} elements leave {8 * size - count * bits}; "
-                             "the chunk is damaged, or has another number of elements")
+            raise ValueError(
+                f"packbits: the count byte says {told} bits of padding where {elements} elements leave {8 * size - count * bits}; "
+                "the chunk is damaged, or has another number of elements"
+            )
         body = payload[1:] if padding_encoding == "first_byte" else payload[:-1]
     if core:
         values = np.empty(elements, dtype.newbyteorder("="))
         if core.decode(np.ascontiguousarray(payload), values) != library.DONE:
-            raise ValueError(f"packbits: the chunk is none of {elements} elements of {dtype}; it is damaged, or not what the metadata says")
+            raise ValueError(
+                f"packbits: the chunk is none of {elements} elements of {dtype}; it is damaged, or not what the metadata says"
+            )
         return values.astype(dtype, copy=False)
     values = np.empty(count, unsigned)
     for start in range(0, count, _BLOCK):
         length = min(_BLOCK, count - start)
         at = start * bits // 8
-        kept = _bytes_to_columns(body[at:at + (length * bits + 7) // 8], unsigned, length, bits)
-        values[start:start + length] = _put_back(kept, unsigned, first, bits, signed)
+        kept = _bytes_to_columns(body[at : at + (length * bits + 7) // 8], unsigned, length, bits)
+        values[start : start + length] = _put_back(kept, unsigned, first, bits, signed)
     if dtype.kind == "b":
         return values.view(bool)
-    return values.view(dtype.newbyteorder("<")).astype(dtype, copy=False) if dtype.byteorder != ">" else values.byteswap().view(dtype)
+    return (
+        values.view(dtype.newbyteorder("<")).astype(dtype, copy=False)
+        if dtype.byteorder != ">"
+        else values.byteswap().view(dtype)
+    )
 
 
-def byte_range(dtype: Any, elements: int, first_element: int, count: int, padding_encoding: str = "none", first_bit: Optional[int] = None,
-               last_bit: Optional[int] = None) -> Optional[Tuple[int, int]]:
+def byte_range(
+    dtype: Any,
+    elements: int,
+    first_element: int,
+    count: int,
+    padding_encoding: str = "none",
+    first_bit: Optional[int] = None,
+    last_bit: Optional[int] = None,
+) -> Optional[Tuple[int, int]]:
     """(offset, size) of the bytes of a payload of `elements` that hold `count` of them; None where only whole payloads can be decoded."""
     first, bits = kept_bits(dtype, first_bit, last_bit)
     core = library.codec(np.dtype(dtype).newbyteorder("="), padding_encoding, first, bits)
     return core.byte_range(elements, first_element, count) if core else None
 
 
-def unpack_range(part: Any, dtype: Any, elements: int, first_element: int, count: int, padding_encoding: str = "none", first_bit: Optional[int] = None,
-                 last_bit: Optional[int] = None) -> Array:
+def unpack_range(
+    part: Any,
+    dtype: Any,
+    elements: int,
+    first_element: int,
+    count: int,
+    padding_encoding: str = "none",
+    first_bit: Optional[int] = None,
+    last_bit: Optional[int] = None,
+) -> Array:
     """`count` elements from `first_element` on of a payload of `elements`, from the bytes of byte_range() alone."""
     dtype = np.dtype(dtype)
     first, bits = kept_bits(dtype, first_bit, last_bit)
-    part = np.frombuffer(part, np.uint8) if not isinstance(part, np.ndarray) else np.ascontiguousarray(part.reshape(-1).view(np.uint8))
+    part = (
+        np.frombuffer(part, np.uint8)
+        if not isinstance(part, np.ndarray)
+        else np.ascontiguousarray(part.reshape(-1).view(np.uint8))
+    )
     core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
     values = np.empty(count, dtype.newbyteorder("="))
     if core is None:
         raise RuntimeError("packbits: without the compiled core only whole chunks can be decoded")
     if core.decode_range(elements, first_element, part, values) != library.DONE:
-        raise ValueError(f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} of a chunk of {elements} of "
-                         f"{dtype}; it is damaged, or not what the metadata says")
+        raise ValueError(
+            f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} of a chunk of {elements} of "
+            f"{dtype}; it is damaged, or not what the metadata says"
+        )
     return values.astype(dtype, copy=False)
 
 
@@ -218,7 +285,7 @@ def _columns_to_bytes(kept: Array, bits: int) -> Array:
     size = (kept.size * bits + 7) // 8
     rows = -(-kept.size // 8)
     table = np.zeros((rows, 8), kept.dtype)
-    table.reshape(-1)[:kept.size] = kept
+    table.reshape(-1)[: kept.size] = kept
     packed = np.zeros((rows, bits), np.uint8)
     for column, byte, shift in _overlaps(bits):
         # the cast keeps the low 8 bits; what is above them belongs to the next byte
@@ -235,7 +302,7 @@ def _bytes_to_columns(packed: Array, unsigned: Any, count: int, bits: int) -> Ar
         return np.frombuffer(packed.tobytes(), unsigned)
     rows = -(-count // 8)
     table = np.zeros((rows, bits), np.uint8)
-    table.reshape(-1)[:packed.size] = packed
+    table.reshape(-1)[: packed.size] = packed
     kept = np.zeros((rows, 8), unsigned)
     for column, byte, shift in _overlaps(bits):
         part = table[:, byte].astype(unsigned)
@@ -255,7 +322,9 @@ def _refuse(values: Array, element: int, first: int, bits: int) -> NoReturn:
     index = f"element {[int(i) for i in np.unravel_index(element, values.shape)]}" if values.ndim else "the value"
     value = values.reshape(-1)[element]
     if values.dtype.kind == "b":
-        byte = int(values.reshape(-1)[element:element + 1].view(np.uint8)[0])
+        byte = int(values.reshape(-1)[element : element + 1].view(np.uint8)[0])
         raise ValueError(f"packbits: {index} is the byte {byte}, but a bool is 0 or 1; correct it")
-    raise ValueError(f"packbits: {index} is {value}, which does not fit in bits {first} to {first + bits - 1} of {values.dtype.name}; "
-                     "keep more bits, or round or cut the values before they are written")
+    raise ValueError(
+        f"packbits: {index} is {value}, which does not fit in bits {first} to {first + bits - 1} of {values.dtype.name}; "
+        "keep more bits, or round or cut the values before they are written"
+    )

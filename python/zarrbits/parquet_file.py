@@ -2,6 +2,7 @@
 """Parquet files of few columns, as references are stored in: numbers of 64 bits and texts, not nested, not compressed or by Zstandard, in pages of version 1.
 Whatever a file says, it takes no more memory than its bound, and what is damaged is a Damaged. https://parquet.apache.org/docs/file-format/
 """
+
 from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
@@ -32,7 +33,7 @@ class _Bytes:
         if not 0 <= count <= len(self.data) - self.at:
             raise Damaged("it ends too early")
         self.at += count
-        return self.data[self.at - count:self.at]
+        return self.data[self.at - count : self.at]
 
     def little(self, count: int) -> int:
         return int.from_bytes(self.take(count), "little")
@@ -101,8 +102,9 @@ def _inside(fields: Any, number: int, kind: type) -> Any:
 
 def _unzstd(frame: bytes, size: int) -> bytes:
     from numcodecs.zstd import Zstd
+
     head = _Bytes(frame)
-    if head.take(4) != b"\x28\xB5\x2F\xFD":
+    if head.take(4) != b"\x28\xb5\x2f\xfd":
         raise Damaged("a page is not a Zstandard frame")
     flags = head.little(1)
     single = flags >> 5 & 1
@@ -141,8 +143,8 @@ def _runs(source: _Bytes, width: int, count: int) -> Any:
             raise Damaged("an empty run")
         if head & 1:
             wanted = min(8 * number, count - have)
-            packed = np.frombuffer(source.take(number * width), np.uint8)[:(wanted * width + 7) // 8]
-            bits = np.unpackbits(packed, bitorder="little")[:wanted * width]
+            packed = np.frombuffer(source.take(number * width), np.uint8)[: (wanted * width + 7) // 8]
+            bits = np.unpackbits(packed, bitorder="little")[: wanted * width]
             part = bits.reshape(wanted, width).astype(np.int64) @ (1 << np.arange(width, dtype=np.int64))
         else:
             part = np.full(min(number, count - have), source.little((width + 7) // 8), np.int64)
@@ -165,7 +167,7 @@ class ParquetFile:
         if size > min(len(data) - 12, _MOST_FOOTER):
             raise Damaged("its footer is too large")
         self._data, self._decoded = data, 0
-        footer = _Bytes(data[len(data) - 8 - size:-8]).struct()
+        footer = _Bytes(data[len(data) - 8 - size : -8]).struct()
         self.rows = _count(footer, 3, most_rows)
         leaves = [e for e in _inside(footer, 2, list) if isinstance(e, dict) and 5 not in e]  # the root has children
         groups = [_inside(g, 1, list) for g in _inside(footer, 4, list)]

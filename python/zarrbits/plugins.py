@@ -3,6 +3,7 @@
 
 HDF5 loads a plugin when a dataset is created or read, never when one that exists is written: it stores the chunks without an optional filter then, in
 silence. So finding the plugins is not enough; each libhdf5 is made to load them."""
+
 from __future__ import annotations
 
 import ctypes
@@ -24,7 +25,11 @@ _before: Optional[List[Optional[str]]] = None  # what the variable was, in a lis
 
 def _default_folders() -> List[str]:
     """Where libhdf5 and netCDF4 look when the variable is not set: it replaces these."""
-    folders = ["/usr/local/hdf5/lib/plugin", f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/plugins", f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/serial/plugins"]
+    folders = [
+        "/usr/local/hdf5/lib/plugin",
+        f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/plugins",
+        f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/serial/plugins",
+    ]
     try:
         netcdf = importlib.util.find_spec("netCDF4")  # looks, and imports nothing
     except ValueError:
@@ -100,7 +105,9 @@ class _Later(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         self._asking = False
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
         if name not in _BRING_HDF5 or self._asking:
             return None
         self._asking = True
@@ -114,6 +121,7 @@ class _Later(importlib.abc.MetaPathFinder):
             def then_load(module: types.ModuleType) -> None:
                 run(module)
                 _load()
+
             setattr(spec.loader, "exec_module", then_load)  # of this loader alone
         return spec
 

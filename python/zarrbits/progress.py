@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """How far convert() is: for a function of the caller, or as a bar of tqdm where that is installed and somebody looks at it."""
+
 from __future__ import annotations
 
 import contextlib
@@ -42,6 +43,7 @@ def shown(progress: Wanted) -> Iterator[Optional[Callable[[Dict[str, Any]], None
         def tell(state: Dict[str, Any]) -> None:
             if state["total"]:  # known: done / total is a number
                 call(Progress(**{name: state[name] for name in Progress.__dataclass_fields__}))
+
         yield tell
         return
     bar = _make_bar() if progress else None
@@ -53,5 +55,6 @@ def shown(progress: Wanted) -> Iterator[Optional[Callable[[Dict[str, Any]], None
         bar.total = state["total"] or None
         bar.set_postfix_str(state["path"], refresh=False)
         bar.update(state["done"] - bar.n)
+
     with bar:
         yield draw

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """References in a folder of Parquet files, of which those that are needed are read. fsspec's mapper is beneath for its place in fsspec only: it lists no groups
 within groups, and takes what it cannot read for chunks that are not there. Here only a row that says so is a chunk that is not there."""
+
 from __future__ import annotations
 
 import base64
@@ -35,15 +36,17 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         self._references = references
         self._end_of = functools.lru_cache(maxsize=None)(functools.partial(where_it_ends, references)) if checked else None
         self._may_be_read = functools.lru_cache(maxsize=None)(functools.partial(check_file, references))
-        self._grids = {key[:-len("/.zarray")]: self._grid(key, value) for key, value in self.zmetadata.items() if key.endswith("/.zarray")}
+        self._grids = {
+            key[: -len("/.zarray")]: self._grid(key, value) for key, value in self.zmetadata.items() if key.endswith("/.zarray")
+        }
         self._rows = functools.lru_cache(maxsize=max(1, _ROWS_AT_HAND // self.record_size))(self._read_rows)
 
     def _error(self, what: str, why: str) -> Error:
-        return Error(f"zarrbits: \"{what}\" of \"{self._references.path}\" {why}", 1)
+        return Error(f'zarrbits: "{what}" of "{self._references.path}" {why}', 1)
 
     def _grid(self, key: str, value: Any) -> List[int]:
         """How many chunks there are along each dimension."""
-        field = key[:-len("/.zarray")]
+        field = key[: -len("/.zarray")]
         if os.path.isabs(field) or os.path.normpath(field) != field or field.split("/")[0] in ("", ".."):
             raise self._error(key, "leads out of it; make it again")
         shape, chunks = (value.get(n) if isinstance(value, dict) else None for n in ("shape", "chunks"))
@@ -66,7 +69,10 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
                 raise Damaged(f"it has {have} references, and had {self._parts[field][record]}")
         except (OSError, Damaged) as e:
             reason = e.strerror or str(e) if isinstance(e, OSError) else str(e)
-            raise self._error(name, f"cannot be read: {reason}; if the references were replaced meanwhile, open them again, or else make them again") from e
+            raise self._error(
+                name,
+                f"cannot be read: {reason}; if the references were replaced meanwhile, open them again, or else make them again",
+            ) from e
         return rows
 
     @staticmethod
@@ -94,7 +100,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         url, offset, size = value
         self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):
-            raise self._error(key, f"is behind the end of \"{url}\"; make it again")
+            raise self._error(key, f'is behind the end of "{url}"; make it again')
         return value
 
     def _load_one_key(self, key: str) -> Any:
@@ -126,7 +132,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         records = range(-(-total // self.record_size)) if self._parts is None else sorted(self._parts.get(field, {}))
         for record in records:
             first = record * self.record_size
-            for number, value in enumerate(self._rows(field, record)[:max(0, total - first)], first):
+            for number, value in enumerate(self._rows(field, record)[: max(0, total - first)], first):
                 if value is None:
                     continue
                 place = []
@@ -139,7 +145,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
     def items(self) -> Any:
         for key, value in self.zmetadata.items():
             if key.endswith("/.zarray"):
-                yield from self._chunks_of(key[:-len("/.zarray")])
+                yield from self._chunks_of(key[: -len("/.zarray")])
             else:
                 yield key, json.dumps(value).encode()
 
@@ -150,8 +156,12 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         prefix = path.strip("/") + "/" if path.strip("/") else ""
         found: Dict[str, Dict[str, Any]] = {}
         for key in (k for k in self.zmetadata if k.startswith(prefix) and not k.endswith("/.zarray")):
-            name, below, _ = key[len(prefix):].partition("/")
-            found[prefix + name] = {"name": prefix + name, "type": "directory" if below else "file", "size": 0 if below else len(json.dumps(self.zmetadata[key]))}
+            name, below, _ = key[len(prefix) :].partition("/")
+            found[prefix + name] = {
+                "name": prefix + name,
+                "type": "directory" if below else "file",
+                "size": 0 if below else len(json.dumps(self.zmetadata[key])),
+            }
         if prefix + ".zarray" in self.zmetadata:
             for key, value in self._chunks_of(prefix[:-1]):
                 found[key] = {"name": key, "type": "file", "size": len(value) if isinstance(value, bytes) else value[2]}

@@ -8,6 +8,7 @@
 Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs. Local files are read only if they are regular files in the
 folder of the references or below; external= allows more.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -65,7 +66,7 @@ class References:
         found = re.search(r"\.data(\.[0-9]+)?$", url)
         name = self.path + found[0] if found else ""
         try:
-            return name if name and url.startswith("file://") and os.path.samefile(url[len("file://"):], name) else None
+            return name if name and url.startswith("file://") and os.path.samefile(url[len("file://") :], name) else None
         except OSError:
             return None
 
@@ -79,26 +80,44 @@ def _whole(value: object) -> bool:
 
 
 def _source(path: str, given: Any) -> Source:
-    if not (isinstance(given, dict) and isinstance(given.get("url"), str) and _whole(given.get("size"))
-            and isinstance(given.get("etag", ""), str) and _whole(given.get("modified", 0))):
-        raise Error(f"zarrbits: \"{path}\" has a source without a URL and a size; make the references again", 1)
+    if not (
+        isinstance(given, dict)
+        and isinstance(given.get("url"), str)
+        and _whole(given.get("size"))
+        and isinstance(given.get("etag", ""), str)
+        and _whole(given.get("modified", 0))
+    ):
+        raise Error(f'zarrbits: "{path}" has a source without a URL and a size; make the references again', 1)
     return Source(given["url"], given["size"], given.get("modified"), given.get("etag"))
 
 
 def is_reference(value: Any) -> bool:
     if isinstance(value, str):
         return True
-    return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and protocol_of(value[0]) in _PROTOCOLS and _whole(value[1]) and _whole(value[2])
+    return (
+        isinstance(value, list)
+        and len(value) == 3
+        and isinstance(value[0], str)
+        and protocol_of(value[0]) in _PROTOCOLS
+        and _whole(value[1])
+        and _whole(value[2])
+    )
 
 
 def _table(path: str, document: Dict[str, Any], metadata: Dict[str, Any], ours: Any) -> Table:
     size = document.get("record_size")
     given = ours.get("parts") if isinstance(ours, dict) else None
     parts = given.items() if isinstance(given, dict) else []
-    right = all(isinstance(p, list) and all(isinstance(n, list) and len(n) == 2 and all(map(_whole, n)) for n in p) for _, p in parts)
+    right = all(
+        isinstance(p, list) and all(isinstance(n, list) and len(n) == 2 and all(map(_whole, n)) for n in p) for _, p in parts
+    )
     if not (_whole(size) and 0 < int(size or 0) <= _MOST_ROWS and right and isinstance(given, (dict, type(None)))):
-        raise Error(f"zarrbits: \"{path}\" does not say rightly which files it has; make the references again", 1)
-    return Table(metadata, int(size or 0), None if given is None else {array: {number: count for number, count in listed} for array, listed in parts})
+        raise Error(f'zarrbits: "{path}" does not say rightly which files it has; make the references again', 1)
+    return Table(
+        metadata,
+        int(size or 0),
+        None if given is None else {array: {number: count for number, count in listed} for array, listed in parts},
+    )
 
 
 def read(path: Path, external: External = None) -> References:
@@ -110,10 +129,10 @@ def read(path: Path, external: External = None) -> References:
         with open_regular(os.path.join(name, ".zmetadata") if is_table else name) as f:
             document = json.loads(f.read())
     except (ValueError, RecursionError, NotRegular) as e:
-        raise Error(f"zarrbits: \"{name}\" has no references: {e}", 1) from e
+        raise Error(f'zarrbits: "{name}" has no references: {e}', 1) from e
     keys = document.get("metadata" if is_table else "refs") if isinstance(document, dict) else None
     if not isinstance(keys, dict):
-        raise Error(f"zarrbits: \"{name}\" has no references; `zarrbits convert --virtual` makes such a file", 1)
+        raise Error(f'zarrbits: "{name}" has no references; `zarrbits convert --virtual` makes such a file', 1)
     ours = document.get("zarrbits")
     given = ours.get("sources") if isinstance(ours, dict) else None
     sources = {s.url: s for s in (_source(name, g) for g in given)} if isinstance(given, list) else None
@@ -121,7 +140,9 @@ def read(path: Path, external: External = None) -> References:
         return References(name, None, sources, files, _table(name, document, keys, ours))
     wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
-        raise Error(f"zarrbits: \"{wrong}\" of \"{name}\" is neither text nor [URL, offset, size] with a URL file://... or s3://...", 1)
+        raise Error(
+            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a URL file://... or s3://...', 1
+        )
     references = References(name, keys, sources, files)
     for url in _ends(keys):
         check_file(references, url)
@@ -139,11 +160,11 @@ def check_file(references: References, url: str) -> None:
 
 def _change_of(source: Source, size: int, modified: Optional[int], etag: Optional[str]) -> Optional[str]:
     if size != source.size:
-        return f"\"{source.url}\" has {size} bytes, and had {source.size}"
+        return f'"{source.url}" has {size} bytes, and had {source.size}'
     if source.etag is not None and etag is not None:
-        return None if etag.strip('"') == source.etag.strip('"') else f"\"{source.url}\" has been written again"
+        return None if etag.strip('"') == source.etag.strip('"') else f'"{source.url}" has been written again'
     if source.modified is not None and modified is not None and modified != source.modified:
-        return f"\"{source.url}\" has been written to"
+        return f'"{source.url}" has been written to'
     return None
 
 
@@ -151,12 +172,13 @@ def _local_change(files: LocalFiles, source: Source) -> Optional[str]:
     try:
         info = files.stat(source.url)
     except OSError as e:
-        return f"\"{source.url}\": {e.strerror}"
+        return f'"{source.url}": {e.strerror}'
     return _change_of(source, info.st_size, info.st_mtime_ns, None)
 
 
 def _remote_changes(sources: List[Source], options: Options) -> List[Optional[str]]:
     import fsspec
+
     files = fsspec.filesystem("s3", **(options or {}))
 
     async def look(source: Source, few: asyncio.Semaphore) -> Optional[str]:
@@ -164,13 +186,14 @@ def _remote_changes(sources: List[Source], options: Options) -> List[Optional[st
             try:
                 info = await files._info(source.url, refresh=True)
             except OSError as e:
-                return f"\"{source.url}\": {e}"
+                return f'"{source.url}": {e}'
             time = info.get("LastModified")
             return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, info.get("ETag"))
 
     async def look_at_all() -> List[Optional[str]]:
         few = asyncio.Semaphore(32)
         return list(await asyncio.gather(*(look(s, few) for s in sources)))
+
     return list(fsspec.asyn.sync(files.loop, look_at_all))
 
 
@@ -192,30 +215,43 @@ def where_it_ends(references: References, url: str) -> int:
         return source.size
     data = references.data_of(url)
     if data is None:
-        raise Error(f"zarrbits: \"{references.path}\" refers to \"{url}\", which is neither a source nor a file \"{references.path}.data\" that is there; "
-                    "references stay where they were made, with that file", 1)
+        raise Error(
+            f'zarrbits: "{references.path}" refers to "{url}", which is neither a source nor a file "{references.path}.data" that is there; '
+            "references stay where they were made, with that file",
+            1,
+        )
     return os.path.getsize(data)
 
 
 def check_sources(references: References, options: Options) -> None:
     """Raises Error where a source is not what it was: whoever reads would get other bytes, and no error."""
     if references.sources is None:
-        raise Error(f"zarrbits: \"{references.path}\" does not say what its sources were, so that nobody can tell whether they have changed; "
-                    "make it by `zarrbits convert --virtual`, or give check=False", 1)
+        raise Error(
+            f'zarrbits: "{references.path}" does not say what its sources were, so that nobody can tell whether they have changed; '
+            "make it by `zarrbits convert --virtual`, or give check=False",
+            1,
+        )
     local = [s for s in references.sources.values() if protocol_of(s.url) == "file"]
     remote = [s for s in references.sources.values() if protocol_of(s.url) == "s3"]
     found = [_local_change(references.files, s) for s in local] + (_remote_changes(remote, options) if remote else [])
     changes = [c for c in found if c is not None]
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-        raise Error(f"zarrbits: sources of \"{references.path}\" are not what they were: {'; '.join(changes[:_NAMED])}{more}; make the references again", 1)
+        raise Error(
+            f'zarrbits: sources of "{references.path}" are not what they were: {"; ".join(changes[:_NAMED])}{more}; make the references again',
+            1,
+        )
     for url, end in _ends(references.keys or {}).items():
         if end > where_it_ends(references, url):
-            raise Error(f"zarrbits: \"{references.path}\" refers to bytes behind the end of \"{url}\"; make it again", 1)
+            raise Error(f'zarrbits: "{references.path}" refers to bytes behind the end of "{url}"; make it again', 1)
 
 
 def _protocols(references: References) -> Set[str]:
-    urls = list(references.sources or ()) if references.keys is None or references.sources is not None else list(_ends(references.keys))
+    urls = (
+        list(references.sources or ())
+        if references.keys is None or references.sources is not None
+        else list(_ends(references.keys))
+    )
     return {protocol_of(u) for u in urls} - {"file"}
 
 
@@ -224,10 +260,11 @@ def items_of(references: References) -> Iterator[Tuple[str, Any]]:
     keys: Any = references.keys
     if keys is None:
         from .reference_table import ReferenceTable
+
         keys = ReferenceTable(references, checked=True)
     for key, value in keys.items():
         if isinstance(value, str):
-            yield key, base64.b64decode(value[len("base64:"):]) if value.startswith("base64:") else value.encode()
+            yield key, base64.b64decode(value[len("base64:") :]) if value.startswith("base64:") else value.encode()
         else:
             yield key, value
 
@@ -250,6 +287,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     from zarr.storage import FsspecStore
 
     from .allowed_files import AllowedFiles
+
     local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
     systems: Dict[Optional[str], Any] = {None: local, "file": local}
     for protocol in _protocols(references):
@@ -257,6 +295,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template
     if keys is None:
         from .reference_table import ReferenceTable
+
         keys = ReferenceTable(references, checked=check)
     files = ReferenceFileSystem(keys, fs=systems, asynchronous=True, skip_instance_cache=True)
     return FsspecStore(files, read_only=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What the calls of calls.py give. print() and notebooks show each as a table; `document` is all that the command said, as a dict."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -55,7 +56,10 @@ class Report(_Shown):
 
     def _tables(self) -> List[Table]:
         datasets = [o for o in self.objects if o.kind == "dataset" and o.source_bytes is not None and o.store_bytes is not None]
-        rows = [(o.path, o.outcome, _size(o.source_bytes), _size(o.store_bytes), _ratio(o.source_bytes, o.store_bytes)) for o in datasets]
+        rows = [
+            (o.path, o.outcome, _size(o.source_bytes), _size(o.store_bytes), _ratio(o.source_bytes, o.store_bytes))
+            for o in datasets
+        ]
         before, after = sum(o.source_bytes or 0 for o in datasets), sum(o.store_bytes or 0 for o in datasets)
         if len(rows) > 1:
             rows.append(("all", "", _size(before), _size(after), _ratio(before, after)))
@@ -76,9 +80,24 @@ class Plan(_Shown):
     document: Dict[str, Any] = field(repr=False)
 
     def _tables(self) -> List[Table]:
-        rows = [(d.get("path", ""), d.get("outcome", ""), _size(d.get("source_bytes")), _size(d.get("store_bytes")),
-                 _ratio(d.get("source_bytes"), d.get("store_bytes")), d.get("how", d.get("reason", ""))) for d in self.datasets]
-        return [("" if self.complete else "INCOMPLETE: something would not be in the store", ("dataset", "outcome", "in source", "in store", "ratio", "how"), rows)]
+        rows = [
+            (
+                d.get("path", ""),
+                d.get("outcome", ""),
+                _size(d.get("source_bytes")),
+                _size(d.get("store_bytes")),
+                _ratio(d.get("source_bytes"), d.get("store_bytes")),
+                d.get("how", d.get("reason", "")),
+            )
+            for d in self.datasets
+        ]
+        return [
+            (
+                "" if self.complete else "INCOMPLETE: something would not be in the store",
+                ("dataset", "outcome", "in source", "in store", "ratio", "how"),
+                rows,
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -98,12 +117,32 @@ class Verification(_Shown):
         counts = {k: v for k, v in self.document.items() if isinstance(v, dict) and {"equal", "differs"} <= set(v)}
         verdicts = list(next(iter(counts.values()), {}))
         rows = [(k.replace("_", " "), *(v.get(name, 0) for name in verdicts)) for k, v in counts.items() if any(v.values())]
-        said = "equal" if self.complete else "equal, but something was not checked" if self.equal else "FAILED: the store is not equal to its source"
+        said = (
+            "equal"
+            if self.complete
+            else "equal, but something was not checked"
+            if self.equal
+            else "FAILED: the store is not equal to its source"
+        )
         tables: List[Table] = [(said, ("", *verdicts), rows)]
         if self.findings:
-            tables.append(("", ("what", "name", "at", "in source", "in store", "reason"), [
-                (f["outcome"], f["path"] + (f" attribute {f['attribute']}" if "attribute" in f else ""), _shape(f.get("index")) if "index" in f else "",
-                 f.get("source_value", ""), f.get("store_value", ""), f.get("reason", "")) for f in self.findings]))
+            tables.append(
+                (
+                    "",
+                    ("what", "name", "at", "in source", "in store", "reason"),
+                    [
+                        (
+                            f["outcome"],
+                            f["path"] + (f" attribute {f['attribute']}" if "attribute" in f else ""),
+                            _shape(f.get("index")) if "index" in f else "",
+                            f.get("source_value", ""),
+                            f.get("store_value", ""),
+                            f.get("reason", ""),
+                        )
+                        for f in self.findings
+                    ],
+                )
+            )
         return tables
 
 
@@ -115,9 +154,24 @@ class Inspection(_Shown):
     document: Dict[str, Any] = field(repr=False)
 
     def _tables(self) -> List[Table]:
-        return [(f"{t['name']}: {t['format']}, {_size(t['bytes'])}", ("name", "kind", "shape", "type", "chunk", "stored"),
-                 [(n["path"], n["kind"], _shape(n["shape"]) if "shape" in n else "", _word(n.get("type", "")), _shape(n["chunk"]) if n.get("chunk") else "",
-                   _size(n.get("stored_bytes"))) for n in t["nodes"]]) for t in self.trees]
+        return [
+            (
+                f"{t['name']}: {t['format']}, {_size(t['bytes'])}",
+                ("name", "kind", "shape", "type", "chunk", "stored"),
+                [
+                    (
+                        n["path"],
+                        n["kind"],
+                        _shape(n["shape"]) if "shape" in n else "",
+                        _word(n.get("type", "")),
+                        _shape(n["chunk"]) if n.get("chunk") else "",
+                        _size(n.get("stored_bytes")),
+                    )
+                    for n in t["nodes"]
+                ],
+            )
+            for t in self.trees
+        ]
 
 
 @dataclass(frozen=True)
@@ -133,8 +187,18 @@ class Suggestions(_Shown):
         return {d["path"]: d["bits"] for d in self.datasets if d["worthwhile"] and d["first_bit"] == 0}
 
     def _tables(self) -> List[Table]:
-        rows = [(d["path"], d["type"], f"{d['first_bit']} to {d['last_bit']}", _size(d["stored_bytes"]), _size(d["packed_bytes"]),
-                 _ratio(d["stored_bytes"], d["packed_bytes"]), d["obstacle"]) for d in self.datasets]
+        rows = [
+            (
+                d["path"],
+                d["type"],
+                f"{d['first_bit']} to {d['last_bit']}",
+                _size(d["stored_bytes"]),
+                _size(d["packed_bytes"]),
+                _ratio(d["stored_bytes"], d["packed_bytes"]),
+                d["obstacle"],
+            )
+            for d in self.datasets
+        ]
         return [("", ("dataset", "type", "bits", "stored", "packed", "ratio", "but"), rows)]
 
 
@@ -147,14 +211,40 @@ class Diagnosis(_Shown):
 
     def _tables(self) -> List[Table]:
         plugins = self.document["plugins"]
-        files = [(f"{folder['path']}/{f['name']}", "FAULT" if f["fault"] else "", f["says"]) for folder in plugins["folders"] for f in folder["files"]]
-        folders = [(folder["path"], "FAULT" if folder["fault"] else "", folder["says"]) for folder in plugins["folders"] if folder["says"]]
+        files = [
+            (f"{folder['path']}/{f['name']}", "FAULT" if f["fault"] else "", f["says"])
+            for folder in plugins["folders"]
+            for f in folder["files"]
+        ]
+        folders = [
+            (folder["path"], "FAULT" if folder["fault"] else "", folder["says"])
+            for folder in plugins["folders"]
+            if folder["says"]
+        ]
         said = "all is well" if self.healthy else "something is at fault"
-        tables: List[Table] = [(said + (f"; {plugins['export']}" if plugins["export"] else ""), ("file", "", "what it is"), folders + files)]
+        tables: List[Table] = [
+            (said + (f"; {plugins['export']}" if plugins["export"] else ""), ("file", "", "what it is"), folders + files)
+        ]
         if "file" in self.document:
-            tables.append((self.document["file"]["path"], ("dataset", "filter", "chunks", "of them raw", "decoded", "stored", "ratio", "problem"), [
-                (d["path"], d["filter"], d["chunks"], d["raw_chunks"], _size(d["decoded_bytes"]), _size(d["stored_bytes"]),
-                 _ratio(d["decoded_bytes"], d["stored_bytes"]), d["problem"]) for d in self.document["file"]["filtered"]]))
+            tables.append(
+                (
+                    self.document["file"]["path"],
+                    ("dataset", "filter", "chunks", "of them raw", "decoded", "stored", "ratio", "problem"),
+                    [
+                        (
+                            d["path"],
+                            d["filter"],
+                            d["chunks"],
+                            d["raw_chunks"],
+                            _size(d["decoded_bytes"]),
+                            _size(d["stored_bytes"]),
+                            _ratio(d["decoded_bytes"], d["stored_bytes"]),
+                            d["problem"],
+                        )
+                        for d in self.document["file"]["filtered"]
+                    ],
+                )
+            )
         return tables
 
 
@@ -195,5 +285,6 @@ def _text(said: str, head: Sequence[object], rows: Rows) -> str:
 def _html(said: str, head: Sequence[object], rows: Rows) -> str:
     def line(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(str(c))}</{tag}>" for c in cells) + "</tr>"
+
     table = "<table>" + line(head, "th") + "".join(line(r, "td") for r in rows) + "</table>" if rows else ""
     return (f"<p>{escape(said)}</p>" if said else "") + table

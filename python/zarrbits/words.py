@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The command's sentences in Python's words: `overwrite=True` for --overwrite, `threads` for --threads."""
+
 from __future__ import annotations
 
 import re
@@ -13,9 +14,11 @@ _FLAG = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?![\w-])")
 
 def in_python(sentence: str) -> str:
     """Names of files and the like are between quotes, and stay as they are."""
+
     def word(match: re.Match[str]) -> str:
         name = match.group(1).replace("-", "_")
         return match.group(0) if name not in _ALL else f"`{name}=True`" if name in _WITHOUT_VALUE else f"`{name}`"
+
     parts = sentence.split('"')
     return '"'.join(part if i % 2 else _FLAG.sub(word, part) for i, part in enumerate(parts))
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """`packbits` for zarr-python, which finds it by itself (entry point zarr.codecs) once this package is installed:
 
-    zarr.open_array("camera.zarr")                                          # reads it
-    zarr.create_array("mask.zarr", shape=(4096, 4096), chunks=(512, 512), dtype="bool", serializer=zarrbits.PackbitsCodec())
-    zarr.create_array("camera.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
+zarr.open_array("camera.zarr")                                          # reads it
+zarr.create_array("mask.zarr", shape=(4096, 4096), chunks=(512, 512), dtype="bool", serializer=zarrbits.PackbitsCodec())
+zarr.create_array("camera.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Part:
 
     def select(self, values: Any) -> Any:
         """The selection, of these elements alone."""
-        strides = [values.itemsize * math.prod(self.shape[d + 1:]) for d in range(len(self.shape))]
+        strides = [values.itemsize * math.prod(self.shape[d + 1 :]) for d in range(len(self.shape))]
         # the box around the selection lies within them, with the strides of the chunk
         box = np.lib.stride_tricks.as_strided(values, [t[-1] - t[0] + 1 for t in self.taken], strides, writeable=False)
         return box[tuple(slice(None, None, t.step) if isinstance(s, slice) else 0 for s, t in zip(self.selection, self.taken))]
@@ -76,10 +77,12 @@ class PackbitsCodec(ArrayBytesCodecPartialDecodeMixin, ArrayBytesCodec):
     def from_dict(cls, data: dict[str, Any]) -> PackbitsCodec:
         unknown = set(data) - {"name", "configuration", "must_understand"}
         if data.get("name") != "packbits" or unknown:
-            raise ValueError(f"packbits: the codec is {data!r}, but must be an object with \"name\": \"packbits\" and \"configuration\"")
+            raise ValueError(
+                f'packbits: the codec is {data!r}, but must be an object with "name": "packbits" and "configuration"'
+            )
         configuration = data.get("configuration", {})
         if not isinstance(configuration, dict):
-            raise ValueError(f"packbits: \"configuration\" is {configuration!r}, but must be an object")
+            raise ValueError(f'packbits: "configuration" is {configuration!r}, but must be an object')
         padding, first, last = packing.read_configuration(configuration)
         return cls(padding_encoding=padding, first_bit=first, last_bit=last)
 
@@ -98,15 +101,23 @@ class PackbitsCodec(ArrayBytesCodecPartialDecodeMixin, ArrayBytesCodec):
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         dtype = chunk_spec.dtype.to_native_dtype()
-        return packing.packed_size(dtype, input_byte_length // dtype.itemsize, self.padding_encoding, self.first_bit, self.last_bit)
+        return packing.packed_size(
+            dtype, input_byte_length // dtype.itemsize, self.padding_encoding, self.first_bit, self.last_bit
+        )
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
         packed = packing.pack(chunk_array.as_numpy_array(), self.padding_encoding, self.first_bit, self.last_bit)
         return chunk_spec.prototype.buffer.from_array_like(packed)
 
     def _decode_sync(self, chunk_bytes: Any, chunk_spec: Any) -> Any:
-        values = packing.unpack(chunk_bytes.as_numpy_array(), chunk_spec.dtype.to_native_dtype(), math.prod(chunk_spec.shape),
-                                self.padding_encoding, self.first_bit, self.last_bit)
+        values = packing.unpack(
+            chunk_bytes.as_numpy_array(),
+            chunk_spec.dtype.to_native_dtype(),
+            math.prod(chunk_spec.shape),
+            self.padding_encoding,
+            self.first_bit,
+            self.last_bit,
+        )
         return chunk_spec.prototype.nd_buffer.from_ndarray_like(values.reshape(chunk_spec.shape))
 
     async def _encode_single(self, chunk_array: Any, chunk_spec: Any) -> Any:
@@ -121,7 +132,11 @@ class PackbitsCodec(ArrayBytesCodecPartialDecodeMixin, ArrayBytesCodec):
         taken = taken_by(selection, chunk_spec.shape) if isinstance(byte_getter, StorePath) and chunk_spec.shape else None
         if taken is None:
             return None
-        dtype, shape, options = chunk_spec.dtype.to_native_dtype(), chunk_spec.shape, (self.padding_encoding, self.first_bit, self.last_bit)
+        dtype, shape, options = (
+            chunk_spec.dtype.to_native_dtype(),
+            chunk_spec.shape,
+            (self.padding_encoding, self.first_bit, self.last_bit),
+        )
         first, last = (int(np.ravel_multi_index([t[end] for t in taken], shape)) for end in (0, -1))
         elements, count = math.prod(shape), last - first + 1
         at = packing.byte_range(dtype, elements, first, count, *options) if count < elements else None
@@ -132,16 +147,28 @@ class PackbitsCodec(ArrayBytesCodecPartialDecodeMixin, ArrayBytesCodec):
             return None
         if part is None:
             return self._decode_sync(chunk_bytes, chunk_spec)[selection]
-        values = packing.unpack_range(chunk_bytes.as_numpy_array(), chunk_spec.dtype.to_native_dtype(), math.prod(part.shape), part.first, part.count,
-                                      self.padding_encoding, self.first_bit, self.last_bit)
+        values = packing.unpack_range(
+            chunk_bytes.as_numpy_array(),
+            chunk_spec.dtype.to_native_dtype(),
+            math.prod(part.shape),
+            part.first,
+            part.count,
+            self.padding_encoding,
+            self.first_bit,
+            self.last_bit,
+        )
         return chunk_spec.prototype.nd_buffer.from_ndarray_like(part.select(values))
 
     def _decode_partial_sync(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         part = self._part(byte_getter, selection, chunk_spec)
         wanted = part and RangeByteRequest(part.offset, part.offset + part.size)
-        return self._decode_part(byte_getter.get_sync(prototype=chunk_spec.prototype, byte_range=wanted), part, selection, chunk_spec)
+        return self._decode_part(
+            byte_getter.get_sync(prototype=chunk_spec.prototype, byte_range=wanted), part, selection, chunk_spec
+        )
 
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         part = self._part(byte_getter, selection, chunk_spec)
         wanted = part and RangeByteRequest(part.offset, part.offset + part.size)
-        return self._decode_part(await byte_getter.get(prototype=chunk_spec.prototype, byte_range=wanted), part, selection, chunk_spec)
+        return self._decode_part(
+            await byte_getter.get(prototype=chunk_spec.prototype, byte_range=wanted), part, selection, chunk_spec
+        )

@@ -3,6 +3,7 @@
 left beside references.
 
 ZARRBITS_CASES: how many for each store, 12 by default; 0: all calls with all three errors. ZARRBITS_SEED: others."""
+
 import errno
 import os
 import random
@@ -28,7 +29,11 @@ def example(path, i):
 
 
 def contents(folder):
-    return {os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read() for at, _, names in os.walk(folder) for n in names}
+    return {
+        os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read()
+        for at, _, names in os.walk(folder)
+        for n in names
+    }
 
 
 @pytest.mark.parametrize("out", ["out.zarr", "out.json", "out.parquet"])
@@ -43,9 +48,17 @@ def test_every_call_that_writes_fails_once(out, sync, folder):
     target = os.path.join(watched, out)
 
     def convert(*arguments, **fail):
-        environment = {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
-        return subprocess.run([COMMAND, "convert", *arguments, target, "-q", "--threads", "2", *sync], capture_output=True, text=True, env=environment,
-                              timeout=60, stdin=subprocess.DEVNULL)
+        environment = (
+            {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
+        )
+        return subprocess.run(
+            [COMMAND, "convert", *arguments, target, "-q", "--threads", "2", *sync],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
 
     def prepare():
         shutil.rmtree(watched, ignore_errors=True)
@@ -55,6 +68,7 @@ def test_every_call_that_writes_fails_once(out, sync, folder):
 
     def append(**fail):
         return convert("--append", "/**:0", files[1], **fail)
+
     prepare()
     open(log, "w").close()
     assert append(FAIL_LOG=log, FAIL_NTH=0).returncode == 0
@@ -72,7 +86,9 @@ def test_every_call_that_writes_fails_once(out, sync, folder):
         else:
             assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("zarrbits: "), case
             metadata = {k for k in now if k.endswith("zarr.json") and ".zarrbits" not in k and now[k] != old[k]}
-            assert outcome != "between" or (out == "out.zarr" and (not metadata or "run it again" in run.stderr)), f"{case}{sorted(set(now) ^ set(old))}"
+            assert outcome != "between" or (out == "out.zarr" and (not metadata or "run it again" in run.stderr)), (
+                f"{case}{sorted(set(now) ^ set(old))}"
+            )
         again = append()
         assert again.returncode == 0 and contents(watched) == good, f"{case}; then: {again.stderr}"
         results[outcome, run.returncode] = results.get((outcome, run.returncode), 0) + 1

@@ -2,6 +2,7 @@
 """Every call that writes fails once (ENOSPC, EIO, EACCES): the run ends with a failure and no store that looks whole, or with the right one.
 
 ZARRBITS_CASES: how many for each target and way, 3 by default; 0: all calls with all three errors. ZARRBITS_SEED: others."""
+
 import errno
 import os
 import random
@@ -18,8 +19,16 @@ import same_store  # noqa: E402
 from same_store import COMMAND  # noqa: E402
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
-WAYS = {"directory": ("out.zarr", []), "synced": ("out.zarr", ["--fsync"]), "resumed": ("out.zarr", ["--resume"]), "shards": ("out.zarr", ["--shard", "4k"]),
-        "replaced": ("out.zarr", ["--overwrite"]), "zip": ("out.zip", []), "zip, synced": ("out.zip", ["--fsync"]), "zip, replaced": ("out.zip", ["--overwrite"])}
+WAYS = {
+    "directory": ("out.zarr", []),
+    "synced": ("out.zarr", ["--fsync"]),
+    "resumed": ("out.zarr", ["--resume"]),
+    "shards": ("out.zarr", ["--shard", "4k"]),
+    "replaced": ("out.zarr", ["--overwrite"]),
+    "zip": ("out.zip", []),
+    "zip, synced": ("out.zip", ["--fsync"]),
+    "zip, replaced": ("out.zip", ["--overwrite"]),
+}
 
 
 def example(path):
@@ -39,9 +48,28 @@ def test_every_call_that_writes_fails_once(folder):
     example(source)
 
     def convert(target, options, **fail):
-        environment = {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
-        return subprocess.run([COMMAND, "convert", source, target, "-q", "--threads", "2", "--report", os.path.join(watched, "report.json"), *options],
-                              capture_output=True, text=True, env=environment, timeout=60, stdin=subprocess.DEVNULL)
+        environment = (
+            {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
+        )
+        return subprocess.run(
+            [
+                COMMAND,
+                "convert",
+                source,
+                target,
+                "-q",
+                "--threads",
+                "2",
+                "--report",
+                os.path.join(watched, "report.json"),
+                *options,
+            ],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
 
     for way, (name, options) in WAYS.items():
         good, target, log = os.path.join(folder, "good-" + name), os.path.join(watched, name), os.path.join(folder, "log")
@@ -63,6 +91,7 @@ def test_every_call_that_writes_fails_once(folder):
                 return True
             except AssertionError:
                 return False
+
         shutil.rmtree(watched, ignore_errors=True)
         os.mkdir(watched)
         shutil.rmtree(good) if os.path.isdir(good) else os.path.exists(good) and os.remove(good)
@@ -85,10 +114,17 @@ def test_every_call_that_writes_fails_once(folder):
             else:
                 assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("zarrbits: "), case
                 marked = os.path.exists(os.path.join(target, ".zarrbits-unfinished"))
-                assert old or not os.path.exists(target) if name.endswith(".zip") else old or marked or not os.path.exists(os.path.join(target, "zarr.json")), case
+                assert (
+                    old or not os.path.exists(target)
+                    if name.endswith(".zip")
+                    else old or marked or not os.path.exists(os.path.join(target, "zarr.json"))
+                ), case
                 assert not marked or "--resume" not in options or not os.path.exists(os.path.join(target, "zarr.json")), case
                 results["no store"] += 1
-            again = convert(target, plain + (["--overwrite"] if os.path.exists(target) and (name.endswith(".zip") or os.listdir(target)) else []))
+            again = convert(
+                target,
+                plain + (["--overwrite"] if os.path.exists(target) and (name.endswith(".zip") or os.listdir(target)) else []),
+            )
             assert again.returncode == 0 and is_good(), f"{case}; then: {again.stderr}"
         print(f"{way}: {calls} calls", flush=True)
     print(f"seed {seed}: {sum(results.values())} runs: {results}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs the command for the tests."""
+
 import json
 import os
 import re

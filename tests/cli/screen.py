@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs a program on a pseudo-terminal."""
+
 import fcntl
 import os
 import pty

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A file with one dataset of each kind, and a store of it that is written by hand, from Zarr's specification and docs/converter.md."""
+
 import ctypes
 import gzip
 import json
@@ -17,9 +18,16 @@ GZIP = {"name": "gzip", "configuration": {"level": 5}}
 CRC32C = {"name": "crc32c"}
 PAYLOAD_NAN = np.array(0x7FF8000000000123, "u8").view("f8")[()]
 COMPOUND = np.dtype([("n", "<i4"), ("x", "<f8"), ("s", "S3")])
-STRUCT = {"name": "struct", "configuration": {"fields": [
-    {"name": "n", "data_type": "int32"}, {"name": "x", "data_type": "float64"},
-    {"name": "s", "data_type": {"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}}]}}
+STRUCT = {
+    "name": "struct",
+    "configuration": {
+        "fields": [
+            {"name": "n", "data_type": "int32"},
+            {"name": "x", "data_type": "float64"},
+            {"name": "s", "data_type": {"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}},
+        ]
+    },
+}
 
 
 def crc32c(data):
@@ -49,14 +57,28 @@ def write_json(folder, value):
 
 def group(folder, attributes=None, **notes):
     """`notes`: the value of "zarrbits"."""
-    write_json(folder, {"zarr_format": 3, "node_type": "group", "attributes": (attributes or {}) | ({"zarrbits": notes} if notes else {})})
+    write_json(
+        folder,
+        {"zarr_format": 3, "node_type": "group", "attributes": (attributes or {}) | ({"zarrbits": notes} if notes else {})},
+    )
 
 
 def array(folder, shape, chunk, data_type, codecs, fill, chunks, keys=None, **notes):
     """`chunks`: key -> bytes."""
-    write_json(folder, {"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type, "fill_value": fill, "codecs": codecs,
-                        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}}, "attributes": {"zarrbits": notes} if notes else {},
-                        "chunk_key_encoding": keys or {"name": "default", "configuration": {"separator": "/"}}})
+    write_json(
+        folder,
+        {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": shape,
+            "data_type": data_type,
+            "fill_value": fill,
+            "codecs": codecs,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+            "attributes": {"zarrbits": notes} if notes else {},
+            "chunk_key_encoding": keys or {"name": "default", "configuration": {"separator": "/"}},
+        },
+    )
     for key, data in chunks.items():
         path = os.path.join(folder, key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -148,40 +170,137 @@ def write_source(path):
 
 
 def write_store(s):
-    group(s, {"title": "an attribute"}, named_types={"type": "int64"},
-          links={"hard": {"kind": "hard", "target": "/g/int16"}, "loop": {"kind": "hard", "target": "/"}, "soft": {"kind": "soft", "target": "/g/int16"}})
+    group(
+        s,
+        {"title": "an attribute"},
+        named_types={"type": "int64"},
+        links={
+            "hard": {"kind": "hard", "target": "/g/int16"},
+            "loop": {"kind": "hard", "target": "/"},
+            "soft": {"kind": "soft", "target": "/g/int16"},
+        },
+    )
     group(s + "/g")
     whole = np.zeros((4, 6), "<i2")
     whole[:3, :5] = np.arange(-7, 8).reshape(3, 5)
-    array(s + "/g/int16", [3, 5], [2, 2], "int16", [LITTLE, GZIP], 0,
-          {f"c/{i}/{j}": gzip.compress(whole[2 * i:2 * i + 2, 2 * j:2 * j + 2].tobytes()) for i in range(2) for j in range(3)})
-    array(s + "/g/big", [5], [2], "int32", [BIG, CRC32C], 0,
-          {f"{i}": d + crc32c(d) for i, d in enumerate([struct.pack(">2i", 0, 1), struct.pack(">2i", 2, 3), struct.pack(">2i", 4, 0)])},
-          keys={"name": "v2", "configuration": {"separator": "."}})
+    array(
+        s + "/g/int16",
+        [3, 5],
+        [2, 2],
+        "int16",
+        [LITTLE, GZIP],
+        0,
+        {f"c/{i}/{j}": gzip.compress(whole[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].tobytes()) for i in range(2) for j in range(3)},
+    )
+    array(
+        s + "/g/big",
+        [5],
+        [2],
+        "int32",
+        [BIG, CRC32C],
+        0,
+        {
+            f"{i}": d + crc32c(d)
+            for i, d in enumerate([struct.pack(">2i", 0, 1), struct.pack(">2i", 2, 3), struct.pack(">2i", 4, 0)])
+        },
+        keys={"name": "v2", "configuration": {"separator": "."}},
+    )
     array(s + "/g/nan", [3], [3], "float64", [LITTLE], 0.0, {"c/0": np.array([PAYLOAD_NAN, -0.0, 1.5]).tobytes()})
-    array(s + "/g/mask", [10], [10], "bool", [{"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}], False,
-          {"c/0": bytes([6, 0b00001101, 0b00000011])})
-    array(s + "/g/camera", [3], [3], "uint16", [{"name": "packbits", "configuration": {"last_bit": 11}}], 0, {"c/0": b"\xbc\xfa\xff\x01\x00"})
+    array(
+        s + "/g/mask",
+        [10],
+        [10],
+        "bool",
+        [{"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}],
+        False,
+        {"c/0": bytes([6, 0b00001101, 0b00000011])},
+    )
+    array(
+        s + "/g/camera",
+        [3],
+        [3],
+        "uint16",
+        [{"name": "packbits", "configuration": {"last_bit": 11}}],
+        0,
+        {"c/0": b"\xbc\xfa\xff\x01\x00"},
+    )
     array(s + "/g/scalar", [], [], "float32", [LITTLE], 0.0, {"c": struct.pack("<f", 2.5)})
     array(s + "/g/nothing", [0, 3], [1, 3], "int32", [LITTLE], 0, {})
     array(s + "/g/complex", [2], [2], "complex128", [LITTLE], [0.0, 0.0], {"c/0": np.array([1 + 2j, -3 - 0j]).tobytes()})
-    array(s + "/g/compound", [2], [2], STRUCT, [LITTLE], {"n": 0, "x": 0.0, "s": ""},
-          {"c/0": np.array([(1, 2.5, b"ab"), (-1, 4, b"")], COMPOUND).tobytes()},
-          hdf5_type={"class": "compound", "fields": [{"name": "n", "type": "int32"}, {"name": "x", "type": "float64"}, {"name": "s", "type": fixed(3)}]})
+    array(
+        s + "/g/compound",
+        [2],
+        [2],
+        STRUCT,
+        [LITTLE],
+        {"n": 0, "x": 0.0, "s": ""},
+        {"c/0": np.array([(1, 2.5, b"ab"), (-1, 4, b"")], COMPOUND).tobytes()},
+        hdf5_type={
+            "class": "compound",
+            "fields": [{"name": "n", "type": "int32"}, {"name": "x", "type": "float64"}, {"name": "s", "type": fixed(3)}],
+        },
+    )
     array(s + "/filled", [6], [2], "float64", [LITTLE], "0x7ff8000000000123", {"c/0": struct.pack("<2d", 1, 2)})
     array(s + "/text", [3], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("é", ""), "c/1": strings("abc", "")})
-    array(s + "/fixed", [3], [3], "variable_length_bytes", [{"name": "vlen-bytes"}], "", {"c/0": strings("abc", "", b"\xffz")}, hdf5_type=fixed(4))
+    array(
+        s + "/fixed",
+        [3],
+        [3],
+        "variable_length_bytes",
+        [{"name": "vlen-bytes"}],
+        "",
+        {"c/0": strings("abc", "", b"\xffz")},
+        hdf5_type=fixed(4),
+    )
     array(s + "/enum", [2], [2], "int8", [BYTES], 0, {"c/0": b"\1\2"}, enum={"RED": 1, "BLUE": 2})
-    array(s + "/array_type", [2, 3], [2, 2], "int32", [{"name": "transpose", "configuration": {"order": [1, 0]}}, LITTLE], 0,
-          {"c/0/0": struct.pack("<4i", 0, 3, 1, 4), "c/0/1": struct.pack("<4i", 2, 5, 0, 0)})
+    array(
+        s + "/array_type",
+        [2, 3],
+        [2, 2],
+        "int32",
+        [{"name": "transpose", "configuration": {"order": [1, 0]}}, LITTLE],
+        0,
+        {"c/0/0": struct.pack("<4i", 0, 3, 1, 4), "c/0/1": struct.pack("<4i", 2, 5, 0, 0)},
+    )
     group(s + "/null", null_dataspace=True)
     group(s + "/sequences", hdf5_type={"class": "sequence", "base": "int32"}, shape=[2])
-    array(s + "/sequences/values", [4], [3], "int32", [LITTLE], 0, {"c/0": struct.pack("<3i", 1, 2, 3), "c/1": struct.pack("<3i", 4, 0, 0)})
-    array(s + "/sequences/offsets", [3], [2], "int64", [LITTLE], 0, {"c/0": struct.pack("<2q", 0, 3), "c/1": struct.pack("<2q", 4, 0)})
-    group(s + "/mixed", hdf5_type={"class": "compound", "fields": [{"name": "a", "type": "int32"}, {"name": "s", "type": {"class": "string", "length": "variable"}}]})
+    array(
+        s + "/sequences/values",
+        [4],
+        [3],
+        "int32",
+        [LITTLE],
+        0,
+        {"c/0": struct.pack("<3i", 1, 2, 3), "c/1": struct.pack("<3i", 4, 0, 0)},
+    )
+    array(
+        s + "/sequences/offsets",
+        [3],
+        [2],
+        "int64",
+        [LITTLE],
+        0,
+        {"c/0": struct.pack("<2q", 0, 3), "c/1": struct.pack("<2q", 4, 0)},
+    )
+    group(
+        s + "/mixed",
+        hdf5_type={
+            "class": "compound",
+            "fields": [{"name": "a", "type": "int32"}, {"name": "s", "type": {"class": "string", "length": "variable"}}],
+        },
+    )
     array(s + "/mixed/a", [2], [2], "int32", [LITTLE], 0, {"c/0": struct.pack("<2i", 1, 2)})
     array(s + "/mixed/s", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("one", "two")})
-    array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/int16", "")}, hdf5_type={"class": "object_reference"})
+    array(
+        s + "/references",
+        [2],
+        [2],
+        "string",
+        [{"name": "vlen-utf8"}],
+        "",
+        {"c/0": strings("/g/int16", "")},
+        hdf5_type={"class": "object_reference"},
+    )
     array(s + "/a%25b%5Cc", [1], [1], "uint8", [BYTES], 0, {"c/0": b"\7"})
 
 

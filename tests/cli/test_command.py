@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The frame of the command: versions, help, usage errors, standard output that cannot be written."""
+
 import os
 import re
 import signal
@@ -12,9 +13,29 @@ SUBCOMMANDS = ["convert", "verify", "encode", "decode"]
 OPTIONS = {
     "convert": ["--report", "--codec", "--bits", "--allow-lossy", "--overwrite", "--quiet", "--json", "--help"],
     "verify": ["--json", "--help"],
-    "encode": ["--data-type", "--codec", "--elements", "--truncate", "--nonzero-is-true", "--assume-little-endian", "--output", "-o", "--help"],
-    "decode": ["--data-type", "--codec", "--elements", "--truncate", "--nonzero-is-true", "--strict-padding", "--assume-little-endian",
-               "--output", "-o", "--help"],
+    "encode": [
+        "--data-type",
+        "--codec",
+        "--elements",
+        "--truncate",
+        "--nonzero-is-true",
+        "--assume-little-endian",
+        "--output",
+        "-o",
+        "--help",
+    ],
+    "decode": [
+        "--data-type",
+        "--codec",
+        "--elements",
+        "--truncate",
+        "--nonzero-is-true",
+        "--strict-padding",
+        "--assume-little-endian",
+        "--output",
+        "-o",
+        "--help",
+    ],
 }
 
 
@@ -86,16 +107,23 @@ class TestCommand:
             assert "No space left" in r.stderr
 
     def test_output_that_is_closed_is_an_error_and_no_other_file_is_written(self):
-        r = subprocess.run(["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes >&-', COMMAND], input=b"abc", capture_output=True)
+        r = subprocess.run(
+            ["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes >&-', COMMAND], input=b"abc", capture_output=True
+        )
         assert r.returncode == 1
         assert is_one_sentence(r.stderr.decode()), r.stderr
 
     def end_of_reader(self, ignore):
         """A pipe whose reader leaves after a few bytes, with SIGPIPE as it is or ignored."""
         with open("/dev/zero", "rb") as zero:
-            p = subprocess.Popen([COMMAND, "encode", "--data-type", "uint8", "--codec", "bytes"], stdin=zero, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, preexec_fn=(lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN)) if ignore else None,
-                                 restore_signals=not ignore)
+            p = subprocess.Popen(
+                [COMMAND, "encode", "--data-type", "uint8", "--codec", "bytes"],
+                stdin=zero,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                preexec_fn=(lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN)) if ignore else None,
+                restore_signals=not ignore,
+            )
             assert p.stdout.read(100) == bytes(100)
             p.stdout.close()
             error = p.stderr.read()

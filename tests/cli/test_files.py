@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files in and out of `zarrbits encode` and `zarrbits decode`: counts from sizes, whole files or none."""
+
 import os
 import resource
 import signal
@@ -98,7 +99,9 @@ class TestFiles:
         fd = os.open("folder", os.O_RDONLY)
         assert "directory" in self.refused(run("encode", *CAMERA, stdin=fd))
         os.close(fd)
-        r = subprocess.run(["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes <&-', COMMAND], capture_output=True, text=True)
+        r = subprocess.run(
+            ["/bin/sh", "-c", '"$0" encode --data-type uint8 --codec bytes <&-', COMMAND], capture_output=True, text=True
+        )
         assert (r.returncode, is_one_sentence(r.stderr)) == (1, True), r.stderr
 
     def test_a_dash_is_standard_input_and_output(self):
@@ -142,8 +145,12 @@ class TestFiles:
     def test_after_an_error_the_old_file_stays_and_nothing_else(self):
         self.write("out", b"old")
         bad = b"\0\0" * 500000 + b"\xff\xff"  # the error comes after much was written
-        for arguments, data in (([*CAMERA, "-o", "out"], bad), ([*CAMERA, "-o", "new"], bad), ([*COUNTED, "-o", "new"], b"\1"),
-                                (["--data-type", "nonsense", "--codec", "bytes", "-o", "new"], b"")):
+        for arguments, data in (
+            ([*CAMERA, "-o", "out"], bad),
+            ([*CAMERA, "-o", "new"], bad),
+            ([*COUNTED, "-o", "new"], b"\1"),
+            (["--data-type", "nonsense", "--codec", "bytes", "-o", "new"], b""),
+        ):
             r = run("encode", *arguments, data=data)
             assert r.returncode in (1, 2)
             assert is_one_sentence(r.stderr), r.stderr

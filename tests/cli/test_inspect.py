@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits inspect`: trees of files and stores, on a terminal of a given width and elsewhere."""
+
 import json
 import os
 import re
@@ -52,7 +53,17 @@ def test_a_file(folder):
     assert row(text, "table")[1] == "{a: int32, b: float64}"
     assert row(text, "nothing")[0] == "null"
     assert row(text, "soft") == ["soft link to /group"]
-    assert [line.strip().split("  ")[0] for line in text[2:]] == ["/", "group", "counts", "temperature", "never", "nothing", "soft", "table", "text"]
+    assert [line.strip().split("  ")[0] for line in text[2:]] == [
+        "/",
+        "group",
+        "counts",
+        "temperature",
+        "never",
+        "nothing",
+        "soft",
+        "table",
+        "text",
+    ]
     part = lines(source + ":/group")
     assert [line.strip().split("  ")[0] for line in part[2:]] == ["/group", "counts", "temperature"]
 
@@ -90,10 +101,30 @@ def test_json(folder):
 
 def test_shards_are_told(folder):
     with open(os.path.join(folder, "zarr.json"), "w") as f:
-        json.dump({"zarr_format": 3, "node_type": "array", "shape": [100], "data_type": "int8", "fill_value": 0,
-                   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [50]}}, "chunk_key_encoding": {"name": "default"},
-                   "codecs": [{"name": "sharding_indexed", "configuration": {"chunk_shape": [10], "codecs": [
-                       {"name": "bytes"}, {"name": "blosc", "configuration": {"cname": "zstd", "clevel": 5, "shuffle": "bitshuffle"}}]}}]}, f)
+        json.dump(
+            {
+                "zarr_format": 3,
+                "node_type": "array",
+                "shape": [100],
+                "data_type": "int8",
+                "fill_value": 0,
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [50]}},
+                "chunk_key_encoding": {"name": "default"},
+                "codecs": [
+                    {
+                        "name": "sharding_indexed",
+                        "configuration": {
+                            "chunk_shape": [10],
+                            "codecs": [
+                                {"name": "bytes"},
+                                {"name": "blosc", "configuration": {"cname": "zstd", "clevel": 5, "shuffle": "bitshuffle"}},
+                            ],
+                        },
+                    }
+                ],
+            },
+            f,
+        )
     assert row(lines(folder), "/")[2:4] == ["10 in 50", "shards of (bytes, blosc zstd 5 bitshuffle)"]
 
 
@@ -107,7 +138,7 @@ def test_lines_fit_the_terminal(folder):
         for arguments in ([source], [store], [source, store]):
             text = on_terminal([COMMAND, "inspect", *arguments], columns)[0]
             body = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
-            wide = {c: sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in c) for c in body[len(arguments):]}
+            wide = {c: sum(2 if unicodedata.east_asian_width(x) in "WF" else 1 for x in c) for c in body[len(arguments) :]}
             assert max(wide.values()) <= columns and "…" in text, (columns, wide)
             assert "\x1b[" in text
     assert "\x1b[" not in on_terminal([COMMAND, "inspect", source], 80, NO_COLOR="1")[0]
@@ -117,8 +148,22 @@ def test_lines_fit_the_terminal(folder):
 def test_what_is_damaged_is_named(folder):
     source, store = example(folder)
     assert run("convert", source, store, "--quiet").returncode == 0
-    bad = {"group/counts": "{", "group/temperature": "[" * 100000, "text": '{"zarr_format": 3, "node_type": "array"}', "table": '{"zarr_format": 2}',
-           "never": json.dumps({"zarr_format": 3, "node_type": "array", "shape": [-1, "x"], "data_type": {"name": 5}, "chunk_grid": 7, "codecs": {"a": "\x1b[31m"}})}
+    bad = {
+        "group/counts": "{",
+        "group/temperature": "[" * 100000,
+        "text": '{"zarr_format": 3, "node_type": "array"}',
+        "table": '{"zarr_format": 2}',
+        "never": json.dumps(
+            {
+                "zarr_format": 3,
+                "node_type": "array",
+                "shape": [-1, "x"],
+                "data_type": {"name": 5},
+                "chunk_grid": 7,
+                "codecs": {"a": "\x1b[31m"},
+            }
+        ),
+    }
     for name, text in bad.items():
         with open(os.path.join(store, name, "zarr.json"), "w") as f:
             f.write(text)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A long stream needs no more memory than a short one."""
+
 import random
 import subprocess
 import threading
@@ -33,6 +34,7 @@ class TestMemory:
                 for _ in range(MIB):
                     encode.stdin.write(block)
                 encode.stdin.close()
+
             writer = threading.Thread(target=feed)
             writer.start()
             peak = {encode.pid: 0, decode.pid: 0}

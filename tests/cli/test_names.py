@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Names in a file are hostile: none of them acts on the terminal, and every line of `suggest` can be pasted."""
+
 import json
 import os
 import re
@@ -13,9 +14,44 @@ from command import COMMAND, run
 from screen import on_terminal
 
 ACTS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-EVIL = ["esc\x1b[31m", "bell\x07", "line\nfeed", "carriage\rreturn", "tab\t", "delete\x7f", "c1\u009b31m", "nel\u0085x", "over\u202egnp.exe", "isolate\u2066x\u2069",
-        "mark\u200e\u200f\u061c", "separator\u2028x\u2029", "bom\ufeff", "not utf8 \udcff\udcfe", "surrogate \udced\udca0\udc80", "escape\\x1b", "euro \u20ac"]
-PLAIN = ["it's", 'say "x"', "sp ace", "$HOME `id` $(id)", "a;b|c&d", "-f", "NONE", "star*?[a]", "#hash", "!bang", "{a,b}".replace(",", " "), " lead", "trail ", "~", "back\\slash", "per%cent%FF", "\\033"]
+EVIL = [
+    "esc\x1b[31m",
+    "bell\x07",
+    "line\nfeed",
+    "carriage\rreturn",
+    "tab\t",
+    "delete\x7f",
+    "c1\u009b31m",
+    "nel\u0085x",
+    "over\u202egnp.exe",
+    "isolate\u2066x\u2069",
+    "mark\u200e\u200f\u061c",
+    "separator\u2028x\u2029",
+    "bom\ufeff",
+    "not utf8 \udcff\udcfe",
+    "surrogate \udced\udca0\udc80",
+    "escape\\x1b",
+    "euro \u20ac",
+]
+PLAIN = [
+    "it's",
+    'say "x"',
+    "sp ace",
+    "$HOME `id` $(id)",
+    "a;b|c&d",
+    "-f",
+    "NONE",
+    "star*?[a]",
+    "#hash",
+    "!bang",
+    "{a,b}".replace(",", " "),
+    " lead",
+    "trail ",
+    "~",
+    "back\\slash",
+    "per%cent%FF",
+    "\\033",
+]
 CANNOT = ["colon:", ":before", "a:b", "com,ma", "long" + "x" * 260]
 
 
@@ -55,9 +91,9 @@ def nothing_acts(what, text):
     try:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as e:
-        raise AssertionError(f"{what}: bytes that are not UTF-8: {text[e.start - 40:e.end + 40]}")
+        raise AssertionError(f"{what}: bytes that are not UTF-8: {text[e.start - 40 : e.end + 40]}")
     found = ACTS.search(text)
-    assert not found, f"{what}: {found.group()!r} in {text[max(0, found.start() - 60):found.end() + 60]!r}"
+    assert not found, f"{what}: {found.group()!r} in {text[max(0, found.start() - 60) : found.end() + 60]!r}"
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +112,32 @@ def test_no_command_prints_what_acts(here, file):
     name = file
     store = raw(here) + raw("/out\x1b]0;x\x07.zarr")
     commands = {
-        "inspect": ["inspect", name], "inspect --json": ["inspect", "--json", name], "plan": ["plan", name, store], "plan --json": ["plan", "--json", name, store],
-        "convert": ["convert", "--json", name, store], "inspect store": ["inspect", store], "inspect both": ["inspect", name, store], "verify": ["verify", name, store],
-        "verify --json": ["verify", "--json", name, store], "again": ["convert", name, store], "suggest": ["suggest", name], "suggest --all": ["suggest", "--all", name],
-        "suggest --json": ["suggest", "--json", name], "doctor": ["doctor", name], "doctor --json": ["doctor", "--json", name], "no such object": ["plan", name + b":/no\x1bthing", store],
-        "no such file": ["encode", "--data-type", "u\x1bint8", "--codec", "pa\u009bck", raw("no\x1b\udcff")], "no such command": [raw("\x1b[2J\udcff")],
-        "no such option": ["convert", raw("--\x1bx\udcff")], "selection": ["convert", "--include", raw("/\x1b\udcff**"), name, store + b"2"],
-        "share": ["convert", "--share", raw("\x1b\udcff"), name, store + b"3"]}
+        "inspect": ["inspect", name],
+        "inspect --json": ["inspect", "--json", name],
+        "plan": ["plan", name, store],
+        "plan --json": ["plan", "--json", name, store],
+        "convert": ["convert", "--json", name, store],
+        "inspect store": ["inspect", store],
+        "inspect both": ["inspect", name, store],
+        "verify": ["verify", name, store],
+        "verify --json": ["verify", "--json", name, store],
+        "again": ["convert", name, store],
+        "suggest": ["suggest", name],
+        "suggest --all": ["suggest", "--all", name],
+        "suggest --json": ["suggest", "--json", name],
+        "doctor": ["doctor", name],
+        "doctor --json": ["doctor", "--json", name],
+        "no such object": ["plan", name + b":/no\x1bthing", store],
+        "no such file": ["encode", "--data-type", "u\x1bint8", "--codec", "pa\u009bck", raw("no\x1b\udcff")],
+        "no such command": [raw("\x1b[2J\udcff")],
+        "no such option": ["convert", raw("--\x1bx\udcff")],
+        "selection": ["convert", "--include", raw("/\x1b\udcff**"), name, store + b"2"],
+        "share": ["convert", "--share", raw("\x1b\udcff"), name, store + b"3"],
+    }
     for title, arguments in commands.items():
-        r = subprocess.run([raw(COMMAND), *(raw(a) if isinstance(a, str) else a for a in arguments)], capture_output=True, timeout=120)
+        r = subprocess.run(
+            [raw(COMMAND), *(raw(a) if isinstance(a, str) else a for a in arguments)], capture_output=True, timeout=120
+        )
         assert r.returncode in (0, 1, 2, 3), (title, r.returncode, r.stderr[-500:])
         assert r.stdout or r.stderr, title
         nothing_acts(title, r.stdout)
@@ -96,7 +149,12 @@ def test_no_command_prints_what_acts(here, file):
         text, _ = on_terminal([COMMAND, *arguments], 100)
         nothing_acts("on a terminal", re.sub("\x1b\\[(K|[0-9;]*m)|\r", "", text))
     # JSON has the names as they are
-    found = {d["path"] for d in json.loads(subprocess.run([raw(COMMAND), b"suggest", b"--json", name], capture_output=True, check=True).stdout)["datasets"]}
+    found = {
+        d["path"]
+        for d in json.loads(subprocess.run([raw(COMMAND), b"suggest", b"--json", name], capture_output=True, check=True).stdout)[
+            "datasets"
+        ]
+    }
     assert {"/esc\x1b[31m", "/over\u202egnp.exe", "/not utf8 %FF%FE", "/nel\u0085x"} <= found, found
 
 
@@ -120,9 +178,21 @@ def test_what_a_store_says_does_not_act(here, floats):
         with open(os.path.join(store, "zarr.json"), "w") as f:
             json.dump({"zarr_format": 3, "node_type": "group", "attributes": {says: says}, "zarrbits": {says: says}}, f)
         with open(os.path.join(node, "zarr.json"), "w") as f:
-            json.dump({"zarr_format": 3, "node_type": "array", "shape": [1], "data_type": {"name": says, "configuration": {says: says}}, "fill_value": says,
-                       "chunk_grid": {"name": says, "configuration": {"chunk_shape": [1]}}, "chunk_key_encoding": {"name": says},
-                       "codecs": [{"name": says, "configuration": {says: says}}], "dimension_names": [says], says: says}, f)
+            json.dump(
+                {
+                    "zarr_format": 3,
+                    "node_type": "array",
+                    "shape": [1],
+                    "data_type": {"name": says, "configuration": {says: says}},
+                    "fill_value": says,
+                    "chunk_grid": {"name": says, "configuration": {"chunk_shape": [1]}},
+                    "chunk_key_encoding": {"name": says},
+                    "codecs": [{"name": says, "configuration": {says: says}}],
+                    "dimension_names": [says],
+                    says: says,
+                },
+                f,
+            )
         for arguments in (["inspect", store], ["inspect", "--json", store], ["verify", floats, store]):
             r = subprocess.run([COMMAND, *arguments], capture_output=True, timeout=120)
             nothing_acts(arguments, r.stdout)
@@ -138,7 +208,9 @@ def test_any_name_in_a_sentence_can_be_pasted():
         r = subprocess.run([raw(COMMAND), raw("no " + name)], capture_output=True)
         nothing_acts(name, r.stderr)
         said.append(re.fullmatch("zarrbits: (.*) is not a command of zarrbits; .*\n", r.stderr.decode()).group(1))
-    back = subprocess.run(["bash", "-c", "printf '%s\\0' " + " ".join(said)], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}).stdout
+    back = subprocess.run(
+        ["bash", "-c", "printf '%s\\0' " + " ".join(said)], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
+    ).stdout
     assert back.split(b"\0")[:-1] == [raw("no " + n) for n in names]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The output while a conversion runs and at its end: on terminals of two widths, and without a terminal."""
+
 import json
 import os
 import re
@@ -19,7 +20,9 @@ def example(folder):
     values = np.random.default_rng(0).integers(0, 1000, (SIDE, SIDE), dtype="i4")
     with h5py.File(source, "w") as f:
         for i in range(6):
-            f.create_dataset(f"group/a long name of a dataset {i}", data=values, chunks=(100, 100), compression="gzip", shuffle=True)
+            f.create_dataset(
+                f"group/a long name of a dataset {i}", data=values, chunks=(100, 100), compression="gzip", shuffle=True
+            )
         f["raw"] = values
         f["rounded"] = np.array([1], np.longdouble) / 3
     return source, os.path.join(folder, "out.zarr")
@@ -42,9 +45,9 @@ def test_a_terminal_shows_progress_in_one_line(folder):
         assert any("MiB of" in s for s in states) and any("/a" in s or "/raw" in s for s in states), states
         shares = [int(re.search(r"(\d+) %", s)[1]) for s in states]
         assert shares == sorted(shares)
-        assert "\r" not in rest.replace("\r\n", "\n") and "[#" not in rest     # the line is gone at the end
+        assert "\r" not in rest.replace("\r\n", "\n") and "[#" not in rest  # the line is gone at the end
         assert "recoded" in rest and "ratio" in rest and "of them lossy" in rest
-        assert "\x1b[33m" in text                                              # lossy objects stand out
+        assert "\x1b[33m" in text  # lossy objects stand out
     assert "\x1b[3" not in on_terminal([COMMAND, "convert", source, target, "--overwrite"], 80, NO_COLOR="1")[0]
     assert drawn(on_terminal([COMMAND, "convert", source, target, "--overwrite", "--quiet"], 80)[0])[0] == []
 
@@ -54,8 +57,11 @@ def test_elsewhere_a_line_now_and_then(folder):
     r = run("convert", source, target, "--overwrite", env={**os.environ, "ZARRBITS_PROGRESS_SECONDS": "0.05"})
     lines = [line for line in r.stderr.splitlines() if " %, " in line]
     assert len(lines) > 1 and "\r" not in r.stderr and "\x1b" not in r.stderr
-    assert all(re.fullmatch(r'zarrbits: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \d+ %, \d+ of 10 objects, .+ of .+B.*, at "/.*"', line) for line in lines), lines[:3]
-    for off in ({"ZARRBITS_PROGRESS_SECONDS": "0"}, {}):                       # none, or none that early
+    assert all(
+        re.fullmatch(r'zarrbits: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \d+ %, \d+ of 10 objects, .+ of .+B.*, at "/.*"', line)
+        for line in lines
+    ), lines[:3]
+    for off in ({"ZARRBITS_PROGRESS_SECONDS": "0"}, {}):  # none, or none that early
         assert " %" not in run("convert", source, target, "--overwrite", env={**os.environ, **off}).stderr
 
 
@@ -64,13 +70,21 @@ def test_programs_get_lines_of_json(folder):
     for options in ([], ["--quiet"]):
         with open(os.path.join(folder, "lines"), "w+b") as lines:
             number = lines.fileno()
-            r = run("convert", source, target, "--overwrite", *options, env={**os.environ, "ZARRBITS_PROGRESS_FD": str(number)}, pass_fds=[number])
+            r = run(
+                "convert",
+                source,
+                target,
+                "--overwrite",
+                *options,
+                env={**os.environ, "ZARRBITS_PROGRESS_FD": str(number)},
+                pass_fds=[number],
+            )
             lines.seek(0)
             states = [json.loads(line) for line in lines]
         assert r.returncode == 3 and " %" not in r.stderr, r.stderr
         assert all(list(s) == ["done", "total", "objects_done", "objects", "path"] for s in states)
         last = states[-1]
-        assert last["done"] == last["total"] > 12 * SIDE ** 2 and last["objects_done"] == last["objects"] == 10, last
+        assert last["done"] == last["total"] > 12 * SIDE**2 and last["objects_done"] == last["objects"] == 10, last
         assert [s["done"] for s in states] == sorted(s["done"] for s in states)
     for wrong in ("", "2", "x", "-1", "999", "3 ", "99999999999999999999"):  # none that is open, or not ours
         r = run("convert", source, target, "--overwrite", env={**os.environ, "ZARRBITS_PROGRESS_FD": wrong})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What commands print as JSON is as docs/schema says: with every kind of object, and of each kind of run."""
+
 import json
 import os
 import shutil
@@ -59,7 +60,11 @@ def unpacked_example(path):
     with h5py.File(path, "w") as f:
         dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         dcpl.set_chunk((64,))
-        dcpl.set_filter(int(os.environ["ZARRBITS_PACKBITS_ID"]), h5py.h5z.FLAG_OPTIONAL, (12, 0, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, 64, 0, 96, 0x100))
+        dcpl.set_filter(
+            int(os.environ["ZARRBITS_PACKBITS_ID"]),
+            h5py.h5z.FLAG_OPTIONAL,
+            (12, 0, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, 64, 0, 96, 0x100),
+        )
         d = h5py.h5d.create(f.id, b"x", h5py.h5t.STD_U16LE, h5py.h5s.create_simple((64,)), dcpl)
         d.write_direct_chunk((0,), np.full(64, 5000, "<u2").tobytes())
     return path
@@ -70,7 +75,9 @@ def test_report_of_each_kind_of_run(tmp_path):
     made = printed("report", "convert", "--json", "-q", source, tmp_path / "out.zarr", "--exclude", "/text")
     files = [os.path.join(d, n) for d, _, names in os.walk(tmp_path / "out.zarr") for n in names]
     assert made["files"] == len(files) and made["bytes"] == sum(map(os.path.getsize, files))
-    assert made["source_bytes"] == os.path.getsize(source) and made["sources"] == [{"file": str(source), "bytes": os.path.getsize(source)}]
+    assert made["source_bytes"] == os.path.getsize(source) and made["sources"] == [
+        {"file": str(source), "bytes": os.path.getsize(source)}
+    ]
     assert {"group", "dataset", "datatype", "attribute", "link", "user_block"} <= {o["kind"] for o in made["objects"]}
     stored = {o["path"]: o["store_bytes"] for o in made["objects"] if o["kind"] == "dataset" and "store_bytes" in o}
     assert stored["/packable"] == 2000 and 0 < stored["/g/deflate"] < 4000
@@ -82,7 +89,21 @@ def test_report_of_each_kind_of_run(tmp_path):
     virtual = printed("report", "convert", "--json", "-q", "--virtual", source, tmp_path / "refs.json")
     assert virtual["referred"]["objects"] >= 15 and virtual["bytes"] < virtual["referred"]["bytes"] + 20000
     shutil.copy(source, tmp_path / "in2.h5")
-    several = printed("report", "convert", "--json", "-q", "--concat", "time", "--allow-overlap", "--different", "first", source, tmp_path / "in2.h5", tmp_path / "all.zarr", status=0)
+    several = printed(
+        "report",
+        "convert",
+        "--json",
+        "-q",
+        "--concat",
+        "time",
+        "--allow-overlap",
+        "--different",
+        "first",
+        source,
+        tmp_path / "in2.h5",
+        tmp_path / "all.zarr",
+        status=0,
+    )
     assert [s["bytes"] for s in several["sources"]] == 2 * [os.path.getsize(source)]
 
 
@@ -90,7 +111,9 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
     source, store = example(tmp_path / "in.h5"), tmp_path / "out.zarr"
     printed("plan", "plan", "--json", source)
     run("convert", "-q", source, store)
-    assert printed("verify", "verify", "--json", source, store)["datasets"]["equal"] == 8  # /soft is a copy of /g, as netCDF's readers see it
+    assert (
+        printed("verify", "verify", "--json", source, store)["datasets"]["equal"] == 8
+    )  # /soft is a copy of /g, as netCDF's readers see it
     with open(store / "packable" / "c" / "3", "r+b") as f:
         f.write(b"\xff")
     assert printed("verify", "verify", "--json", source, store, status=1)["findings"][0]["index"] == [300]
@@ -112,19 +135,55 @@ def run_status(*arguments):
 
 def test_log_lines(tmp_path):
     source = example(tmp_path / "in.h5")
-    environment = {**os.environ, "ZARRBITS_PROGRESS_SECONDS": "0.000001", "SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_TASK_COUNT": "2"}
-    done = subprocess.run([COMMAND, "convert", "--log-format", "json", source, tmp_path / "out.zarr"], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
+    environment = {
+        **os.environ,
+        "ZARRBITS_PROGRESS_SECONDS": "0.000001",
+        "SLURM_ARRAY_TASK_ID": "0",
+        "SLURM_ARRAY_TASK_COUNT": "2",
+    }
+    done = subprocess.run(
+        [COMMAND, "convert", "--log-format", "json", source, tmp_path / "out.zarr"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0, done
     lines = [valid("log", json.loads(line)) for line in done.stderr.splitlines()]
-    assert {line["level"] for line in lines} == {"info", "progress"} and any("--partition slurm" in line.get("message", "") for line in lines)
-    again = subprocess.run([COMMAND, "convert", "--log-format", "json", source, tmp_path / "out.zarr"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert {line["level"] for line in lines} == {"info", "progress"} and any(
+        "--partition slurm" in line.get("message", "") for line in lines
+    )
+    again = subprocess.run(
+        [COMMAND, "convert", "--log-format", "json", source, tmp_path / "out.zarr"],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
     [line] = again.stderr.splitlines()
-    assert again.returncode == 1 and valid("log", json.loads(line))["level"] == "error" and "whole store" in json.loads(line)["message"]
+    assert (
+        again.returncode == 1
+        and valid("log", json.loads(line))["level"] == "error"
+        and "whole store" in json.loads(line)["message"]
+    )
 
 
 def test_a_schema_refuses_what_is_not_so():
-    report = {"version": 1, "converter": "x", "source": "a", "store": "b", "profile": "portable", "convention": "none", "links": {"copied": 0, "kept": 0, "lost": 0}, "seconds": 0,
-              "source_bytes": 1, "files": 1, "bytes": 1, "objects": [], "summary": dict.fromkeys(("raw", "rewrapped", "recoded", "mapped", "skipped", "lossy"), 0), "sources": []}
+    report = {
+        "version": 1,
+        "converter": "x",
+        "source": "a",
+        "store": "b",
+        "profile": "portable",
+        "convention": "none",
+        "links": {"copied": 0, "kept": 0, "lost": 0},
+        "seconds": 0,
+        "source_bytes": 1,
+        "files": 1,
+        "bytes": 1,
+        "objects": [],
+        "summary": dict.fromkeys(("raw", "rewrapped", "recoded", "mapped", "skipped", "lossy"), 0),
+        "sources": [],
+    }
     valid("report", report)
     for change in ({"bytes": -1}, {"bytes": "1"}, {"profile": "other"}, {"unknown": 1}, {"objects": [{"path": "/"}]}):
         with pytest.raises(jsonschema.ValidationError):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Golden vectors through the pipes of `zarrbits encode` and `zarrbits decode`."""
+
 import concurrent.futures
 import json
 import os
@@ -16,7 +17,14 @@ SAMPLE = 60 if os.environ.get("ZARRBITS_SANITIZED") else 300
 def arguments(v):
     codec = v.get("codec_json", {"name": v["codec"], "configuration": v["configuration"]})
     data_type = v["data_type"]
-    a = ["--data-type", data_type if isinstance(data_type, str) else json.dumps(data_type), "--codec", json.dumps(codec), "--elements", v["elements"]]
+    a = [
+        "--data-type",
+        data_type if isinstance(data_type, str) else json.dumps(data_type),
+        "--codec",
+        json.dumps(codec),
+        "--elements",
+        v["elements"],
+    ]
     return a + ["--truncate"] * v.get("truncate", False) + ["--nonzero-is-true"] * v.get("nonzero_is_true", False)
 
 
@@ -74,12 +82,18 @@ class TestVectors:
 class TestConfiguration:
     def test_bare_names_are_codecs(self):
         assert run("encode", "--data-type", "bool", "--codec", "packbits", data=b"\1\0\1").stdout == b"\5"
-        assert run("encode", "--data-type", "bool", "--codec", "numcodecs.packbits", "--elements", 3, data=b"\1\0\1").stdout == b"\5\xa0"
+        assert (
+            run("encode", "--data-type", "bool", "--codec", "numcodecs.packbits", "--elements", 3, data=b"\1\0\1").stdout
+            == b"\5\xa0"
+        )
         assert run("encode", "--data-type", "uint8", "--codec", "bytes", data=b"abc").stdout == b"abc"
         assert run("encode", "--data-type", "uint8", "--codec", '"bytes"', data=b"abc").stdout == b"abc"
 
     def test_data_types_may_be_json(self):
-        struct = {"name": "struct", "configuration": {"fields": [{"name": "a", "data_type": "uint16"}, {"name": "b", "data_type": "uint8"}]}}
+        struct = {
+            "name": "struct",
+            "configuration": {"fields": [{"name": "a", "data_type": "uint16"}, {"name": "b", "data_type": "uint8"}]},
+        }
         big = json.dumps({"name": "bytes", "configuration": {"endian": "big"}})
         r = run("encode", "--data-type", json.dumps(struct), "--codec", big, data=b"\1\2\3\4\5\6")
         assert (r.returncode, r.stdout) == (0, b"\2\1\3\5\4\6"), r.stderr

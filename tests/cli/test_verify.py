@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits verify` on stores that are written by hand, from the specification, and then damaged in one place at a time."""
+
 import collections
 import ctypes
 import gzip
@@ -14,8 +15,24 @@ import h5py
 import numpy as np
 
 from command import is_one_sentence, run
-from stores_by_hand import (BIG, BYTES, DATASETS, GZIP, LITTLE, array, edit, flip, group, note, read, strings, write,
-                            write_sequences, write_source, write_store)
+from stores_by_hand import (
+    BIG,
+    BYTES,
+    DATASETS,
+    GZIP,
+    LITTLE,
+    array,
+    edit,
+    flip,
+    group,
+    note,
+    read,
+    strings,
+    write,
+    write_sequences,
+    write_source,
+    write_store,
+)
 
 WITHOUT_HARD = {"loop": {"kind": "hard", "target": "/"}, "soft": {"kind": "soft", "target": "/g/int16"}}
 # change of the store -> (path of the only finding, its outcome, index or None)
@@ -40,9 +57,21 @@ DAMAGE = {
     "a sequence's offset": (lambda s: flip(s, "sequences/offsets/c/0", 8), "/sequences", "differs", None),
     "a member": (lambda s: flip(s, "mixed/a/c/0", 4), "/mixed", "differs", [1]),
     "a member lost": (lambda s: shutil.rmtree(s + "/mixed/s"), "/mixed", "missing", None),
-    "a reference": (lambda s: array(s + "/references", [2], [2], "string", [{"name": "vlen-utf8"}], "", {"c/0": strings("/g/big", "")},
-                                          hdf5_type={"class": "object_reference"}),
-                    "/references", "differs", [0]),
+    "a reference": (
+        lambda s: array(
+            s + "/references",
+            [2],
+            [2],
+            "string",
+            [{"name": "vlen-utf8"}],
+            "",
+            {"c/0": strings("/g/big", "")},
+            hdf5_type={"class": "object_reference"},
+        ),
+        "/references",
+        "differs",
+        [0],
+    ),
     "a chunk lost": (lambda s: os.remove(s + "/g/big/2"), "/g/big", "differs", [4]),
     "a short chunk": (lambda s: os.truncate(s + "/g/nan/c/0", 23), "/g/nan", "differs", None),
     "a long chunk": (lambda s: os.truncate(s + "/g/nan/c/0", 25), "/g/nan", "differs", None),
@@ -52,18 +81,49 @@ DAMAGE = {
     "a shape": (lambda s: edit(s, "g/big", shape=[4]), "/g/big", "differs", None),
     "a sign": (lambda s: edit(s, "g/int16", data_type="uint16"), "/g/int16", "differs", None),
     "a size": (lambda s: edit(s, "g/nothing", data_type="int64"), "/g/nothing", "differs", None),
-    "a boolean as int8": (lambda s: edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]) or note(s, "g/mask", enum={"FALSE": 0, "TRUE": 1}), "/g/mask", "differs", None),
+    "a boolean as int8": (
+        lambda s: (
+            edit(s, "g/mask", data_type="int8", fill_value=0, codecs=[BYTES]) or note(s, "g/mask", enum={"FALSE": 0, "TRUE": 1})
+        ),
+        "/g/mask",
+        "differs",
+        None,
+    ),
     "a byte order": (lambda s: edit(s, "g/int16", codecs=[BIG, GZIP]), "/g/int16", "differs", [0, 0]),
     "metadata that is not JSON": (lambda s: os.truncate(s + "/text/zarr.json", 20), "/text", "differs", None),
-    "a key that is given twice": (lambda s: write(s + "/enum/zarr.json", read(s + "/enum/zarr.json").replace(b'"fill_value": 0', b'"fill_value": 1, "fill_value": 0')),
-                                  "/enum", "differs", None),
+    "a key that is given twice": (
+        lambda s: write(
+            s + "/enum/zarr.json", read(s + "/enum/zarr.json").replace(b'"fill_value": 0', b'"fill_value": 1, "fill_value": 0')
+        ),
+        "/enum",
+        "differs",
+        None,
+    ),
     "an unknown key": (lambda s: edit(s, "text", more=1), "/text", "differs", None),
     "a dataset lost": (lambda s: shutil.rmtree(s + "/enum"), "/enum", "missing", None),
-    "a dataset that is a group": (lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum", enum={"RED": 1, "BLUE": 2}), "/enum", "differs", None),
-    "a null dataspace with elements": (lambda s: shutil.rmtree(s + "/null") or shutil.copytree(s + "/enum", s + "/null") and note(s, "null", enum=None, null_dataspace=True), "/null", "differs", None),
+    "a dataset that is a group": (
+        lambda s: shutil.rmtree(s + "/enum") or group(s + "/enum", enum={"RED": 1, "BLUE": 2}),
+        "/enum",
+        "differs",
+        None,
+    ),
+    "a null dataspace with elements": (
+        lambda s: (
+            shutil.rmtree(s + "/null")
+            or shutil.copytree(s + "/enum", s + "/null")
+            and note(s, "null", enum=None, null_dataspace=True)
+        ),
+        "/null",
+        "differs",
+        None,
+    ),
     "a name": (lambda s: os.rename(s + "/a%25b%5Cc", s + "/a%25b%2Fc"), "/a%b\\c", "missing", None),
-    "a codec that this reader does not know": (lambda s: edit(s, "enum", codecs=[BYTES, {"name": "zfp", "configuration": {}}]),
-                                               "/enum", "unchecked", None),
+    "a codec that this reader does not know": (
+        lambda s: edit(s, "enum", codecs=[BYTES, {"name": "zfp", "configuration": {}}]),
+        "/enum",
+        "unchecked",
+        None,
+    ),
 }
 
 
@@ -172,9 +232,13 @@ class TestVerify:
             shutil.rmtree(store + "/g")
             shutil.rmtree(store + "/text")
             note(store, "", selection=selection)
+
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, lambda s: excuse(s, exclude=["/**"]))
-            assert self.outcomes(self.source, store) == (3, {"/g": "unchecked", "/hard": "unchecked", "/text": "unchecked"})  # a group stands for what is below
+            assert self.outcomes(self.source, store) == (
+                3,
+                {"/g": "unchecked", "/hard": "unchecked", "/text": "unchecked"},
+            )  # a group stands for what is below
             assert "zarrbits.selection" in run("verify", self.source, store).stdout.decode()
             note(store, "", selection={"exclude": ["/g"]})
             assert self.outcomes(self.source, store) == (1, {"/g": "unchecked", "/hard": "unchecked", "/text": "missing"})
@@ -183,7 +247,9 @@ class TestVerify:
             assert self.outcomes(self.source, store, *more) == (1, {"/text": "missing"})
             assert self.outcomes(self.source, store, *more, "--exclude", "te?t") == (0, {})
             assert self.outcomes(self.source, store, "--include", "/enum", "--include", "nan") == (1, {"/g/nan": "missing"})
-            assert self.outcomes(self.source, store, "--include", "/hard")[1] == {"/hard": "unchecked"}  # and not under its other name
+            assert self.outcomes(self.source, store, "--include", "/hard")[1] == {
+                "/hard": "unchecked"
+            }  # and not under its other name
             assert run("verify", self.source, store, "--include", "/none").returncode == 1
             assert run("verify", self.source, store, "--include", "[").returncode == 2
 
@@ -198,6 +264,7 @@ class TestVerify:
 
     def test_what_a_reader_may_see_instead(self):
         other = lambda s: shutil.copytree(s + "/enum", s + "/%65num") and flip(s, "%65num/c/0", 0)
+
         def metadata(s):
             out = {}
             for d, _, files in os.walk(s):
@@ -205,21 +272,39 @@ class TestVerify:
                     with open(d + "/zarr.json") as f:
                         out[os.path.relpath(d, s)] = json.load(f)
             return out
-        inline = lambda s, nodes: edit(s, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes})
+
+        inline = lambda s, nodes: edit(
+            s, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes}
+        )
         cases = {
             "a name that is only an escape": (other, (3, {})),  # without a note, it is another name
             "consolidated metadata": (lambda s: inline(s, metadata(s)), (0, {})),
-            "consolidated metadata that say other": (lambda s: inline(s, metadata(s) | {"g/nan": metadata(s)["g/nan"] | {"fill_value": 1.0}}), (3, {"/": "unchecked"})),
-            "consolidated metadata that say less": (lambda s: inline(s, {k: v for k, v in metadata(s).items() if k != "g/nan"}), (3, {"/": "unchecked"})),
-            "consolidated metadata that say more": (lambda s: inline(s, metadata(s) | {"more": metadata(s)["g/nan"]}), (3, {"/": "unchecked"})),
+            "consolidated metadata that say other": (
+                lambda s: inline(s, metadata(s) | {"g/nan": metadata(s)["g/nan"] | {"fill_value": 1.0}}),
+                (3, {"/": "unchecked"}),
+            ),
+            "consolidated metadata that say less": (
+                lambda s: inline(s, {k: v for k, v in metadata(s).items() if k != "g/nan"}),
+                (3, {"/": "unchecked"}),
+            ),
+            "consolidated metadata that say more": (
+                lambda s: inline(s, metadata(s) | {"more": metadata(s)["g/nan"]}),
+                (3, {"/": "unchecked"}),
+            ),
             "consolidated metadata that are none": (lambda s: edit(s, "", consolidated_metadata=[]), None),
             "one more node": (lambda s: shutil.copytree(s + "/enum", s + "/another"), (3, {})),
             "one in the place of a link": (lambda s: shutil.copytree(s + "/enum", s + "/soft"), (1, {"/soft": "differs"})),
             "one more member": (lambda s: shutil.copytree(s + "/enum", s + "/mixed/more"), (3, {})),
             "one more of a sequence": (lambda s: shutil.copytree(s + "/enum", s + "/sequences/offsets_1"), (3, {})),
-            "metadata of Zarr v2": (lambda s: shutil.copy(s + "/enum/zarr.json", s + "/enum/.zarray"), (3, {"/enum": "unchecked"})),
+            "metadata of Zarr v2": (
+                lambda s: shutil.copy(s + "/enum/zarr.json", s + "/enum/.zarray"),
+                (3, {"/enum": "unchecked"}),
+            ),
             "a group's of Zarr v2": (lambda s: shutil.copy(s + "/zarr.json", s + "/.zgroup"), (3, {"/": "unchecked"})),
-            "a member's of Zarr v2": (lambda s: shutil.copy(s + "/zarr.json", s + "/sequences/values/.zarray"), (3, {"/sequences": "unchecked"})),
+            "a member's of Zarr v2": (
+                lambda s: shutil.copy(s + "/zarr.json", s + "/sequences/values/.zarray"),
+                (3, {"/sequences": "unchecked"}),
+            ),
             "what is nothing": (lambda s: shutil.copytree(s + "/enum", s + "/null/data"), (3, {})),
         }
         for name, (damage, expected) in cases.items():
@@ -239,7 +324,12 @@ class TestVerify:
                 before = read(path)
                 metadata = json.loads(before)
                 key = dice.choice(sorted(metadata))
-                old, metadata[key] = metadata[key], dice.choice([None, 0, -1, 1.5, "x", [], {}, [0], True, 2 ** 63, "NaN", [[]], {"name": "x"}, {"name": "gzip"}, [1, 2, 3]])
+                old, metadata[key] = (
+                    metadata[key],
+                    dice.choice(
+                        [None, 0, -1, 1.5, "x", [], {}, [0], True, 2**63, "NaN", [[]], {"name": "x"}, {"name": "gzip"}, [1, 2, 3]]
+                    ),
+                )
                 write(path, json.dumps(metadata).encode())
                 status = run("verify", self.source, store).returncode
                 write(path, before)
@@ -257,10 +347,22 @@ class TestVerify:
                 f["d"] = np.array([((1, 2), (3, 4))], kind)
             group(folder + "/r.zarr")
             for a, b, status in (("<", ">", 0), ("<", "<", 0), (">", ">", 1)):  # as in the file, or in the machine's order
-                array(folder + "/r.zarr/d", [1], [1], struct_type, [BYTES], {"a": [0] * 4, "b": [0] * 4},
-                      {"c/0": struct.pack(a + "2h", 1, 2) + struct.pack(b + "2h", 3, 4)},
-                      hdf5_type={"class": "compound", "fields": [{"name": name, "type": {"class": "array", "shape": [2], "base": base}}
-                                                                 for name, base in (("a", "int16"), ("b", {"class": "int16", "endian": "big"}))]})
+                array(
+                    folder + "/r.zarr/d",
+                    [1],
+                    [1],
+                    struct_type,
+                    [BYTES],
+                    {"a": [0] * 4, "b": [0] * 4},
+                    {"c/0": struct.pack(a + "2h", 1, 2) + struct.pack(b + "2h", 3, 4)},
+                    hdf5_type={
+                        "class": "compound",
+                        "fields": [
+                            {"name": name, "type": {"class": "array", "shape": [2], "base": base}}
+                            for name, base in (("a", "int16"), ("b", {"class": "int16", "endian": "big"}))
+                        ],
+                    },
+                )
                 assert self.verify(folder + "/r.h5", folder + "/r.zarr")[0] == status, (a, b)
 
     def test_sequences_of_all_kinds_and_long_names(self):
@@ -288,8 +390,15 @@ class TestVerify:
             status, report = self.verify(source, store)
             assert (status, report["findings"], report["only_in_store"]) == (0, [], [])
             assert report["datasets"]["equal"] == len(long) + 5
-            for key in ("inner/values/c/0", "inner/offsets_1/c/0", "inner/offsets/c/0", "pairs/values/c/0/0", "texts/values/c/0", "rows/values/s/c/0",
-                        "g/" + next(n for n in os.listdir(store + "/g") if "~" in n) + "/c/0"):
+            for key in (
+                "inner/values/c/0",
+                "inner/offsets_1/c/0",
+                "inner/offsets/c/0",
+                "pairs/values/c/0/0",
+                "texts/values/c/0",
+                "rows/values/s/c/0",
+                "g/" + next(n for n in os.listdir(store + "/g") if "~" in n) + "/c/0",
+            ):
                 at = os.path.getsize(store + "/" + key) - 1
                 flip(store, key, at)
                 assert self.outcomes(source, store)[0] == 1, key
@@ -336,7 +445,15 @@ class TestVerify:
             status, report = self.verify(folder + "/h.h5", folder + "/h.zarr")
             assert (status, report["findings"][0]["index"]) == (1, [1000000, 5])
             chunk[1000000 % 256, 5] = 1
-            array(folder + "/h.zarr/d", list(shape), [256, 256], "float32", [LITTLE], 2.0, {f"c/{1000000 // 256}/0": chunk.tobytes()})
+            array(
+                folder + "/h.zarr/d",
+                list(shape),
+                [256, 256],
+                "float32",
+                [LITTLE],
+                2.0,
+                {f"c/{1000000 // 256}/0": chunk.tobytes()},
+            )
             status, report = self.verify(folder + "/h.h5", folder + "/h.zarr")
             assert (status, report["elements"]["equal"]) == (0, 1 << 40)
             chunk[7, 7] = 3
@@ -357,8 +474,14 @@ class TestVerify:
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/no.h5", "wb") as f:
                 f.write(b"not HDF5")
-            for source, store in ((folder + "/missing.h5", self.store), (folder + "/no.h5", self.store), (self.source, folder + "/missing.zarr"),
-                                  (self.source, folder), (self.source, self.source), (folder, self.store)):
+            for source, store in (
+                (folder + "/missing.h5", self.store),
+                (folder + "/no.h5", self.store),
+                (self.source, folder + "/missing.zarr"),
+                (self.source, folder),
+                (self.source, self.source),
+                (folder, self.store),
+            ):
                 r = run("verify", source, store)
                 assert (r.returncode, r.stdout) == (1, b""), (source, store)
                 assert is_one_sentence(r.stderr), r.stderr

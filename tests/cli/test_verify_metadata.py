@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits verify` on attributes, dimension names, links, named types and notes: a store that is written by hand, from
 docs/converter.md, and then changed in one place at a time."""
+
 import base64
 import hashlib
 import json
@@ -40,10 +41,12 @@ def write_source(path):
         f["g/" + LONG] = np.int8(1)
         f["type"] = np.dtype(">i2")
         f["type"].attrs["of"] = "a type"
-        f.create_dataset("pairs", (1,), np.dtype([("e", h5py.enum_dtype({"RED": 1, "BLUE": 2}, "i1")), ("s", h5py.string_dtype())]))[0] = (1, "a")
+        f.create_dataset(
+            "pairs", (1,), np.dtype([("e", h5py.enum_dtype({"RED": 1, "BLUE": 2}, "i1")), ("s", h5py.string_dtype())])
+        )[0] = (1, "a")
         a = d.attrs
         a["count"] = np.int32(5)
-        a["large"] = np.uint64(2 ** 64 - 1)
+        a["large"] = np.uint64(2**64 - 1)
         a["list"] = np.array([[1, 2], [3, 4]], ">i2")
         a["none"] = np.zeros((0, 2), "i2")
         a["real"] = 2.0
@@ -67,22 +70,51 @@ def write_source(path):
         wide.set_size(16)
         wide.set_precision(128)
         w = h5py.h5a.create(d.id, b"wide", wide, h5py.h5s.create(h5py.h5s.SCALAR))
-        w.write(np.array(np.void((-2 ** 70).to_bytes(16, "little", signed=True))), mtype=wide)
+        w.write(np.array(np.void((-(2**70)).to_bytes(16, "little", signed=True))), mtype=wide)
     with open(path, "r+b") as f:
         f.write(USER_BLOCK)
 
 
 ATTRIBUTES = {
-    "count": 5, "large": 2 ** 64 - 1, "list": [[1, 2], [3, 4]], "none": [], "real": 2.0, "nan": ["0x7ff8000000000123", "NaN", "Infinity", -0.0], "text": "é",
-    "texts": ["a  ", {"base64": base64_of(b"\xff")}], "flag": True, "opaque": {"base64": base64_of(b"\1\2")}, "pair": {"n": 1, "x": 2.5}, "complex": [1.0, 2.0],
-    "ref": "/g", "region": {"path": "/plain", "blocks": [[1, 2]]}, "empty": None, "colour": 2, "sequence": [[1, 2, 3]], "zarrbits_": "mine",
-    "_FillValue": base64_of(struct.pack("<d", 9.5)), "wide": str(-2 ** 70)}
-TYPES = {"nan": "float64", "none": "int16", "opaque": {"class": "opaque", "length": 2, "tag": ""}, "complex": "complex128", "ref": {"class": "object_reference"},
-         "region": {"class": "region_reference"}, "empty": "float32", "colour": ENUM, "sequence": {"class": "sequence", "base": "int32"},
-         "wide": {"class": "opaque", "length": 16, "tag": "signed integer of 128 bits in 16 bytes"}}
+    "count": 5,
+    "large": 2**64 - 1,
+    "list": [[1, 2], [3, 4]],
+    "none": [],
+    "real": 2.0,
+    "nan": ["0x7ff8000000000123", "NaN", "Infinity", -0.0],
+    "text": "é",
+    "texts": ["a  ", {"base64": base64_of(b"\xff")}],
+    "flag": True,
+    "opaque": {"base64": base64_of(b"\1\2")},
+    "pair": {"n": 1, "x": 2.5},
+    "complex": [1.0, 2.0],
+    "ref": "/g",
+    "region": {"path": "/plain", "blocks": [[1, 2]]},
+    "empty": None,
+    "colour": 2,
+    "sequence": [[1, 2, 3]],
+    "zarrbits_": "mine",
+    "_FillValue": base64_of(struct.pack("<d", 9.5)),
+    "wide": str(-(2**70)),
+}
+TYPES = {
+    "nan": "float64",
+    "none": "int16",
+    "opaque": {"class": "opaque", "length": 2, "tag": ""},
+    "complex": "complex128",
+    "ref": {"class": "object_reference"},
+    "region": {"class": "region_reference"},
+    "empty": "float32",
+    "colour": ENUM,
+    "sequence": {"class": "sequence", "base": "int32"},
+    "wide": {"class": "opaque", "length": 16, "tag": "signed integer of 128 bits in 16 bytes"},
+}
 NOTES = {"attribute_types": TYPES, "attribute_values": {"_FillValue": [9.5]}, "maxshape": [None, 3]}
 LINKS = {"soft": {"kind": "soft", "target": "/nowhere"}, "external": {"kind": "external", "file": "other.h5", "target": "/a"}}
-PAIRS = {"class": "compound", "fields": [{"name": "e", "type": ENUM}, {"name": "s", "type": {"class": "string", "length": "variable"}}]}
+PAIRS = {
+    "class": "compound",
+    "fields": [{"name": "e", "type": ENUM}, {"name": "s", "type": {"class": "string", "length": "variable"}}],
+}
 
 
 def write_store(s):
@@ -127,78 +159,264 @@ CHANGES = {
     "an integer as a float": (attribute(count=5.0), "attribute", "/d", "differs", "source 5, store 5.0"),
     "a float as an integer": (attribute(real=2), "attribute", "/d", "differs", "source 2.0, store 2"),
     "a scalar as a list": (attribute(count=[5]), "attribute", "/d", "differs", "store a list of 1"),
-    "a large number": (attribute(large=2 ** 64 - 2), "attribute", "/d", "differs", str(2 ** 64 - 2)),
-    "an element of a list": (attribute(list=[[1, 2], [3, 5]]), "attribute", "/d", "differs", 'at [1][1]: source 4, store 5'),
+    "a large number": (attribute(large=2**64 - 2), "attribute", "/d", "differs", str(2**64 - 2)),
+    "an element of a list": (attribute(list=[[1, 2], [3, 5]]), "attribute", "/d", "differs", "at [1][1]: source 4, store 5"),
     "a shorter list": (attribute(list=[[1, 2]]), "attribute", "/d", "differs", "source a list of 2, store one of 1"),
     "an element too many": (attribute(none=[[1, 2]]), "attribute", "/d", "differs", "source a list of 0, store one of 1"),
-    "the payload of a NaN": (attribute(nan=["NaN", "NaN", "Infinity", -0.0]), "attribute", "/d", "differs", "at [0]: source NaN (0x7ff8000000000123), store \"NaN\""),
-    "an infinity": (attribute(nan=["0x7ff8000000000123", "NaN", "-Infinity", -0.0]), "attribute", "/d", "differs", "at [2]: source inf"),
-    "the sign of a zero": (attribute(nan=["0x7ff8000000000123", "NaN", "Infinity", 0.0]), "attribute", "/d", "differs", "at [3]: source -0.0, store 0.0"),
+    "the payload of a NaN": (
+        attribute(nan=["NaN", "NaN", "Infinity", -0.0]),
+        "attribute",
+        "/d",
+        "differs",
+        'at [0]: source NaN (0x7ff8000000000123), store "NaN"',
+    ),
+    "an infinity": (
+        attribute(nan=["0x7ff8000000000123", "NaN", "-Infinity", -0.0]),
+        "attribute",
+        "/d",
+        "differs",
+        "at [2]: source inf",
+    ),
+    "the sign of a zero": (
+        attribute(nan=["0x7ff8000000000123", "NaN", "Infinity", 0.0]),
+        "attribute",
+        "/d",
+        "differs",
+        "at [3]: source -0.0, store 0.0",
+    ),
     "a text": (attribute(text="e"), "attribute", "/d", "differs", 'source "é", store "e"'),
-    "bytes that are not UTF-8": (attribute(texts=["a  ", {"base64": base64_of(b"\xfe")}]), "attribute", "/d", "differs", 'at [1]: source "\\xff"'),
-    "spaces at the end of a text": (attribute(texts=["a", {"base64": base64_of(b"\xff")}]), "attribute", "/d", "differs", 'at [0]: source "a  ", store "a"'),
+    "bytes that are not UTF-8": (
+        attribute(texts=["a  ", {"base64": base64_of(b"\xfe")}]),
+        "attribute",
+        "/d",
+        "differs",
+        'at [1]: source "\\xff"',
+    ),
+    "spaces at the end of a text": (
+        attribute(texts=["a", {"base64": base64_of(b"\xff")}]),
+        "attribute",
+        "/d",
+        "differs",
+        'at [0]: source "a  ", store "a"',
+    ),
     "text as base64": (attribute(text={"base64": base64_of("é".encode())}), "attribute", "/d", "differs", 'source "é"'),
     "a bool": (attribute(flag=False), "attribute", "/d", "differs", "source true, store false"),
     "a bool as a number": (attribute(flag=1), "attribute", "/d", "differs", "source true, store 1"),
     "opaque bytes": (attribute(opaque={"base64": base64_of(b"\1\3")}), "attribute", "/d", "differs", "source 0x0102"),
-    "a member": (attribute(pair={"n": 1, "x": 2.25}), "attribute", "/d", "differs", 'at x: source 2.5, store 2.25'),
+    "a member": (attribute(pair={"n": 1, "x": 2.25}), "attribute", "/d", "differs", "at x: source 2.5, store 2.25"),
     "a member's name": (attribute(pair={"n": 1, "y": 2.5}), "attribute", "/d", "differs", "at x: source 2.5, store nothing"),
     "a member too many": (attribute(pair={"n": 1, "x": 2.5, "y": 0}), "attribute", "/d", "differs", "an object with 3 keys"),
     "an imaginary part": (attribute(complex=[1.0, 3.0]), "attribute", "/d", "differs", "at i: source 2.0, store 3.0"),
     "a reference": (attribute(ref="/x"), "attribute", "/d", "differs", 'store "/x"'),
     "a reference to nothing": (attribute(ref=""), "attribute", "/d", "differs", 'store ""'),
     "a reference lost": (attribute(ref=None), "attribute", "/d", "differs", "store null"),
-    "a region's corner": (attribute(region={"path": "/plain", "blocks": [[1, 3]]}), "attribute", "/d", "differs", 'attribute "region"'),
-    "a region's dataset": (attribute(region={"path": "/x", "blocks": [[1, 2]]}), "attribute", "/d", "differs", 'attribute "region"'),
+    "a region's corner": (
+        attribute(region={"path": "/plain", "blocks": [[1, 3]]}),
+        "attribute",
+        "/d",
+        "differs",
+        'attribute "region"',
+    ),
+    "a region's dataset": (
+        attribute(region={"path": "/x", "blocks": [[1, 2]]}),
+        "attribute",
+        "/d",
+        "differs",
+        'attribute "region"',
+    ),
     "a value where there is none": (attribute(empty=0.0), "attribute", "/d", "differs", "source no value, store 0.0"),
     "an enumeration": (attribute(colour=1), "attribute", "/d", "differs", "source 2, store 1"),
     "a sequence": (attribute(sequence=[[1, 2]]), "attribute", "/d", "differs", "at [0]: source a list of 3, store one of 2"),
-    "an integer of 128 bits": (attribute(wide=str(2 ** 70)), "attribute", "/d", "differs", f'source {-2 ** 70}, store "{2 ** 70}"'),
-    "a fill value for xarray": (attribute(_FillValue=base64_of(struct.pack("<d", 9.0))), "attribute", "/d", "differs", 'another attribute "_FillValue"'),
-    "a fill value as it was": (lambda s: note(s, "d", attribute_values={"_FillValue": [9.0]}), "attribute", "/d", "differs", "source 9.5, store 9.0"),
-    "a fill value as it was, lost": (lambda s: note(s, "d", attribute_values=None), "attribute", "/d", "differs", 'another attribute "_FillValue"'),
-    "an attribute that was renamed": (attribute(zarrbits_="yours"), "attribute", "/d", "differs", 'another attribute "zarrbits": source "mine"'),
+    "an integer of 128 bits": (attribute(wide=str(2**70)), "attribute", "/d", "differs", f'source {-(2**70)}, store "{2**70}"'),
+    "a fill value for xarray": (
+        attribute(_FillValue=base64_of(struct.pack("<d", 9.0))),
+        "attribute",
+        "/d",
+        "differs",
+        'another attribute "_FillValue"',
+    ),
+    "a fill value as it was": (
+        lambda s: note(s, "d", attribute_values={"_FillValue": [9.0]}),
+        "attribute",
+        "/d",
+        "differs",
+        "source 9.5, store 9.0",
+    ),
+    "a fill value as it was, lost": (
+        lambda s: note(s, "d", attribute_values=None),
+        "attribute",
+        "/d",
+        "differs",
+        'another attribute "_FillValue"',
+    ),
+    "an attribute that was renamed": (
+        attribute(zarrbits_="yours"),
+        "attribute",
+        "/d",
+        "differs",
+        'another attribute "zarrbits": source "mine"',
+    ),
     "an attribute lost": (without("text"), "attribute", "/d", "missing", 'no attribute "text" in the store'),
-    "a type of an attribute": (type_note(opaque=TYPES["opaque"] | {"tag": "x"}), "attribute", "/d", "differs", 'an attribute "opaque" of another type: source'),
-    "a type of an attribute lost": (type_note(colour=None), "attribute", "/d", "differs", "store \"none that is given\""),
-    "a name of an enumeration": (type_note(colour=ENUM | {"members": {"RED": 1, "GREEN": 2}}), "attribute", "/d", "differs", '"BLUE":2'),
-    "the attribute of a named type": (lambda s: edit(s, "type", attributes={"of": "b", "zarrbits": {"datatype": {"class": "int16", "endian": "big"}}}), "attribute", "/type", "differs", 'source "a type", store "b"'),
-    "a scale's name": (lambda s: edit(s, "d", dimension_names=["rows", "y"]), "dimension names", "/d", "differs", 'dimension 1: source "x", store "y"'),
-    "a label": (lambda s: edit(s, "d", dimension_names=["phony_dim_1", "x"]), "dimension names", "/d", "differs", 'dimension 0: source "rows"'),
-    "the name of a scale itself": (lambda s: edit(s, "x", dimension_names=["y"]), "dimension names", "/x", "differs", 'source "x", store "y"'),
-    "a name that the source has not": (lambda s: edit(s, "plain", dimension_names=["time"]), "dimension names", "/plain", "differs", 'source none, store "time"'),
-    "two dimensions of one name": (lambda s: edit(s, "d", dimension_names=["x", "x"]), "dimension names", "/d", "differs", "the name of another one"),
+    "a type of an attribute": (
+        type_note(opaque=TYPES["opaque"] | {"tag": "x"}),
+        "attribute",
+        "/d",
+        "differs",
+        'an attribute "opaque" of another type: source',
+    ),
+    "a type of an attribute lost": (type_note(colour=None), "attribute", "/d", "differs", 'store "none that is given"'),
+    "a name of an enumeration": (
+        type_note(colour=ENUM | {"members": {"RED": 1, "GREEN": 2}}),
+        "attribute",
+        "/d",
+        "differs",
+        '"BLUE":2',
+    ),
+    "the attribute of a named type": (
+        lambda s: edit(s, "type", attributes={"of": "b", "zarrbits": {"datatype": {"class": "int16", "endian": "big"}}}),
+        "attribute",
+        "/type",
+        "differs",
+        'source "a type", store "b"',
+    ),
+    "a scale's name": (
+        lambda s: edit(s, "d", dimension_names=["rows", "y"]),
+        "dimension names",
+        "/d",
+        "differs",
+        'dimension 1: source "x", store "y"',
+    ),
+    "a label": (
+        lambda s: edit(s, "d", dimension_names=["phony_dim_1", "x"]),
+        "dimension names",
+        "/d",
+        "differs",
+        'dimension 0: source "rows"',
+    ),
+    "the name of a scale itself": (
+        lambda s: edit(s, "x", dimension_names=["y"]),
+        "dimension names",
+        "/x",
+        "differs",
+        'source "x", store "y"',
+    ),
+    "a name that the source has not": (
+        lambda s: edit(s, "plain", dimension_names=["time"]),
+        "dimension names",
+        "/plain",
+        "differs",
+        'source none, store "time"',
+    ),
+    "two dimensions of one name": (
+        lambda s: edit(s, "d", dimension_names=["x", "x"]),
+        "dimension names",
+        "/d",
+        "differs",
+        "the name of another one",
+    ),
     "names lost": (lambda s: edit(s, "d", dimension_names=None), "dimension names", "/d", "missing", "not in the store"),
-    "names that are none": (lambda s: edit(s, "plain", dimension_names=[1]), "dimension names", "/plain", "differs", "that are none"),
-    "names of a member": (lambda s: edit(s, "pairs/e", dimension_names=["a"]), "dimension names", "/pairs", "differs", 'source none, store "a"'),
+    "names that are none": (
+        lambda s: edit(s, "plain", dimension_names=[1]),
+        "dimension names",
+        "/plain",
+        "differs",
+        "that are none",
+    ),
+    "names of a member": (
+        lambda s: edit(s, "pairs/e", dimension_names=["a"]),
+        "dimension names",
+        "/pairs",
+        "differs",
+        'source none, store "a"',
+    ),
     "a soft link's target": (links(soft={"kind": "soft", "target": "/d"}), "link", "/", "differs", '"target":"/nowhere"'),
     "a soft link lost": (links(soft=None), "link", "/", "missing", 'no link "soft" in the store'),
     "a soft link that is none": (links(soft="/nowhere"), "link", "/", "differs", 'another link "soft"'),
-    "an external link's file": (links(external={"kind": "external", "file": "more.h5", "target": "/a"}), "link", "/", "differs", '"file":"other.h5"'),
-    "a hard link's target": (lambda s: note(s, "g", links={"again": {"kind": "hard", "target": "/x"}}), "link", "/g", "differs", "source hard, to /d"),
+    "an external link's file": (
+        links(external={"kind": "external", "file": "more.h5", "target": "/a"}),
+        "link",
+        "/",
+        "differs",
+        '"file":"other.h5"',
+    ),
+    "a hard link's target": (
+        lambda s: note(s, "g", links={"again": {"kind": "hard", "target": "/x"}}),
+        "link",
+        "/g",
+        "differs",
+        "source hard, to /d",
+    ),
     "a hard link lost": (lambda s: note(s, "g", links=None), "link", "/g", "missing", 'no link "again" in the store'),
     "a named type": (lambda s: note(s, "", named_types={"type": "int16"}), "named type", "/", "differs", '"endian":"big"'),
-    "a named type lost": (lambda s: note(s, "", named_types=None), "named type", "/", "missing", 'no named type "type" in the store'),
-    "a named type's attributes lost": (lambda s: shutil.rmtree(s + "/type"), "named type", "/type", "missing", "has attributes, which are not in the store"),
-    "the type of a named type's node": (lambda s: note(s, "type", datatype="int16"), "note", "/type", "differs", "zarrbits.datatype"),
-    "a user block": (lambda s: note(s, "", user_block={"base64": base64_of(USER_BLOCK[:-1] + b"x")}), "note", "/", "differs", "zarrbits.user_block"),
+    "a named type lost": (
+        lambda s: note(s, "", named_types=None),
+        "named type",
+        "/",
+        "missing",
+        'no named type "type" in the store',
+    ),
+    "a named type's attributes lost": (
+        lambda s: shutil.rmtree(s + "/type"),
+        "named type",
+        "/type",
+        "missing",
+        "has attributes, which are not in the store",
+    ),
+    "the type of a named type's node": (
+        lambda s: note(s, "type", datatype="int16"),
+        "note",
+        "/type",
+        "differs",
+        "zarrbits.datatype",
+    ),
+    "a user block": (
+        lambda s: note(s, "", user_block={"base64": base64_of(USER_BLOCK[:-1] + b"x")}),
+        "note",
+        "/",
+        "differs",
+        "zarrbits.user_block",
+    ),
     "a user block lost": (lambda s: note(s, "", user_block=None), "note", "/", "missing", "zarrbits.user_block"),
-    "a limit": (lambda s: note(s, "d", maxshape=[None, None]), "note", "/d", "differs", "zarrbits.maxshape: source [null,3], store [null,null]"),
+    "a limit": (
+        lambda s: note(s, "d", maxshape=[None, None]),
+        "note",
+        "/d",
+        "differs",
+        "zarrbits.maxshape: source [null,3], store [null,null]",
+    ),
     "limits lost": (lambda s: note(s, "d", maxshape=None), "note", "/d", "missing", "zarrbits.maxshape"),
     "a type": (lambda s: note(s, "pairs", hdf5_type=PAIRS | {"fields": []}), "note", "/pairs", "differs", "zarrbits.hdf5_type"),
-    "a value of a member's enumeration": (lambda s: note(s, "pairs/e", enum={"RED": 1, "BLUE": 3}), "note", "/pairs", "differs", '"BLUE":2'),
+    "a value of a member's enumeration": (
+        lambda s: note(s, "pairs/e", enum={"RED": 1, "BLUE": 3}),
+        "note",
+        "/pairs",
+        "differs",
+        '"BLUE":2',
+    ),
     "a name that is not whole": (lambda s: note(s, "g", names=None), "note", "/g", "missing", "of a name that is not whole"),
-    "a name that is another": (lambda s: note(s, "g", names={next(n for n in os.listdir(s + "/g") if "~" in n): LONG + "m"}), "note", "/g", "differs", "zarrbits.names"),
+    "a name that is another": (
+        lambda s: note(s, "g", names={next(n for n in os.listdir(s + "/g") if "~" in n): LONG + "m"}),
+        "note",
+        "/g",
+        "differs",
+        "zarrbits.names",
+    ),
 }
 # what only the store has -> (its node, kind and name)
 MORE = {
     "an attribute": (attribute(more=1), ("/d", "attribute", "more")),
-    "an attribute of a member": (lambda s: edit(s, "pairs/e", attributes={"zarrbits": {"enum": ENUM["members"]}, "more": 1}), ("/pairs/e", "attribute", "more")),
+    "an attribute of a member": (
+        lambda s: edit(s, "pairs/e", attributes={"zarrbits": {"enum": ENUM["members"]}, "more": 1}),
+        ("/pairs/e", "attribute", "more"),
+    ),
     "a note": (lambda s: note(s, "g", more=1), ("/g", "note", "zarrbits.more")),
     "a note that nothing asks for": (lambda s: note(s, "plain", maxshape=[None]), ("/plain", "note", "zarrbits.maxshape")),
     "a link": (links(more={"kind": "soft", "target": "/d"}), ("/", "link", "more")),
     "a named type": (lambda s: note(s, "g", named_types={"more": "int8"}), ("/g", "named type", "more")),
-    "a value of no attribute": (lambda s: note(s, "d", attribute_values={"_FillValue": [9.5], "more": 1}), ("/d", "note", "zarrbits.attribute_values.more")),
+    "a value of no attribute": (
+        lambda s: note(s, "d", attribute_values={"_FillValue": [9.5], "more": 1}),
+        ("/d", "note", "zarrbits.attribute_values.more"),
+    ),
     "a type of no attribute": (type_note(more="int8"), ("/d", "note", "zarrbits.attribute_types.more")),
 }
 
@@ -229,11 +447,19 @@ class TestMetadata:
     def test_a_faithful_store_is_equal(self):
         status, report = self.verify(self.store)
         assert (status, report["findings"], report["extras"], report["only_in_store"]) == (0, [], [], [])
-        assert [report[kind]["equal"] for kind in ("attributes", "dimension_names", "links", "named_types")] == [len(ATTRIBUTES) + 1, 5, 3, 1]
+        assert [report[kind]["equal"] for kind in ("attributes", "dimension_names", "links", "named_types")] == [
+            len(ATTRIBUTES) + 1,
+            5,
+            3,
+            1,
+        ]
 
     def test_what_convert_writes_is_equal(self):
         with tempfile.TemporaryDirectory() as folder:
-            assert run("convert", "--quiet", "--convention", "none", "--links", "keep", self.source, folder + "/c.zarr").returncode == 0
+            assert (
+                run("convert", "--quiet", "--convention", "none", "--links", "keep", self.source, folder + "/c.zarr").returncode
+                == 0
+            )
             status, report = self.verify(folder + "/c.zarr")
             assert (status, report["findings"], report["extras"]) == (0, [], [])
 
@@ -244,7 +470,14 @@ class TestMetadata:
                 assert [(f["kind"], f["path"], f["outcome"]) for f in report["findings"]] == [(kind, path, outcome)]
                 assert sentence in report["findings"][0]["reason"]
                 assert (status, report["extras"]) == (1, [])
-                assert report[{"link": "links", "named type": "named_types", "note": "notes", "attribute": "attributes"}.get(kind, "dimension_names")][outcome] == 1
+                assert (
+                    report[
+                        {"link": "links", "named type": "named_types", "note": "notes", "attribute": "attributes"}.get(
+                            kind, "dimension_names"
+                        )
+                    ][outcome]
+                    == 1
+                )
 
     def test_what_the_store_alone_has_is_named(self):
         for name, (change, extra) in MORE.items():

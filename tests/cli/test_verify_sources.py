@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits verify` reads what `convert` reads: filters without a plugin, and types that need a form of their own."""
+
 import ctypes
 import json
 import os
@@ -38,8 +39,15 @@ def write(f):
     bitfield(f, b"big bits", [0x0FF0, 0x1230], 8, 4, ">")
 
 
-CHUNKS = {"lzf": "lzf/c/3", "text": "text/c/0", "long double": "long double/c/0", "regions": "regions/c/0", "array of compounds": "array of compounds/a/s/c/0/0",
-          "bits": "bits/c/0", "big bits": "big bits/c/0"}
+CHUNKS = {
+    "lzf": "lzf/c/3",
+    "text": "text/c/0",
+    "long double": "long double/c/0",
+    "regions": "regions/c/0",
+    "array of compounds": "array of compounds/a/s/c/0/0",
+    "bits": "bits/c/0",
+    "big bits": "big bits/c/0",
+}
 
 
 class TestSources:
@@ -127,4 +135,4 @@ def test_many_children_take_time_in_proportion(tmp_path):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == 0, done
         taken.append(after.ru_utime - before.ru_utime)
-    assert taken[1] < 8 * taken[0] + .5, taken
+    assert taken[1] < 8 * taken[0] + 0.5, taken

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits verify` and `zarrbits inspect` on stores in one .zip file, and on shards: written by Python's zipfile and by hand, and damaged."""
+
 import copy
 import gzip
 import json
@@ -16,7 +17,21 @@ import h5py
 import numpy as np
 
 from command import COMMAND, is_one_sentence, run
-from stores_by_hand import BYTES, CRC32C, DATASETS, GZIP, LITTLE, array, crc32c, flip, group, strings, write_json, write_source, write_store
+from stores_by_hand import (
+    BYTES,
+    CRC32C,
+    DATASETS,
+    GZIP,
+    LITTLE,
+    array,
+    crc32c,
+    flip,
+    group,
+    strings,
+    write_json,
+    write_source,
+    write_store,
+)
 import pytest
 
 GOLDEN = os.path.join(os.path.dirname(os.environ["ZARRBITS_GOLDEN"]), "shards.json")
@@ -30,7 +45,11 @@ def verify(source, store):
 
 
 def files_of(folder):
-    return {os.path.relpath(os.path.join(root, name), folder): os.path.join(root, name) for root, _, names in sorted(os.walk(folder)) for name in sorted(names)}
+    return {
+        os.path.relpath(os.path.join(root, name), folder): os.path.join(root, name)
+        for root, _, names in sorted(os.walk(folder))
+        for name in sorted(names)
+    }
 
 
 def zip_store(folder, path, compression=zipfile.ZIP_STORED, comment=b"", only=None):
@@ -49,14 +68,38 @@ def zip64(members, path, **wrong):
         for name, data in members.items():
             at, crc, key = f.tell(), zlib.crc32(data), name.encode()
             extra = struct.pack("<HHQQ", 1, 16, len(data), len(data))
-            f.write(struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 33, crc, full, full, len(key), len(extra)) + key + extra + data)
-            extra = struct.pack("<HHQQQ", 1, 24, wrong.get("size", len(data)), wrong.get("size", len(data)), wrong.get("header", at))[:wrong.get("extra", 28)]
-            entries += struct.pack("<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 33, crc, full, full, len(key), len(extra), 0, 0, 0, 0, full) + key + extra
+            f.write(
+                struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 33, crc, full, full, len(key), len(extra)) + key + extra + data
+            )
+            extra = struct.pack(
+                "<HHQQQ", 1, 24, wrong.get("size", len(data)), wrong.get("size", len(data)), wrong.get("header", at)
+            )[: wrong.get("extra", 28)]
+            entries += (
+                struct.pack(
+                    "<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 33, crc, full, full, len(key), len(extra), 0, 0, 0, 0, full
+                )
+                + key
+                + extra
+            )
         start = f.tell()
         f.write(entries)
         end = f.tell()
         count = wrong.get("count", len(members))
-        f.write(struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, wrong.get("list_size", len(entries)), wrong.get("list", start)))
+        f.write(
+            struct.pack(
+                "<4sQHHIIQQQQ",
+                b"PK\6\6",
+                44,
+                45,
+                45,
+                0,
+                0,
+                count,
+                count,
+                wrong.get("list_size", len(entries)),
+                wrong.get("list", start),
+            )
+        )
         f.write(struct.pack("<4sIQI", b"PK\6\7", wrong.get("disk", 0), wrong.get("end", end), 1))
         f.write(struct.pack("<4s4HIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, full, full, 0))
 
@@ -123,7 +166,7 @@ class TestZip:
         target = self.path("t.zip")
         shutil.copy(self.zip, target)
         with zipfile.ZipFile(target, "a") as z:
-            with pytest.warns(UserWarning):   # the same name again
+            with pytest.warns(UserWarning):  # the same name again
                 z.writestr("g/scalar/c", struct.pack("<f", 3))
         assert verify(self.source, target)[1]["findings"][0]["store_value"] == "3"
 
@@ -133,8 +176,21 @@ class TestZip:
         target = self.path("64.zip")
         zip64(members, target)
         assert verify(self.source, target)[1]["datasets"]["equal"] == DATASETS
-        for wrong in ({"size": 1 << 40}, {"size": 2 ** 64 - 1}, {"header": 1 << 40}, {"header": 2 ** 64 - 1}, {"extra": 12}, {"extra": 0}, {"count": 1 << 60},
-                      {"count": 10 ** 6}, {"list_size": 1 << 62}, {"list": 2 ** 64 - 8}, {"list": 0, "list_size": 2 ** 64 - 1}, {"end": 2 ** 64 - 60}, {"disk": 2}):
+        for wrong in (
+            {"size": 1 << 40},
+            {"size": 2**64 - 1},
+            {"header": 1 << 40},
+            {"header": 2**64 - 1},
+            {"extra": 12},
+            {"extra": 0},
+            {"count": 1 << 60},
+            {"count": 10**6},
+            {"list_size": 1 << 62},
+            {"list": 2**64 - 8},
+            {"list": 0, "list_size": 2**64 - 1},
+            {"end": 2**64 - 60},
+            {"disk": 2},
+        ):
             zip64(members, target, **wrong)
             r = run("verify", self.source, target)
             assert (r.returncode, r.stdout) == (1, b""), wrong
@@ -169,11 +225,18 @@ class TestZip:
 
 
 def sharding(chunk, codecs=None, index=None, where="end"):
-    return {"name": "sharding_indexed", "configuration": {"chunk_shape": chunk, "codecs": codecs or [LITTLE], "index_codecs": index or [LITTLE, CRC32C],
-                                                          "index_location": where}}
+    return {
+        "name": "sharding_indexed",
+        "configuration": {
+            "chunk_shape": chunk,
+            "codecs": codecs or [LITTLE],
+            "index_codecs": index or [LITTLE, CRC32C],
+            "index_location": where,
+        },
+    }
 
 
-NONE = 2 ** 64 - 1
+NONE = 2**64 - 1
 
 
 class TestShards:
@@ -205,25 +268,30 @@ class TestShards:
     def test_golden_shards_with_the_index_at_either_end(self):
         self.golden()
         status, report = verify(self.source, self.store)
-        assert (status, report["findings"], report["datasets"]["equal"], report["elements"]) == (0, [], 2, {"equal": 96, "unchecked": 0})
+        assert (status, report["findings"], report["datasets"]["equal"], report["elements"]) == (
+            0,
+            [],
+            2,
+            {"equal": 96, "unchecked": 0},
+        )
 
     def test_each_damage_of_a_shard_is_found(self):
         golden = self.golden()
         for where in ("end", "start"):
             original = bytes.fromhex(golden["arrays"][where]["objects"]["c/0/0"])
-            start = len(original) - 68 if where == "end" else 0   # 4 chunks of 16 bytes, and the checksum
-            index = struct.unpack("<8Q", original[start:start + 64])
-            assert index[2:4] == (NONE, NONE)              # the missing one
+            start = len(original) - 68 if where == "end" else 0  # 4 chunks of 16 bytes, and the checksum
+            index = struct.unpack("<8Q", original[start : start + 64])
+            assert index[2:4] == (NONE, NONE)  # the missing one
 
             def with_index(changes):
                 changed = list(index)
                 for k, v in changes.items():
                     changed[k] = v
                 packed = struct.pack("<8Q", *changed)
-                return original[:start] + packed + crc32c(packed) + original[start + 68:]
+                return original[:start] + packed + crc32c(packed) + original[start + 68 :]
 
             def with_flipped(at):
-                return original[:at] + bytes([original[at] ^ 1]) + original[at + 1:]
+                return original[:at] + bytes([original[at] ^ 1]) + original[at + 1 :]
 
             cases = {
                 "the index": (with_flipped(start), "crc32c checksum"),
@@ -254,17 +322,25 @@ class TestShards:
         golden = self.golden()
         wanted = golden["arrays"]["end"]["zarr.json"]
         nested = sharding([2, 2], [sharding([1, 1])])
-        for codecs, sentence in (([nested], "shards inside of shards"), ([sharding([2, 2], index=[sharding([1, 1, 1])])], "shards inside of shards"),
-                                 ([sharding([2, 2], index=[LITTLE, GZIP])], "an index of shards that is compressed"),
-                                 ([{"name": "transpose", "configuration": {"order": [1, 0]}}, sharding([2, 2])], "a transpose of whole shards")):
+        for codecs, sentence in (
+            ([nested], "shards inside of shards"),
+            ([sharding([2, 2], index=[sharding([1, 1, 1])])], "shards inside of shards"),
+            ([sharding([2, 2], index=[LITTLE, GZIP])], "an index of shards that is compressed"),
+            ([{"name": "transpose", "configuration": {"order": [1, 0]}}, sharding([2, 2])], "a transpose of whole shards"),
+        ):
             metadata = copy.deepcopy(wanted)
             metadata["codecs"] = codecs
             write_json(self.store + "/end", metadata)
             status, finding = self.only_finding()
             assert (status, finding["outcome"]) == (3, "unchecked")
             assert sentence in finding["reason"]
-        for codecs, sentence in (([sharding([3, 2])], "do not divide"), ([sharding([2])], "number of dimensions"), ([sharding([0, 2])], "do not divide"),
-                                 ([sharding([2, 2], where="middle")], "neither start nor end"), ([sharding([2, 2], codecs=[CRC32C])], "before an array to bytes")):
+        for codecs, sentence in (
+            ([sharding([3, 2])], "do not divide"),
+            ([sharding([2])], "number of dimensions"),
+            ([sharding([0, 2])], "do not divide"),
+            ([sharding([2, 2], where="middle")], "neither start nor end"),
+            ([sharding([2, 2], codecs=[CRC32C])], "before an array to bytes"),
+        ):
             metadata["codecs"] = codecs
             write_json(self.store + "/end", metadata)
             status, finding = self.only_finding()
@@ -292,7 +368,16 @@ class TestShards:
                 f.create_dataset(name, data=x, chunks=(4,))
                 array(f"{self.store}/{name}", [8], [8], "int32", codecs, 0, {"c/0": data})
             f.create_dataset("text", data=["a", "b", "c"], dtype=h5py.string_dtype(), chunks=(2,), maxshape=(None,))
-            array(f"{self.store}/text", [3], [4], "string", [sharding([2], [{"name": "vlen-utf8"}])], "", {"c/0": b"".join(letters) + places + crc32c(places)}, maxshape=[None])
+            array(
+                f"{self.store}/text",
+                [3],
+                [4],
+                "string",
+                [sharding([2], [{"name": "vlen-utf8"}])],
+                "",
+                {"c/0": b"".join(letters) + places + crc32c(places)},
+                maxshape=[None],
+            )
             f["scalar"] = np.int8(7)
             place = struct.pack("<2Q", 0, 1)
             array(f"{self.store}/scalar", [], [], "int8", [sharding([], [BYTES])], 0, {"c": b"\7" + place + crc32c(place)})
@@ -308,7 +393,7 @@ class TestShards:
         index[0], index[4095] = (0, row), (far, row)
         array(self.store + "/d", [rows, row], [rows, row], "uint8", [sharding([1, row], [BYTES])], 0, {})
         os.makedirs(self.store + "/d/c/0")
-        with open(self.store + "/d/c/0/0", "wb") as f:   # a file with a hole
+        with open(self.store + "/d/c/0/0", "wb") as f:  # a file with a hole
             f.write(b"\1" * row)
             f.seek(far)
             f.write(b"\2" * row + index.tobytes() + crc32c(index.tobytes()))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
 """Slurm on this one machine, for as long as the `with` block lasts. Needs root, slurmctld, slurmd, slurm-client and munge.
 
-    with SlurmNode(folder) as slurm:
-        slurm.run("srun", "-n", "2", "hostname")
+with SlurmNode(folder) as slurm:
+    slurm.run("srun", "-n", "2", "hostname")
 """
+
 import os
 import shutil
 import signal
@@ -66,10 +67,27 @@ MpiDefault=none
 NodeName={node} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} State=UNKNOWN
 PartitionName=all Nodes={node} Default=YES MaxTime=INFINITE State=UP
 """)
-        self.environment = {**os.environ, "SLURM_CONF": self.configuration, "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
+        self.environment = {
+            **os.environ,
+            "SLURM_CONF": self.configuration,
+            "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin",
+        }
         try:
-            self.start("munged", "--foreground", "--force", "--socket", munge_socket, "--key-file", key,
-                       "--pid-file", f"{self.folder}/munge/pid", "--log-file", f"{self.folder}/munge/log", "--seed-file", f"{self.folder}/munge/seed")
+            self.start(
+                "munged",
+                "--foreground",
+                "--force",
+                "--socket",
+                munge_socket,
+                "--key-file",
+                key,
+                "--pid-file",
+                f"{self.folder}/munge/pid",
+                "--log-file",
+                f"{self.folder}/munge/log",
+                "--seed-file",
+                f"{self.folder}/munge/seed",
+            )
             self.start("slurmctld", "-D", "-c", "-f", self.configuration)
             self.start("slurmd", "-D", "-f", self.configuration)
             self.wait_until_idle()
@@ -80,12 +98,16 @@ PartitionName=all Nodes={node} Default=YES MaxTime=INFINITE State=UP
 
     def start(self, name, *arguments):
         log = open(os.path.join(self.folder, name + ".log"), "wb")
-        self.processes.append(subprocess.Popen([name, *arguments], env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        self.processes.append(
+            subprocess.Popen([name, *arguments], env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        )
         time.sleep(0.5)
 
     def wait_until_idle(self):
         for _ in range(60):
-            state = subprocess.run(["sinfo", "-h", "-o", "%T"], env=self.environment, capture_output=True, text=True).stdout.strip()
+            state = subprocess.run(
+                ["sinfo", "-h", "-o", "%T"], env=self.environment, capture_output=True, text=True
+            ).stdout.strip()
             if state == "idle":
                 return
             for p in self.processes:

@@ -4,6 +4,7 @@
 scripts/ci/cluster runs it. Debian's libhdf5-openmpi-dev is always tried; ZARRBITS_PARALLEL_HDF5 has build folders of HDF5 with MPI, with colons between
 them. A hang is a time-out, and a fault.
 """
+
 import glob
 import os
 import subprocess
@@ -27,10 +28,22 @@ def builds():
         if library:
             yield f"Debian's {os.path.basename(header)}", ["-I" + header, library[0]]
     for place in filter(None, os.environ.get("ZARRBITS_PARALLEL_HDF5", "").split(":")):
-        source = [line.split("=", 1)[1].strip() for line in open(os.path.join(place, "CMakeCache.txt")) if line.startswith("CMAKE_HOME_DIRECTORY:")]
+        source = [
+            line.split("=", 1)[1].strip()
+            for line in open(os.path.join(place, "CMakeCache.txt"))
+            if line.startswith("CMAKE_HOME_DIRECTORY:")
+        ]
         library = os.path.realpath((glob.glob(place + "/bin/libhdf5.so") + glob.glob(place + "/bin/libhdf5_debug.so"))[0])
-        headers = [os.path.join(source[0], "src"), os.path.join(source[0], "src", "H5FDsubfiling"), place, os.path.join(place, "src")]
-        yield os.path.basename(place.rstrip("/")), [*("-I" + h for h in headers), library, "-Wl,-rpath," + os.path.dirname(library)]
+        headers = [
+            os.path.join(source[0], "src"),
+            os.path.join(source[0], "src", "H5FDsubfiling"),
+            place,
+            os.path.join(place, "src"),
+        ]
+        yield (
+            os.path.basename(place.rstrip("/")),
+            [*("-I" + h for h in headers), library, "-Wl,-rpath," + os.path.dirname(library)],
+        )
 
 
 def mpirun(ranks, *command):

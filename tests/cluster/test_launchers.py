@@ -4,6 +4,7 @@ report as one process, byte for byte; a rank that fails names its unit, the othe
 
 scripts/ci/cluster runs it. What cannot be started here is skipped, loudly.
 """
+
 import os
 import shutil
 import signal
@@ -36,7 +37,7 @@ def example(path):
         f["g/text"] = np.array([f"é{i}" for i in range(500)], dtype=h5py.string_dtype())
         f.create_dataset("g/sparse", (1000, 1000), "u2", chunks=(10, 10), fillvalue=7)[500, 500] = 1
         for i in range(30):
-            f.create_dataset(f"many/d{i}", data=steps[i * 10:i * 10 + 10], compression="lzf")
+            f.create_dataset(f"many/d{i}", data=steps[i * 10 : i * 10 + 10], compression="lzf")
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -98,7 +99,7 @@ def test_mpi_rank_that_fails(case):
     broken, offset, good = damage(case)
     stamp = os.stat(broken)
     text = run(*MPIRUN, "-n", 3, MPI, "convert", broken, case.out, status=1)
-    assert "rank" in text and 'unit' in text and "deflate" in text and "--resume" in text, text
+    assert "rank" in text and "unit" in text and "deflate" in text and "--resume" in text, text
     assert not os.path.exists(os.path.join(case.out, "zarr.json"))
     done = len(files(case.out))
     assert done > len(files(case.whole)) / 2, "the others have not finished"
@@ -129,7 +130,11 @@ def processes_of(store):
 @needs_mpi
 def test_mpi_that_is_ended(case):
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
-        job = subprocess.Popen([*MPIRUN, "-n", "2", MPI, "convert", case.source, case.out, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        job = subprocess.Popen(
+            [*MPIRUN, "-n", "2", MPI, "convert", case.source, case.out, "--resume"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         while job.poll() is None and not os.path.exists(os.path.join(case.out, "deflate", "c")):
             time.sleep(0.001)
         if signal_number == signal.SIGKILL:  # a rank, as the system does where memory is short: mpirun ends the others

@@ -5,6 +5,7 @@ time, either with 0 and the same store as on a good server, or with another stat
 ZARRBITS_CASES: how many, by default one of each kind; ZARRBITS_SEED: others.
 
 A server that stores other bytes of the right size and says the right ETag is not found out; only reading everything again would."""
+
 import collections
 import concurrent.futures
 import contextlib
@@ -28,11 +29,13 @@ RIGHT = ("done", "refused", "untouched", "read")
 
 def raw(data, after=None):
     """Bytes on the connection, and its end."""
+
     def write(handler):
         with contextlib.suppress(OSError):
             handler.wfile.write(data)
             if after:
                 after(handler)
+
     return write
 
 
@@ -47,6 +50,7 @@ def flood(data, times):
     def write(handler):
         for _ in range(times):
             handler.wfile.write(data)
+
     return write
 
 
@@ -59,7 +63,10 @@ def wrong_list(kind, rng, server, r, go):
         return answer
     entries, token = server.listed(r)
     if kind == "foreign":
-        entries += [(k, Stored(b"x")) for k in ("precious", "out.zarr/../precious", "/", "out.zarr/", "out.zarr//a", "out.zarr2/x", "out.zarr/.")]
+        entries += [
+            (k, Stored(b"x"))
+            for k in ("precious", "out.zarr/../precious", "/", "out.zarr/", "out.zarr//a", "out.zarr2/x", "out.zarr/.")
+        ]
     elif kind == "extra":
         entries += [(f"out.zarr/x{rng.random()}", Stored(b"x"))]
     elif kind == "missing" and entries:
@@ -95,7 +102,9 @@ FAULTS = {
     "409": lambda g, s, r, go: error(409, "ConditionalRequestConflict"),
     "412": lambda g, s, r, go: error(412, "PreconditionFailed"),
     "501": lambda g, s, r, go: error(501, "NotImplemented"),
-    "200 and an error": lambda g, s, r, go: Answer(body=XML_ERROR.format(g.choice(["InternalError", "AccessDenied", "NoSuchUpload"])).encode()),
+    "200 and an error": lambda g, s, r, go: Answer(
+        body=XML_ERROR.format(g.choice(["InternalError", "AccessDenied", "NoSuchUpload"])).encode()
+    ),
     "200 and nothing": lambda g, s, r, go: Answer(),
     "204": lambda g, s, r, go: Answer(204),
     "206": lambda g, s, r, go: Answer(206, b"x"),
@@ -123,15 +132,19 @@ FAULTS = {
     "headers": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\n", flood(b"ETag: x\r\n" * 10000, 200)),
     "length": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nx"),
     "negative length": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nx"),
-    "wrong length": lambda g, s, r, go: Answer(200, b"", {"Content-Length": "123", "ETag": '"x"'}) if r.method == "HEAD" else go(),
+    "wrong length": lambda g, s, r, go: (
+        Answer(200, b"", {"Content-Length": "123", "ETag": '"x"'}) if r.method == "HEAD" else go()
+    ),
     "chunks": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n<"),
     "redirect": lambda g, s, r, go: Answer(g.choice([301, 302, 307, 308]), b"", {"Location": "http://127.0.0.1:1/elsewhere"}),
     "to a file": lambda g, s, r, go: Answer(302, b"", {"Location": "file:///etc/passwd"}),
     "authenticate": lambda g, s, r, go: Answer(401, b"", {"WWW-Authenticate": 'Basic realm="x"'}),
     "gzip": lambda g, s, r, go: Answer(200, b"\x1f\x8b\x08\x00" + b"\0" * 100, {"Content-Encoding": "gzip", "ETag": '"x"'}),
     "date": lambda g, s, r, go: without(go(), "", {"Date": "Thu, 99 Foo 99999 99:99:99 GMT"}),
-    **{"list " + kind: (lambda kind: lambda g, s, r, go: wrong_list(kind, g, s, r, go))(kind)
-       for kind in ("foreign", "extra", "missing", "sizes", "twice", "token", "tokens", "none", "cut")},
+    **{
+        "list " + kind: (lambda kind: lambda g, s, r, go: wrong_list(kind, g, s, r, go))(kind)
+        for kind in ("foreign", "extra", "missing", "sizes", "twice", "token", "tokens", "none", "cut")
+    },
 }
 
 
@@ -146,7 +159,7 @@ def mutated(rng, answer):
     for _ in range(rng.randrange(1, 6)):
         if body:
             at = rng.randrange(len(body))
-            body[at:at + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+            body[at : at + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
     answer.body = bytes(body)
     return answer
 
@@ -181,9 +194,12 @@ def one_case(sources, name, seed):
     parts = name in ("part lost", "shorter") or rng.random() < 0.15
     source = large if parts else small
     options = rng.choice([[], [], ["--overwrite"], ["--resume"], ["--shard", "64"]] if not parts else [[], ["--overwrite"]])
-    kinds = rng.choice([("list", "put", "get", "head", "delete", "initiate", "part", "complete", "abort")] * 2 + [(k,) for k in ("list", "put", "get", "delete", "head")] +
-                       [("part",), ("complete",), ("initiate",)] * parts)
-    begins, lasts = rng.randrange({9: 30, 1: 1}[len(kinds)] if kinds[0] != "put" else 12), rng.choice([1, 2, 10 ** 9, 10 ** 9])
+    kinds = rng.choice(
+        [("list", "put", "get", "head", "delete", "initiate", "part", "complete", "abort")] * 2
+        + [(k,) for k in ("list", "put", "get", "delete", "head")]
+        + [("part",), ("complete",), ("initiate",)] * parts
+    )
+    begins, lasts = rng.randrange({9: 30, 1: 1}[len(kinds)] if kinds[0] != "put" else 12), rng.choice([1, 2, 10**9, 10**9])
     state = collections.Counter()
 
     def fault(r, go):
@@ -220,7 +236,11 @@ def one_case(sources, name, seed):
         if any(word in text for word in ("crashed", "terminate", SECRET, "\x1b", "Sanitizer")):
             return f"says {text!r}"
         if done.returncode == 0:
-            return ("done" if state["faults"] else "untouched") if there == good else f"status 0, and another store: {sorted(set(there.items()) ^ set(good.items()))[:3]}"
+            return (
+                ("done" if state["faults"] else "untouched")
+                if there == good
+                else f"status 0, and another store: {sorted(set(there.items()) ^ set(good.items()))[:3]}"
+            )
         if "zarr.json" in there and there not in (good, OLD):
             return f"status 1, and something that looks whole: {sorted(there)[:8]}: {text}"
         if len(text.strip().splitlines()) > 2:
@@ -231,7 +251,12 @@ def one_case(sources, name, seed):
 def one_reading(sources, name, seed):
     """verify and inspect of a good store on the same server: they may end with any status, and any error is a sentence."""
     rng = random.Random(f"reading {name} {seed}")
-    kinds, begins, lasts, asked = rng.choice([("get", "head", "list"), ("get",), ("head",), ("list",)]), rng.randrange(4), rng.choice([1, 10 ** 9]), []
+    kinds, begins, lasts, asked = (
+        rng.choice([("get", "head", "list"), ("get",), ("head",), ("list",)]),
+        rng.randrange(4),
+        rng.choice([1, 10**9]),
+        [],
+    )
 
     def fault(r, go):
         if r.kind in kinds:
@@ -244,11 +269,18 @@ def one_reading(sources, name, seed):
             server.objects["out.zarr/" + key] = Stored(body)
         reading = rng.choice([["verify", str(small)], ["inspect"]])
         try:
-            done = subprocess.run([COMMAND, *reading, f"s3://{BUCKET}/out.zarr", "--endpoint", server.url], env=environment(), capture_output=True, timeout=LONGEST)
+            done = subprocess.run(
+                [COMMAND, *reading, f"s3://{BUCKET}/out.zarr", "--endpoint", server.url],
+                env=environment(),
+                capture_output=True,
+                timeout=LONGEST,
+            )
         except subprocess.TimeoutExpired:
             return f"{reading[0]} does not end within {LONGEST} s"
         text = (done.stdout + done.stderr).decode(errors="replace")
-        if done.returncode not in (0, 1, 3) or any(word in text for word in ("crashed", "terminate", "alloc", "std::", SECRET, "\x1b", "Sanitizer")):
+        if done.returncode not in (0, 1, 3) or any(
+            word in text for word in ("crashed", "terminate", "alloc", "std::", SECRET, "\x1b", "Sanitizer")
+        ):
             return f"{reading[0]}: status {done.returncode}: {text}"
         return "read"
 
@@ -259,7 +291,12 @@ def command(server, source, options):
 
 def environment():
     clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and "proxy" not in k.lower()}
-    return clean | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"}
+    return clean | {
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "HOME": "/nonexistent",
+        "ZARRBITS_S3_PATIENCE": "0.3",
+    }
 
 
 def test_a_hostile_server(tmp_path):
@@ -268,10 +305,14 @@ def test_a_hostile_server(tmp_path):
     names = [list(FAULTS)[i % len(FAULTS)] for i in range(cases)]
     counts, wrong = collections.Counter(), []
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for (name, number), result in zip(enumerate(names), pool.map(lambda n: one_case(sources, n[1], f"{seed} {n[0]}"), enumerate(names))):
+        for (name, number), result in zip(
+            enumerate(names), pool.map(lambda n: one_case(sources, n[1], f"{seed} {n[0]}"), enumerate(names))
+        ):
             name, number = number, name
             counts[result if result in RIGHT else "WRONG"] += 1
             if result not in RIGHT:
                 wrong.append(f"{name}, case {number}: {result}")
-    print(f"hostile S3 server: seed {seed}, {cases} cases of {len(FAULTS)} kinds: {counts['done']} done with the right store in spite of it, {counts['refused']} refused with none, {counts['untouched']} never asked what it would have lied about, {counts['read']} of verify and inspect, {counts['WRONG']} wrong")
+    print(
+        f"hostile S3 server: seed {seed}, {cases} cases of {len(FAULTS)} kinds: {counts['done']} done with the right store in spite of it, {counts['refused']} refused with none, {counts['untouched']} never asked what it would have lied about, {counts['read']} of verify and inspect, {counts['WRONG']} wrong"
+    )
     assert not wrong, "\n".join(wrong)

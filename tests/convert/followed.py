@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """References in JSON, followed by hand; and what a store in a folder has, to compare with."""
+
 import base64
 import json
 import os

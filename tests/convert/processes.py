@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What a process took: its processor time, and the most memory that it ever held."""
+
 import json
 import os
 import subprocess
@@ -18,11 +19,22 @@ class Taken:
 def run(*arguments):
     """zarrbits with these arguments, and the processes that it starts. The peak is that of the largest of them."""
     # a new process counts what the one held that it was started from, so that has to be a small one: this file, without numpy
-    done = subprocess.run([sys.executable, "-S", __file__, COMMAND, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-S", __file__, COMMAND, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return Taken(**json.loads(done.stdout), errors=done.stderr)
 
 
 if __name__ == "__main__":
-    pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    pid = os.posix_spawnp(
+        sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    )
     _, status, usage = os.wait4(pid, 0)
-    json.dump({"status": os.waitstatus_to_exitcode(status), "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}, sys.stdout)
+    json.dump(
+        {"status": os.waitstatus_to_exitcode(status), "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024},
+        sys.stdout,
+    )

@@ -4,6 +4,7 @@ store, and the comparison.
 
 ZARRBITS_CASES: how many cases; ZARRBITS_SEED: others; ZARRBITS_FIRST: the first case, to see one again. scripts/ci/steps has a seed a day.
 """
+
 import base64
 import ctypes
 import itertools
@@ -49,6 +50,7 @@ def numbers(dtype):
         count = int(np.prod(shape, dtype=int))
         raw = np.frombuffer(rng.bytes(count * dtype.itemsize), dtype).reshape(shape)
         return raw.copy() if rng.random() < 0.3 else (rng.integers(0, 100, shape) * rng.integers(0, 2, shape)).astype(dtype)
+
     return make
 
 
@@ -58,6 +60,7 @@ def few(*values, dtype=None):
         for at in np.ndindex(*shape):
             out[at] = values[rng.integers(len(values))]
         return out
+
     return make
 
 
@@ -66,10 +69,16 @@ def records(dtype):
         out = np.zeros(shape, dtype)
         for name in dtype.names:
             field = dtype[name]
-            base, inner = (field.subdtype or (field, ()))
-            out[name] = records(base)(rng, shape) if base.names else few(b"", b"abc", b"x")(rng, (*shape, *inner)) if base.kind == "S" else \
-                numbers(base)(rng, (*shape, *inner))
+            base, inner = field.subdtype or (field, ())
+            out[name] = (
+                records(base)(rng, shape)
+                if base.names
+                else few(b"", b"abc", b"x")(rng, (*shape, *inner))
+                if base.kind == "S"
+                else numbers(base)(rng, (*shape, *inner))
+            )
         return out
+
     return make
 
 
@@ -114,7 +123,10 @@ def narrow(base, bits, offset):
 PAIR = np.dtype([("a", "<i2"), ("b", "<f8")])
 DEEP = np.dtype([("k", "<u4"), ("s", "S3"), ("in", PAIR), ("list", "<i2", (3,))])
 GAPS = np.dtype([("a", ">i2"), ("b", "<f8"), ("c", "u1")], align=True)
-TYPES = {d: Type(d, numbers(d)) for d in ("i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", ">u8", "<f2", "<f4", ">f4", "<f8", ">f8")}
+TYPES = {
+    d: Type(d, numbers(d))
+    for d in ("i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", ">u8", "<f2", "<f4", ">f4", "<f8", ">f8")
+}
 TYPES |= {
     "complex": Type("<c16", numbers("<c16")),
     "big complex": Type(">c8", numbers(">c8")),
@@ -128,7 +140,10 @@ TYPES |= {
     "terminated": Type(padded_text(h5t.STR_NULLTERM), few(b"", b"ab", b"abc")),
     "text": Type(h5py.string_dtype(), few("", "x", "größe", "y" * 300, dtype=object), has_size=False),
     "opaque": Type("V3", few(b"abc", b"\0\1\2", dtype="V3"), lambda v: np.frombuffer(v.tobytes(), "u1").reshape(*v.shape, 3)),
-    "times": Type(h5py.opaque_dtype("<M8[us]"), few(*np.array(["2020-01-01", "NaT", "1969-12-31T23"], "M8[us]"), dtype=h5py.opaque_dtype("<M8[us]"))),
+    "times": Type(
+        h5py.opaque_dtype("<M8[us]"),
+        few(*np.array(["2020-01-01", "NaT", "1969-12-31T23"], "M8[us]"), dtype=h5py.opaque_dtype("<M8[us]")),
+    ),
     "array": Type(np.dtype(("<i4", (2, 3))), lambda rng, shape: numbers("<i4")(rng, (*shape, 2, 3))),
     "pair": Type(PAIR, records(PAIR)),
     "deep": Type(DEEP, records(DEEP)),
@@ -144,7 +159,12 @@ for _name in ("S5", "latin", "space", "terminated", "text"):
 
 def fill_with(create, kind, value):
     """h5py 3.7 takes the pointer to a text of fixed length for the text, and has no fill values of array types."""
-    assert ctypes.CDLL(h5p.__file__).H5Pset_fill_value(ctypes.c_int64(create.id), ctypes.c_int64(kind.id), ctypes.c_void_p(value.ctypes.data)) >= 0
+    assert (
+        ctypes.CDLL(h5p.__file__).H5Pset_fill_value(
+            ctypes.c_int64(create.id), ctypes.c_int64(kind.id), ctypes.c_void_p(value.ctypes.data)
+        )
+        >= 0
+    )
 
 
 class Dataset:
@@ -165,7 +185,9 @@ class Dataset:
         self.chunk = None
         limits = shape
         if self.layout == "chunked":
-            self.chunk = tuple(dice.randint(1, max(1, n)) if dice.random() < 0.9 else max(1, n) + dice.randint(0, 3) for n in shape)
+            self.chunk = tuple(
+                dice.randint(1, max(1, n)) if dice.random() < 0.9 else max(1, n) + dice.randint(0, 3) for n in shape
+            )
             limits = tuple(h5s.UNLIMITED if dice.random() < 0.3 or c > n else n for n, c in zip(shape, self.chunk))
             create.set_chunk(self.chunk)
             self.filters = self.add_filters(create, kind, dice) if filters else []
@@ -180,8 +202,11 @@ class Dataset:
                 create.set_fill_value(np.array(kind.make(rng, ()), kind.dtype))
             else:
                 fill_with(create, kind.h5, np.ascontiguousarray(kind.make(rng, ()), None if self.kind == "array" else kind.dtype))
-        create.set_alloc_time(dice.choice([h5d.ALLOC_TIME_DEFAULT, h5d.ALLOC_TIME_EARLY, h5d.ALLOC_TIME_LATE, h5d.ALLOC_TIME_INCR])
-                              if self.layout != "compact" else h5d.ALLOC_TIME_DEFAULT)
+        create.set_alloc_time(
+            dice.choice([h5d.ALLOC_TIME_DEFAULT, h5d.ALLOC_TIME_EARLY, h5d.ALLOC_TIME_LATE, h5d.ALLOC_TIME_INCR])
+            if self.layout != "compact"
+            else h5d.ALLOC_TIME_DEFAULT
+        )
         # HDF5 refuses NEVER for what is of variable length
         self.defined = dice.random() < 0.8 or not kind.has_size or self.layout == "compact"
         create.set_fill_time(dice.choice([h5d.FILL_TIME_IFSET, h5d.FILL_TIME_ALLOC]) if self.defined else h5d.FILL_TIME_NEVER)
@@ -192,7 +217,11 @@ class Dataset:
         self.object, self.shape = h5py.Dataset(made), shape
         if rank and 0 not in shape:
             for _ in range(dice.choice([0, 1, 1, 2, 3])):  # boxes, so that some chunks stay unwritten
-                box = tuple(slice(*sorted(dice.sample(range(n + 1), 2))) for n in shape) if dice.random() < 0.5 else tuple(slice(0, n) for n in shape)
+                box = (
+                    tuple(slice(*sorted(dice.sample(range(n + 1), 2))) for n in shape)
+                    if dice.random() < 0.5
+                    else tuple(slice(0, n) for n in shape)
+                )
                 self.write(box, kind.make(rng, tuple(s.stop - s.start for s in box)))
         elif not rank and dice.random() < 0.8:
             self.write((), kind.make(rng, ()))
@@ -210,13 +239,22 @@ class Dataset:
         """Some of Debian's HDF5, in an order in which each gets what it can take: nbit and scaleoffset want whole chunks."""
         used = []
         if kind.number and dice.random() < 0.2:
-            used.append("nbit" if dice.random() < 0.5 or isinstance(kind.h5, h5t.TypeFloatID) or kind.h5.get_precision() % 8 else "scaleoffset")
+            used.append(
+                "nbit"
+                if dice.random() < 0.5 or isinstance(kind.h5, h5t.TypeFloatID) or kind.h5.get_precision() % 8
+                else "scaleoffset"
+            )
         others = ["shuffle", "gzip", "fletcher32", "lzf"] if kind.has_size else ["shuffle", "gzip"]
         used += dice.sample(others, min(len(others), dice.choice([0, 1, 1, 2, 2, 3])))
         for f in used:
-            {"nbit": lambda: create.set_filter(5, h5py.h5z.FLAG_OPTIONAL, ()), "scaleoffset": lambda: create.set_scaleoffset(h5py.h5z.SO_INT, 0),
-             "shuffle": create.set_shuffle, "gzip": lambda: create.set_deflate(dice.randint(0, 9)), "fletcher32": create.set_fletcher32,
-             "lzf": lambda: create.set_filter(32000, h5py.h5z.FLAG_OPTIONAL, ())}[f]()
+            {
+                "nbit": lambda: create.set_filter(5, h5py.h5z.FLAG_OPTIONAL, ()),
+                "scaleoffset": lambda: create.set_scaleoffset(h5py.h5z.SO_INT, 0),
+                "shuffle": create.set_shuffle,
+                "gzip": lambda: create.set_deflate(dice.randint(0, 9)),
+                "fletcher32": create.set_fletcher32,
+                "lzf": lambda: create.set_filter(32000, h5py.h5z.FLAG_OPTIONAL, ()),
+            }[f]()
         return used
 
     def __repr__(self):
@@ -266,7 +304,11 @@ def differences(store, node, d):
         flat = [np.asarray(v, "i4") for v in flat]
         got, offsets = store.read(f"{node}/values"), store.read(f"{node}/offsets")
         lengths = [0, *itertools.accumulate(len(v) for v in flat)]
-        return "" if offsets.tolist() == lengths and got.tolist() == [x for v in flat for x in v.tolist()] else f"{got} {offsets}, not {flat}"
+        return (
+            ""
+            if offsets.tolist() == lengths and got.tolist() == [x for v in flat for x in v.tolist()]
+            else f"{got} {offsets}, not {flat}"
+        )
     got, want = store.read(node), np.asarray(values)
     if kind == "text" and want.dtype.kind != "O":
         want = want.astype(object)
@@ -299,7 +341,11 @@ def as_json(value):
     if isinstance(value, np.complexfloating):
         return [as_json(value.real), as_json(value.imag)]
     if isinstance(value, np.void):
-        return {n: as_json(value[n]) for n in value.dtype.names} if value.dtype.names else {"base64": base64.b64encode(value.tobytes()).decode()}
+        return (
+            {n: as_json(value[n]) for n in value.dtype.names}
+            if value.dtype.names
+            else {"base64": base64.b64encode(value.tobytes()).decode()}
+        )
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -308,14 +354,58 @@ def as_json(value):
     return None if isinstance(value, h5py.Empty) else value.item() if isinstance(value, np.generic) else value
 
 
-ATTRIBUTES = [np.float32(0.1), np.float64(-0.0), np.int64(-2**63), np.uint64(2**64 - 1), np.array([np.nan, np.inf, -np.inf, 1]),
-              np.array([[1, 2], [3, 4]], ">i2"),
-              np.bool_(True), np.complex64(1 - 2j), h5py.Empty("f4"), "größe", "", b"bytes", np.bytes_(b"\xff"), np.array([b"ab", b""], "S3"),
-              np.zeros((0, 2), "i4"),
-              np.array([(1, 2.5)], PAIR), np.void(b"abc"), np.array(["a", "é", ""], object)]
-NAMES = ["a", "b c", "größe", ".x", "..x", "__y", "zarr.json", "ZARR.JSON", "c", "a\\b", "x\ny", "a%41", "%", ".zgroup", ".zarray", ".zattrs",
-         ".zmetadata", "nul\x7f",
-         "long" * 70, "...", "a:b", "~", "values", "offsets", "0", "-1", " ", "c0", b"\xff\xfe", b"a\x80"]
+ATTRIBUTES = [
+    np.float32(0.1),
+    np.float64(-0.0),
+    np.int64(-(2**63)),
+    np.uint64(2**64 - 1),
+    np.array([np.nan, np.inf, -np.inf, 1]),
+    np.array([[1, 2], [3, 4]], ">i2"),
+    np.bool_(True),
+    np.complex64(1 - 2j),
+    h5py.Empty("f4"),
+    "größe",
+    "",
+    b"bytes",
+    np.bytes_(b"\xff"),
+    np.array([b"ab", b""], "S3"),
+    np.zeros((0, 2), "i4"),
+    np.array([(1, 2.5)], PAIR),
+    np.void(b"abc"),
+    np.array(["a", "é", ""], object),
+]
+NAMES = [
+    "a",
+    "b c",
+    "größe",
+    ".x",
+    "..x",
+    "__y",
+    "zarr.json",
+    "ZARR.JSON",
+    "c",
+    "a\\b",
+    "x\ny",
+    "a%41",
+    "%",
+    ".zgroup",
+    ".zarray",
+    ".zattrs",
+    ".zmetadata",
+    "nul\x7f",
+    "long" * 70,
+    "...",
+    "a:b",
+    "~",
+    "values",
+    "offsets",
+    "0",
+    "-1",
+    " ",
+    "c0",
+    b"\xff\xfe",
+    b"a\x80",
+]
 
 
 def add_attributes(target, dice):
@@ -333,8 +423,16 @@ def add_attributes(target, dice):
 # --- conversions
 
 
-OPTIONS = [[], ["--profile", "native"], ["--profile", "recode"], ["--compress", "none"], ["--compress", "gzip:1"], ["--compress", "zstd:3"],
-           ["--compress", "blosc:zstd:1"], ["--compress", "blosc:lz4:5:bitshuffle"]]
+OPTIONS = [
+    [],
+    ["--profile", "native"],
+    ["--profile", "recode"],
+    ["--compress", "none"],
+    ["--compress", "gzip:1"],
+    ["--compress", "zstd:3"],
+    ["--compress", "blosc:zstd:1"],
+    ["--compress", "blosc:lz4:5:bitshuffle"],
+]
 
 
 SHAPES = {1: ["3,", "100,"], 2: ["4,5", "6,6"], 3: ["2,3,4", "6,6,6"], 4: ["2,2,2,2"]}
@@ -344,9 +442,15 @@ def options(dice, datasets):
     """The form of a store of these datasets."""
     shapes = sorted(s for rank in {d.rank for d in datasets if d.kind != "sequence"} for s in SHAPES.get(rank, []))
     out = [*dice.choice(OPTIONS)]
-    for more, chance in ((["--checksum", "crc32c"], 0.2), (["--consolidate"], 0.1), (["--threads", str(dice.randint(1, 3))], 0.3), (["--fsync"], 0.05),
-                         (["--shard", dice.choice(["1K", "64M", *shapes])], 0.2), (["--memory", "16M"], 0.1),
-                         (["--chunk", dice.choice(shapes or [""])], 0.15 if shapes and "native" not in out else 0)):
+    for more, chance in (
+        (["--checksum", "crc32c"], 0.2),
+        (["--consolidate"], 0.1),
+        (["--threads", str(dice.randint(1, 3))], 0.3),
+        (["--fsync"], 0.05),
+        (["--shard", dice.choice(["1K", "64M", *shapes])], 0.2),
+        (["--memory", "16M"], 0.1),
+        (["--chunk", dice.choice(shapes or [""])], 0.15 if shapes and "native" not in out else 0),
+    ):
         if dice.random() < chance:
             out += more
     return out
@@ -355,7 +459,12 @@ def options(dice, datasets):
 def command(folder, *arguments, status=0):
     """`status`: the exit statuses that may come."""
     done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=folder, timeout=300)
-    assert done.returncode in (status if isinstance(status, tuple) else (status,)), (arguments, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    assert done.returncode in (status if isinstance(status, tuple) else (status,)), (
+        arguments,
+        done.returncode,
+        done.stdout[-2000:],
+        done.stderr[-2000:],
+    )
     assert "HDF5-DIAG" not in done.stderr, done.stderr
     return done
 

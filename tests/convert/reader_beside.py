@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A reader that looks at a store all the time, and commands that are killed meanwhile."""
+
 import collections
 import os
 import signal
@@ -19,6 +20,7 @@ class Reader(threading.Thread):
         with reader.paused:
             shutil.rmtree(store)     # by the test: no reader has to stand that
     """
+
     def __init__(self, look):
         super().__init__()
         self.look, self.seen, self.wrong = look, collections.Counter(), []

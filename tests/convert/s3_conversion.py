@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Conversions into the small server of s3_server.py, and what they have to leave there."""
+
 import glob
 import os
 import pathlib
@@ -19,11 +20,17 @@ GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 
 def environment(**more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and "proxy" not in k.lower()}
-    return clean | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"} | more
+    return (
+        clean
+        | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"}
+        | more
+    )
 
 
 def run(*arguments, **variables):
-    return subprocess.run([COMMAND, *map(str, arguments)], env=environment(**variables), capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], env=environment(**variables), capture_output=True, text=True, timeout=120
+    )
 
 
 def files(folder):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """A small S3 server in memory, with only the standard library: it checks every signature and obeys conditions. Faults make it bad or hostile.
 
-    with Server() as s:
-        convert(source, "s3://bucket/x.zarr", "--endpoint", s.url)
-        s.content("x.zarr")
+with Server() as s:
+    convert(source, "s3://bucket/x.zarr", "--endpoint", s.url)
+    s.content("x.zarr")
 """
+
 import base64
 import hashlib
 import hmac
@@ -28,6 +29,7 @@ class Stored:
 
 class Answer:
     """The answer. `stored` False: the server only claims that a PUT or a removal has happened."""
+
     def __init__(self, status=200, body=b"", headers=None):
         self.status, self.body, self.headers = status, body, headers or {}
 
@@ -69,7 +71,9 @@ class Server:
             def one(self):
                 path, _, query = self.path.partition("?")
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                request = Request(self.command, path, dict(urllib.parse.parse_qsl(query, keep_blank_values=True)), self.headers, body)
+                request = Request(
+                    self.command, path, dict(urllib.parse.parse_qsl(query, keep_blank_values=True)), self.headers, body
+                )
                 with server.lock:
                     server.requests.append(request)
                 if wrong := server.check(request, query):
@@ -121,7 +125,7 @@ class Server:
 
     def content(self, prefix, unfinished=True):
         with self.lock:
-            below = {k[len(prefix) + 1:]: o.body for k, o in self.objects.items() if k.startswith(prefix + "/")}
+            below = {k[len(prefix) + 1 :]: o.body for k, o in self.objects.items() if k.startswith(prefix + "/")}
         return {k: b for k, b in below.items() if unfinished or not k.startswith(".zarrbits-unfinished/")}
 
     def check(self, request, query):
@@ -139,7 +143,16 @@ class Server:
         if any(n.lower() not in names for n in request.headers if n.lower().startswith("x-amz-")):
             return "a header of S3's is not signed"
         lines = "".join(f"{n}:{request.headers.get(n, '').strip()}\n" for n in names)
-        text = "\n".join((request.method, request.raw_path, "&".join(sorted(query.split("&"))) if query else "", lines, ";".join(names), request.headers["X-Amz-Content-Sha256"]))
+        text = "\n".join(
+            (
+                request.method,
+                request.raw_path,
+                "&".join(sorted(query.split("&"))) if query else "",
+                lines,
+                ";".join(names),
+                request.headers["X-Amz-Content-Sha256"],
+            )
+        )
         if hashlib.sha256(request.body).hexdigest() != request.headers["X-Amz-Content-Sha256"]:
             return "other bytes"
         day, region, service, _ = scope.split("/")
@@ -147,7 +160,9 @@ class Server:
         for part in (day, region, service, "aws4_request"):
             signing = hmac.new(signing, part.encode(), hashlib.sha256).digest()
         signed = "\n".join((kind, request.headers["X-Amz-Date"], scope, hashlib.sha256(text.encode()).hexdigest()))
-        return None if hmac.new(signing, signed.encode(), hashlib.sha256).hexdigest() == fields["Signature"] else "another signature"
+        return (
+            None if hmac.new(signing, signed.encode(), hashlib.sha256).hexdigest() == fields["Signature"] else "another signature"
+        )
 
     def condition_failed(self, request):
         if self.conditions == "ignored":
@@ -179,7 +194,7 @@ class Server:
         headers = {"ETag": f'"{there.etag}"'}
         if "Range" in r.headers and r.method == "GET":
             first, last = (int(n) for n in r.headers["Range"].removeprefix("bytes=").split("-"))
-            return Answer(206, there.body[first:last + 1], headers)
+            return Answer(206, there.body[first : last + 1], headers)
         return Answer(200, there.body, headers)
 
     do_head = do_get
@@ -191,7 +206,9 @@ class Server:
     def do_initiate(self, r):
         name = base64.b32encode(hashlib.sha256(r.key.encode()).digest()).decode()[:20] + str(len(self.uploads))
         self.uploads[name] = {}
-        return Answer(body=f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>{name}</UploadId></InitiateMultipartUploadResult>'.encode())
+        return Answer(
+            body=f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>{name}</UploadId></InitiateMultipartUploadResult>'.encode()
+        )
 
     def do_part(self, r):
         parts = self.uploads.get(r.query["uploadId"])
@@ -208,8 +225,10 @@ class Server:
         etag = hashlib.md5(b"".join(hashlib.md5(b).digest() for b in bodies)).hexdigest() + f"-{len(bodies)}"
         self.objects[r.key] = Stored(b"".join(bodies), etag)
         # a long joining begins its answer early
-        return Answer(body=f'<?xml version="1.0" encoding="UTF-8"?>\n   \n<x:CompleteMultipartUploadResult xmlns:x="{NAMESPACE}"><x:ETag>&quot;{etag}&quot;</x:ETag>'
-                      '</x:CompleteMultipartUploadResult>'.encode())
+        return Answer(
+            body=f'<?xml version="1.0" encoding="UTF-8"?>\n   \n<x:CompleteMultipartUploadResult xmlns:x="{NAMESPACE}"><x:ETag>&quot;{etag}&quot;</x:ETag>'
+            "</x:CompleteMultipartUploadResult>".encode()
+        )
 
     def do_abort(self, r):
         self.uploads.pop(r.query["uploadId"], None)
@@ -222,7 +241,7 @@ class Server:
         for key in sorted(self.objects):
             if not key.startswith(prefix):
                 continue
-            rest = key[len(prefix):]
+            rest = key[len(prefix) :]
             if delimiter and delimiter in rest:
                 found[prefix + rest.split(delimiter, 1)[0] + delimiter] = None
             else:
@@ -234,12 +253,18 @@ class Server:
     @staticmethod
     def list_xml(entries, token=None):
         encode = lambda k: urllib.parse.quote(k, safe="/")
-        rows = "".join(f"<CommonPrefixes><Prefix>{encode(k)}</Prefix></CommonPrefixes>" if o is None else
-                       f"<Contents><Key>{encode(k)}</Key><LastModified>{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(o.modified))}.000Z</LastModified>"
-                       f"<ETag>&quot;{o.etag}&quot;</ETag><Size>{len(o.body)}</Size></Contents>" for k, o in entries)
+        rows = "".join(
+            f"<CommonPrefixes><Prefix>{encode(k)}</Prefix></CommonPrefixes>"
+            if o is None
+            else f"<Contents><Key>{encode(k)}</Key><LastModified>{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(o.modified))}.000Z</LastModified>"
+            f"<ETag>&quot;{o.etag}&quot;</ETag><Size>{len(o.body)}</Size></Contents>"
+            for k, o in entries
+        )
         more = f"<NextContinuationToken>{escape(token)}</NextContinuationToken>" if token else ""
-        return (f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="{NAMESPACE}"><EncodingType>url</EncodingType>'
-                f"<IsTruncated>{'true' if token else 'false'}</IsTruncated>{more}{rows}</ListBucketResult>").encode()
+        return (
+            f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="{NAMESPACE}"><EncodingType>url</EncodingType>'
+            f"<IsTruncated>{'true' if token else 'false'}</IsTruncated>{more}{rows}</ListBucketResult>"
+        ).encode()
 
     def do_list(self, r):
         return Answer(body=self.list_xml(*self.listed(r)))

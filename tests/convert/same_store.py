@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Compares the stores and reports of two ways to convert a file, byte for byte."""
+
 import ctypes
 import filecmp
 import json
@@ -15,7 +16,9 @@ COMMAND = os.environ["ZARRBITS_COMMAND"]
 
 def run(*command, status=0, timeout=300, **how):
     """Standard error of a command that has to end with this status."""
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, **how)
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, **how
+    )
     assert done.returncode == status, f"{command}: exit {done.returncode}, not {status}: {done.stderr}"
     return done.stderr
 
@@ -65,7 +68,9 @@ def slow_writes():
             return {}
     library = os.path.join(_slow.name, "slow_writes.so")
     if not os.path.exists(library):
-        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"], input=SLOW_WRITES, text=True, check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"], input=SLOW_WRITES, text=True, check=True
+        )
     return {"LD_PRELOAD": library}
 
 
@@ -111,6 +116,7 @@ def report(path):
 
 class Case:
     """A file, and the store and report of an undisturbed run on one thread."""
+
     def __init__(self, folder, example, *options):
         self.folder, self.options = folder, options
         self.source, self.whole, self.out = (os.path.join(folder, n) for n in ("in.h5", "whole.zarr", "out.zarr"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib, numpy and the libraries of Blosc and Zstandard."""
+
 import base64
 import ctypes
 import json
@@ -24,6 +25,7 @@ def convert(*args, status=0, env=None):
 def strict(text):
     def refuse(word):
         raise ValueError(f"{word} is not JSON")
+
     return json.loads(text, parse_constant=refuse)
 
 
@@ -80,7 +82,13 @@ class Store:
             if raw is not None and sharding:
                 raw = chunk_of_shard(raw, [i % n for i, n in zip(corner, per)], per)
             if raw is None:
-                out[where] = filled(m["fill_value"], dtype) if not text else base64.b64decode(m["fill_value"]) if "vlen-bytes" in codecs else m["fill_value"]
+                out[where] = (
+                    filled(m["fill_value"], dtype)
+                    if not text
+                    else base64.b64decode(m["fill_value"])
+                    if "vlen-bytes" in codecs
+                    else m["fill_value"]
+                )
                 continue
             for codec in reversed(pipeline[1:]):
                 raw = UNDO[codec["name"]](raw, codec.get("configuration", {}))
@@ -92,9 +100,9 @@ class Store:
 
 def chunk_of_shard(raw, at, per):
     """Nothing where the index, at the shard's end, has none."""
-    index = struct.iter_unpack("<QQ", raw[-16 * math.prod(per) - 4:-4])
+    index = struct.iter_unpack("<QQ", raw[-16 * math.prod(per) - 4 : -4])
     offset, size = list(index)[np.ravel_multi_index(at, per)]
-    return None if offset == 2**64 - 1 else raw[offset:offset + size]
+    return None if offset == 2**64 - 1 else raw[offset : offset + size]
 
 
 def filled(value, dtype):
@@ -104,7 +112,10 @@ def filled(value, dtype):
     if dtype.names or dtype.kind in "SV":
         return np.frombuffer(base64.b64decode(value) if isinstance(value, str) else bytes(value), dtype)[0]
     if dtype.kind == "c":
-        parts = np.array([filled(v, np.dtype(f"{dtype.byteorder}f{dtype.itemsize // 2}")) for v in value], f"{dtype.byteorder}f{dtype.itemsize // 2}")
+        parts = np.array(
+            [filled(v, np.dtype(f"{dtype.byteorder}f{dtype.itemsize // 2}")) for v in value],
+            f"{dtype.byteorder}f{dtype.itemsize // 2}",
+        )
         return parts.view(dtype)[0]
     if isinstance(value, str) and value.startswith("0x"):
         return np.array(int(value, 16), f"{dtype.byteorder}u{dtype.itemsize}").view(dtype)
@@ -129,16 +140,22 @@ def unshuffle(raw, size):
     return np.frombuffer(raw, "u1").reshape(size, -1).T.tobytes()
 
 
-UNDO = {"gzip": lambda raw, _: zlib.decompress(raw, 31), "blosc": lambda raw, _: unblosc(raw), "zstd": lambda raw, _: unzstd(raw),
-        "crc32c": lambda raw, _: raw[:-4], "numcodecs.zlib": lambda raw, _: zlib.decompress(raw), "numcodecs.fletcher32": lambda raw, _: raw[:-4],
-        "numcodecs.shuffle": lambda raw, how: unshuffle(raw, how["elementsize"])}
+UNDO = {
+    "gzip": lambda raw, _: zlib.decompress(raw, 31),
+    "blosc": lambda raw, _: unblosc(raw),
+    "zstd": lambda raw, _: unzstd(raw),
+    "crc32c": lambda raw, _: raw[:-4],
+    "numcodecs.zlib": lambda raw, _: zlib.decompress(raw),
+    "numcodecs.fletcher32": lambda raw, _: raw[:-4],
+    "numcodecs.shuffle": lambda raw, how: unshuffle(raw, how["elementsize"]),
+}
 
 
 def strings(raw, utf8):
     n, at, out = int.from_bytes(raw[:4], "little"), 4, []
     for _ in range(n):
-        size = int.from_bytes(raw[at:at + 4], "little")
-        value = raw[at + 4:at + 4 + size]
+        size = int.from_bytes(raw[at : at + 4], "little")
+        value = raw[at + 4 : at + 4 + size]
         out.append(value.decode() if utf8 else value)
         at += 4 + size
     assert at == len(raw)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Shared by the tests of targets: commands that fail with one sentence, small sources, and listings of folders."""
+
 import os
 import subprocess
 
@@ -10,7 +11,15 @@ from store import COMMAND
 
 
 def run(*arguments, status=None, **how):
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=60, **how)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        **how,
+    )
     assert status is None or done.returncode == status, f"{arguments}: exit {done.returncode}, not {status}: {done.stderr}"
     return done
 
@@ -38,4 +47,8 @@ def write(path, text=""):
 
 
 def everything(folder):
-    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, folders, files in os.walk(folder) for name in folders + files)
+    return sorted(
+        os.path.relpath(os.path.join(where, name), folder)
+        for where, folders, files in os.walk(folder)
+        for name in folders + files
+    )

@@ -3,6 +3,7 @@
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
+
 import fcntl
 import hashlib
 import json
@@ -32,7 +33,11 @@ def append(*files, status=0):
 
 
 def state(folder="out.zarr"):
-    return {os.path.relpath(os.path.join(at, name), folder): open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(folder) for name in names}
+    return {
+        os.path.relpath(os.path.join(at, name), folder): open(os.path.join(at, name), "rb").read()
+        for at, _, names in os.walk(folder)
+        for name in names
+    }
 
 
 def check(files, rows=ROWS, read=True):
@@ -47,8 +52,18 @@ def check(files, rows=ROWS, read=True):
 GZIP = ["--compress", "gzip:1"]
 
 
-@pytest.mark.parametrize("options", [GZIP, ["--profile", "native"], ["--compress", "none", "--checksum", "crc32c"], [*GZIP, "--shard", "16,6,10"],
-                                     ["--profile", "native", "--shard", "8,3,10"], [*GZIP, "--chunk", "7,6,10"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        GZIP,
+        ["--profile", "native"],
+        ["--compress", "none", "--checksum", "crc32c"],
+        [*GZIP, "--shard", "16,6,10"],
+        ["--profile", "native", "--shard", "8,3,10"],
+        [*GZIP, "--chunk", "7,6,10"],
+    ],
+    ids=" ".join,
+)
 def test_file_by_file(options):
     files = parts(10, 13, 1, 5, 11, 20)
     begun(files[:1], *options)
@@ -60,7 +75,14 @@ def test_file_by_file(options):
     report = append(*files)
     assert [s["notes"] for s in report["sources"]] == [["it is in the store already"]] * 6 and state() == before
     notes = opened("out.zarr").notes()["sources"]
-    assert [(n["file"], n["first"], n["count"]) for n in notes] == [("p0.h5", 0, 10), ("p1.h5", 10, 13), ("p2.h5", 23, 1), ("p3.h5", 24, 5), ("p4.h5", 29, 11), ("p5.h5", 40, 20)]
+    assert [(n["file"], n["first"], n["count"]) for n in notes] == [
+        ("p0.h5", 0, 10),
+        ("p1.h5", 10, 13),
+        ("p2.h5", 23, 1),
+        ("p3.h5", 24, 5),
+        ("p4.h5", 29, 11),
+        ("p5.h5", 40, 20),
+    ]
 
 
 def test_whole_chunks_are_copied_and_old_ones_not_touched():
@@ -69,7 +91,9 @@ def test_whole_chunks_are_copied_and_old_ones_not_touched():
     before = state()
     chunks = {o["path"]: o["chunks"] for o in append(*files[1:])["objects"]}
     assert chunks["/g/rows"] == {"raw": 24}, chunks
-    assert {k: v for k, v in state().items() if k in before and k.startswith("g/rows/c")} == {k: v for k, v in before.items() if k.startswith("g/rows/c")}
+    assert {k: v for k, v in state().items() if k in before and k.startswith("g/rows/c")} == {
+        k: v for k, v in before.items() if k.startswith("g/rows/c")
+    }
 
 
 def test_a_shard_begins_with_what_it_was():
@@ -80,7 +104,7 @@ def test_a_shard_begins_with_what_it_was():
     old = open(key, "rb").read()
     append(files[1])
     index = 16 * 2 * 16 + 4
-    assert open(key, "rb").read()[:len(old) - index] == old[:-index]
+    assert open(key, "rb").read()[: len(old) - index] == old[:-index]
     check(files, read=False)
 
 
@@ -122,11 +146,13 @@ def test_texts_and_truths_are_completed():
 
 def test_what_was_never_written():
     """Chunks that a file does not have read as its fill value, whatever the store's is, and no older file becomes one."""
+
     def make(name, n, fill, rows):
         with h5py.File(name, "w") as f:
             d = f.create_dataset("d", (n, 4), "i4", chunks=(2, 4), maxshape=(None, 4), fillvalue=fill)
             for r in rows:
                 d[r] = r
+
     make("a.h5", 3, 7, [0])
     make("b.h5", 8, 7, [7])
     make("c.h5", 8, 9, [7])
@@ -150,14 +176,21 @@ def test_what_is_refused_changes_nothing():
         text = append(*names, status=1)
         assert all(w in text for w in words), text
         assert state() == before
+
     again = shutil.copy(files[0], "again.h5")
     refused(again, words=["does not continue", "out.zarr"])
     changed = write("p1.h5", 10, 13, change=lambda f: f.attrs.__setitem__("more", 1))
     refused(files[2], changed, words=["p1.h5", "already", "another"])
-    refused(write("mask.h5", 23, 5, change=lambda f: f["mask"].__setitem__((0, 0), 9)), words=["/mask", "values differ", "--different"])
+    refused(
+        write("mask.h5", 23, 5, change=lambda f: f["mask"].__setitem__((0, 0), 9)),
+        words=["/mask", "values differ", "--different"],
+    )
     refused(write("less.h5", 23, 5, change=lambda f: f.__delitem__("g/rows")), words=["/g/rows", "no such dataset"])
     refused(write("more.h5", 23, 5, change=lambda f: f.__setitem__("more", 1)), words=["/more", "not in the store", "--exclude"])
-    refused(write("float.h5", 23, 5, change=lambda f: f["g/rows"].attrs.__setitem__("scale_factor", .5)), words=["another type", "its packing differs"])
+    refused(
+        write("float.h5", 23, 5, change=lambda f: f["g/rows"].attrs.__setitem__("scale_factor", 0.5)),
+        words=["another type", "its packing differs"],
+    )
     refused("list.h5", words=["list.h5"])
     with open("damaged.h5", "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" * 100)
@@ -195,6 +228,7 @@ def test_stores_that_lie():
 
     def edited(**what):
         return lambda text: json.dumps({**json.loads(text), **what}).encode()
+
     broken("g/rows/zarr.json", edited(chunk_key_encoding={"name": "v2"}), "names of another form")
     broken("g/rows/zarr.json", edited(data_type="float16"), "datatypes differ")
     broken("g/rows/zarr.json", edited(shape=[10, 7, 10]), "dimensions")
@@ -230,7 +264,7 @@ def look():
     """Where the coordinate has a value, the rows must be those of that value."""
     made = opened("out.zarr")
     t, rows = made.read("t"), made.read("g/rows")
-    assert len(rows) >= len(t) and (rows[:len(t)] == ROWS[t]).all(), (len(t), len(rows))
+    assert len(rows) >= len(t) and (rows[: len(t)] == ROWS[t]).all(), (len(t), len(rows))
     return len(t)
 
 
@@ -242,16 +276,16 @@ def test_killed_at_any_moment_with_a_reader():
         for i in range(1, len(files)):
             before = len(opened("out.zarr").read("t"))
             for _ in range(-(-KILLS // (len(files) - 1))):
-                kill_after(dice.uniform(0, .06), "convert", "--append", "t", *files[:i + 1], "out.zarr", "--quiet")
+                kill_after(dice.uniform(0, 0.06), "convert", "--append", "t", *files[: i + 1], "out.zarr", "--quiet")
                 now = len(opened("out.zarr").read("t"))
                 assert now in (before, before + len(h5py.File(files[i])["t"]))
-            append(*files[:i + 1])
+            append(*files[: i + 1])
             assert not os.path.exists("out.zarr/.zarrbits-append")
     print(f"{KILLS} kills (seed {SEED}), reads by length: {dict(sorted(reader.seen.items()))}")
     check(files)
 
 
-@pytest.mark.parametrize("moved", [0, .3, .7, 1])
+@pytest.mark.parametrize("moved", [0, 0.3, 0.7, 1])
 def test_a_move_that_was_cut_off_is_gone_on_with(moved):
     """Some files were renamed to their places, in order, and others not: the next run renames the others."""
     files = parts(10, 13)
@@ -260,16 +294,26 @@ def test_a_move_that_was_cut_off_is_gone_on_with(moved):
     append(files[1])
     new = state()
     metadata = ["g/rows/zarr.json", "t/zarr.json", "zarr.json"]
-    order = sorted((k for k in new if new[k] != old.get(k)), key=lambda k: (k in metadata, metadata.index(k) if k in metadata else 0))
-    done = order[:int(moved * len(order))]
+    order = sorted(
+        (k for k in new if new[k] != old.get(k)), key=lambda k: (k in metadata, metadata.index(k) if k in metadata else 0)
+    )
+    done = order[: int(moved * len(order))]
     shutil.rmtree("out.zarr")
-    places = {k: f"out.zarr/{k}" for k in {*old, *done}} | {k: f"out.zarr/.zarrbits-append/store/{k}" for k in order if k not in done}
+    places = {k: f"out.zarr/{k}" for k in {*old, *done}} | {
+        k: f"out.zarr/.zarrbits-append/store/{k}" for k in order if k not in done
+    }
     for key, place in [*places.items(), *((k, f"out.zarr/{k}") for k in order if k in old and k not in done)]:
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "wb") as f:
             f.write(new[key] if key in done or "zarrbits-append" in place else old[key])
     os.makedirs("out.zarr/.zarrbits-append/store", exist_ok=True)
     with open("out.zarr/.zarrbits-append/metadata", "w") as f:
-        json.dump([{"key": k, "before": hashlib.sha256(old[k]).hexdigest(), "after": hashlib.sha256(new[k]).hexdigest()} for k in metadata], f)
+        json.dump(
+            [
+                {"key": k, "before": hashlib.sha256(old[k]).hexdigest(), "after": hashlib.sha256(new[k]).hexdigest()}
+                for k in metadata
+            ],
+            f,
+        )
     report = append(files[1])
     assert state() == new and report["sources"][0]["notes"] == ["it is in the store already"]

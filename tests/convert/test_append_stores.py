@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores of all kinds that grow: enumerations, links in the store, metadata of groups, references that two processes want, and what zarr-python writes."""
+
 import fcntl
 import json
 import os
@@ -41,10 +42,22 @@ def test_enumerations_go_on(way, named):
     for file in files[1:]:
         convert("--append", "/*:0", file, way, "--quiet")
     if way == "out.zarr":
-        assert opened(way).read("c").tolist() == [1, 2, 40, 2, 1, 40, 40, 1, 2] and opened(way).read("late").tolist() == [0, 0, 40, 0, 0, 0, 0, 1, 2]
+        assert opened(way).read("c").tolist() == [1, 2, 40, 2, 1, 40, 40, 1, 2] and opened(way).read("late").tolist() == [
+            0,
+            0,
+            40,
+            0,
+            0,
+            0,
+            0,
+            1,
+            2,
+        ]
     run = subprocess.run([COMMAND, "verify", "--concat", "/*:0", *files, way], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    text = convert("--append", "/*:0", colours("other.h5", [1], {"red": 1, "green": 3, "blue": 40}, named=named), way, status=1).stderr
+    text = convert(
+        "--append", "/*:0", colours("other.h5", [1], {"red": 1, "green": 3, "blue": 40}, named=named), way, status=1
+    ).stderr
     assert "/c" in text and "other members" in text, text
     text = convert("--append", "/*:0", colours("wide.h5", [1], base="i4", named=named), way, status=1).stderr
     assert "data type" in text, text
@@ -57,7 +70,12 @@ def test_no_link_in_the_store_is_followed(how, link):
     files = parts(10, 13)
     begun(files[:1], *how)
     last = "0/0/0" if "--shard" in how else "2/0/0"
-    place = {"chunk": f"out.zarr/g/rows/c/{last}", "folder": "out.zarr/g/rows/c", "metadata": "out.zarr/g/rows/zarr.json", "group": "out.zarr/g"}[link]
+    place = {
+        "chunk": f"out.zarr/g/rows/c/{last}",
+        "folder": "out.zarr/g/rows/c",
+        "metadata": "out.zarr/g/rows/zarr.json",
+        "group": "out.zarr/g",
+    }[link]
     shutil.move(place, "outside")
     os.symlink(os.path.abspath("outside"), place)
     before = state()
@@ -113,8 +131,14 @@ def test_two_appends_at_once(out):
     virtual = [] if out == "out.zarr" else ["--virtual"]
     convert("--concat", "t", files[0], out, "--quiet", *virtual)
     for a, b in zip(files[1::2], files[2::2]):
-        both = [subprocess.Popen([COMMAND, "convert", "--append", "t", *names, out, "--quiet", "--allow-overlap"], stderr=subprocess.PIPE, text=True)
-                for names in ([a], [b])]
+        both = [
+            subprocess.Popen(
+                [COMMAND, "convert", "--append", "t", *names, out, "--quiet", "--allow-overlap"],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for names in ([a], [b])
+        ]
         told = [p.communicate()[1] for p in both]
         done = [p.returncode == 0 for p in both]
         assert any(done) and all(ok or "another" in text for ok, text in zip(done, told)), told
@@ -150,8 +174,14 @@ def test_a_failed_append_leaves_no_data_beside():
 
     def little_room():
         resource.setrlimit(resource.RLIMIT_FSIZE, (36000, 36000))
-    run = subprocess.run([COMMAND, "convert", "--append", "/d:0", "d1.h5", "out.json", "--quiet"], capture_output=True, text=True, preexec_fn=little_room,
-                         restore_signals=False)
+
+    run = subprocess.run(
+        [COMMAND, "convert", "--append", "/d:0", "d1.h5", "out.json", "--quiet"],
+        capture_output=True,
+        text=True,
+        preexec_fn=little_room,
+        restore_signals=False,
+    )
     assert run.returncode == 1 and "cannot write" in run.stderr, run.stderr
     assert {n: open(n, "rb").read() for n in os.listdir() if os.path.isfile(n)} == before
     convert("--append", "/d:0", "d1.h5", "out.json", "--quiet")
@@ -173,7 +203,9 @@ def with_words(text):
     """As Python's json writes what is not finite."""
     node = json.loads(text)
     node.pop("consolidated_metadata", None)
-    node["attributes"].update(nan=float("nan"), range=[float("-inf"), float("inf")], word="NaN", more={"a,NaN": [1, float("nan")]})
+    node["attributes"].update(
+        nan=float("nan"), range=[float("-inf"), float("inf")], word="NaN", more={"a,NaN": [1, float("nan")]}
+    )
     return json.dumps(node, indent=2)
 
 
@@ -193,7 +225,9 @@ def test_nodes_with_words_of_python(out):
         references(out)
     run = subprocess.run([COMMAND, "inspect", "--json", out], capture_output=True, text=True)
     nodes = {n["path"]: n for n in store.strict(run.stdout)["trees"][0]["nodes"]}
-    assert run.returncode == 0 and nodes["/g/rows"]["shape"] == [10, 6, 10] and nodes["/g/rows"]["attributes"] >= 4, run.stdout + run.stderr
+    assert run.returncode == 0 and nodes["/g/rows"]["shape"] == [10, 6, 10] and nodes["/g/rows"]["attributes"] >= 4, (
+        run.stdout + run.stderr
+    )
     result = subprocess.run([COMMAND, "verify", "--json", "--concat", "t", files[0], out], capture_output=True, text=True)
     assert "JSON" not in result.stdout and json.loads(result.stdout)["elements"]["unchecked"] == 0, result.stdout
     assert json.loads(result.stdout)["findings"] == [], result.stdout  # no copy of metadata is another
@@ -201,7 +235,9 @@ def test_nodes_with_words_of_python(out):
     assert run.returncode == 0, run.stderr
     convert("--append", "t", files[1], out, "--quiet")
     got = node_of(out, "g/rows")
-    assert got["shape"] == [23, 6, 10] and np.isnan(got["attributes"]["nan"]) and got["attributes"]["range"] == [-np.inf, np.inf], got
+    assert (
+        got["shape"] == [23, 6, 10] and np.isnan(got["attributes"]["nan"]) and got["attributes"]["range"] == [-np.inf, np.inf]
+    ), got
     assert got["attributes"]["word"] == "NaN" and np.isnan(got["attributes"]["more"]["a,NaN"][1])
     if out == "out.zarr":
         root = json.loads(open("out.zarr/zarr.json").read())
@@ -230,7 +266,7 @@ def references(out):
         text = json.dumps(all)
         begin = open(out).read().split('"sources"')[0]
         with open(out, "w") as f:
-            f.write(begin + text[text.index('"sources"'):])
+            f.write(begin + text[text.index('"sources"') :])
     else:
         with open(f"{out}/.zmetadata") as f:
             begin, text = f.read().split('"sources"', 1)
@@ -239,7 +275,7 @@ def references(out):
             all["metadata"][key] = json.loads(with_words(json.dumps(all["metadata"][key])))
         text = json.dumps(all)
         with open(f"{out}/.zmetadata", "w") as f:
-            f.write(begin + text[text.index('"sources"'):])
+            f.write(begin + text[text.index('"sources"') :])
 
 
 def node_of(out, node):
@@ -250,7 +286,9 @@ def node_of(out, node):
     return json.load(open(f"{out}/.zmetadata"))["metadata"][f"{node}/zarr.json"]
 
 
-@pytest.mark.parametrize("text", ['{"a": NaNa}', '{"a": 1NaN}', '{NaN: 1}', '{"a": +Infinity}', '{"a": nan}', '{"a": [NaN NaN]}', '{"a": - Infinity}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": NaNa}', '{"a": 1NaN}', "{NaN: 1}", '{"a": +Infinity}', '{"a": nan}', '{"a": [NaN NaN]}', '{"a": - Infinity}']
+)
 def test_other_words_are_no_json(text):
     files = parts(10)
     begun(files, *GZIP)
@@ -269,17 +307,29 @@ def test_resume_waits_for_a_child_whose_parent_was_killed():
         f.write("int prctl(int what, ...) { return 0; }\n")  # so that it does not end by itself
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "shim.so", "shim.c"], check=True)
     with h5py.File("in.h5", "w") as f:
-        f.create_dataset("x", data=np.random.default_rng(1).integers(0, 9, (500, 500)), chunks=(100, 100), compression="gzip", compression_opts=1)
-    first = subprocess.Popen([COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--threads", "1", "--compress", "zstd:19"],
-                             env={**os.environ, "LD_PRELOAD": os.path.abspath("shim.so")})
+        f.create_dataset(
+            "x",
+            data=np.random.default_rng(1).integers(0, 9, (500, 500)),
+            chunks=(100, 100),
+            compression="gzip",
+            compression_opts=1,
+        )
+    first = subprocess.Popen(
+        [COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--threads", "1", "--compress", "zstd:19"],
+        env={**os.environ, "LD_PRELOAD": os.path.abspath("shim.so")},
+    )
     while not os.path.exists("out.zarr/.zarrbits-unfinished/plan"):
-        time.sleep(.005)
+        time.sleep(0.005)
     child = int(open(f"/proc/{first.pid}/task/{first.pid}/children").read().split()[0])
     os.kill(child, 19)
     first.kill()
     first.wait()
     begin = time.monotonic()
-    again = subprocess.Popen([COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--resume", "--compress", "zstd:19"], stderr=subprocess.PIPE, text=True)
+    again = subprocess.Popen(
+        [COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--resume", "--compress", "zstd:19"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     time.sleep(1)
     assert again.poll() is None, again.communicate()
     os.kill(child, 9)
@@ -290,10 +340,16 @@ def test_resume_waits_for_a_child_whose_parent_was_killed():
 
 def test_resume_does_not_wait_for_a_run_that_goes_on():
     with h5py.File("in.h5", "w") as f:
-        f.create_dataset("x", data=np.random.default_rng(1).integers(0, 9, (500, 500)), chunks=(100, 100), compression="gzip", compression_opts=1)
+        f.create_dataset(
+            "x",
+            data=np.random.default_rng(1).integers(0, 9, (500, 500)),
+            chunks=(100, 100),
+            compression="gzip",
+            compression_opts=1,
+        )
     first = subprocess.Popen([COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--threads", "1", "--compress", "zstd:19"])
     while not os.path.exists("out.zarr/.zarrbits-unfinished/plan"):
-        time.sleep(.005)
+        time.sleep(0.005)
     child = int(open(f"/proc/{first.pid}/task/{first.pid}/children").read().split()[0])
     os.kill(child, 19)
     begin = time.monotonic()

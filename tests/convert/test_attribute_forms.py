@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Attributes and names in the form that the readers of a community expect, and what the notes keep of the form in HDF5. tests/interop asks those readers."""
+
 import json
 import math
 import subprocess
@@ -11,8 +12,13 @@ from store import COMMAND, Store, convert
 from test_conventions import to_store
 
 PAYLOAD = np.array(0xFFC00001, "u4").view("f4")
-MARKS = {"netcdf": {"_NCProperties": "version=2"}, "nwb": {"nwb_version": "2.0", "neurodata_type": "NWBFile"},
-         "anndata": {"encoding-type": "anndata"}, "nexus": {"NX_class": "NXroot"}, "pytables": {"PYTABLES_FORMAT_VERSION": "2.1"}}
+MARKS = {
+    "netcdf": {"_NCProperties": "version=2"},
+    "nwb": {"nwb_version": "2.0", "neurodata_type": "NWBFile"},
+    "anndata": {"encoding-type": "anndata"},
+    "nexus": {"NX_class": "NXroot"},
+    "pytables": {"PYTABLES_FORMAT_VERSION": "2.1"},
+}
 
 
 class PythonStore(Store):
@@ -58,12 +64,20 @@ def test_text_that_is_not_utf8(folder):
         f.attrs["nul"] = np.array(b"a\0b", "S4")
         f.attrs["good"] = "µg"
         f["d"] = [1, 2]
+
     store, _ = made(folder, fill, "netcdf")
     have = store.attributes()
-    assert have["scalar"] == "\ufffdg m-3" and have["list"] == ["\ufffdg", "m"] and have["one"] == "\ufffd(" and have["good"] == "µg"
+    assert (
+        have["scalar"] == "\ufffdg m-3" and have["list"] == ["\ufffdg", "m"] and have["one"] == "\ufffd(" and have["good"] == "µg"
+    )
     assert have["nul"] == "ab"
     kept = store.notes()["attribute_values"]
-    assert kept["scalar"] == {"base64": "tWcgbS0z"} and kept["list"] == [{"base64": "tWc="}, "m"] and kept["nul"] == "a\0b" and "good" not in kept
+    assert (
+        kept["scalar"] == {"base64": "tWcgbS0z"}
+        and kept["list"] == [{"base64": "tWc="}, "m"]
+        and kept["nul"] == "a\0b"
+        and "good" not in kept
+    )
     store, _ = made(folder, fill)
     assert store.attributes()["scalar"] == {"base64": "tWcgbS0z"}
 
@@ -74,11 +88,17 @@ def test_nan_and_infinities(folder):
         f.attrs["payload"], f.attrs["word"] = PAYLOAD, "NaN"
         f.attrs["complex"] = np.complex64(complex(np.inf, 1))
         f["d"] = [1, 2]
+
     for convention in "netcdf", "nwb", "anndata":  # zarr-python reads and writes these words
         for options in [], ["--consolidate"]:
             store, _ = made(folder, fill, convention, *options)
             have = store.attributes()
-            assert math.isnan(have["nan"]) and have["both"] == [1.5, -math.inf] and math.isnan(have["payload"]) and have["word"] == "NaN"
+            assert (
+                math.isnan(have["nan"])
+                and have["both"] == [1.5, -math.inf]
+                and math.isnan(have["payload"])
+                and have["word"] == "NaN"
+            )
             assert have["complex"] == [math.inf, 1.0] and store.notes()["attribute_values"] == {"payload": "0xffc00001"}
             assert "NaN," in open(f"{folder}/out.zarr/zarr.json").read()
     for convention in "nexus", "pytables", None:  # any reader, so strict JSON
@@ -93,6 +113,7 @@ def test_attributes_that_netcdf_cannot_have_are_notes(folder):
     def fill(f):
         d = f.create_dataset("d", data=np.zeros(2))
         d.attrs["pair"], d.attrs["opaque"], d.attrs["n"] = pair, np.void(b"ab"), 1
+
     store, report = made(folder, fill, "netcdf")
     assert store.attributes("d") == {"n": 1}
     assert store.notes("d")["attribute_values"] == {"pair": {"a": 1, "b": 2.5}, "opaque": {"base64": "YWI="}}
@@ -107,6 +128,7 @@ def test_notes_are_where_readers_do_not_see_them(folder):
         f["e"] = np.array([1, 2], h5py.enum_dtype({"A": 1, "B": 2}, "i1"))
         f["t"] = np.dtype("i4")
         f["soft"] = h5py.SoftLink("/nowhere")
+
     store, _ = made(folder, fill)
     assert store.meta("d")["zarrbits"] == {"must_understand": False, "maxshape": [None]} and store.attributes("d") == {}
     assert store.notes("e") == {"enum": {"A": 1, "B": 2}} and store.attributes("e") == {}
@@ -124,6 +146,7 @@ def test_names(folder):
         f["__g/a\\b"] = np.int64(-1)
         f["__g/a%5Cb"] = np.int64(-2)
         f.create_dataset("pairs", data=np.array([(1, 2, "x")], [("a/b", "i8"), ("a%2Fb", "i8"), ("50%", h5py.string_dtype())]))
+
     for convention in "netcdf", "anndata", "nwb", "nexus", None:
         store, _ = made(folder, fill, convention)
         taken = convention in ("netcdf", "anndata", "nwb")  # zarr-python's; Zarr v3 reserves the prefix
@@ -176,7 +199,14 @@ def test_files_that_are_netcdf_in_all_but_the_mark(folder):
 
     def conventions(text):
         return lambda f: (f.attrs.__setitem__("Conventions", text), data(f))
-    for fill in scale, early, group("HDFEOS"), group("HDFEOS INFORMATION"), *map(conventions, ("CF-1.7", "CF-1.6, ACDD-1.3", "COARDS", "acdd 1.3", np.array([b"CF-1.0"]))):
+
+    for fill in (
+        scale,
+        early,
+        group("HDFEOS"),
+        group("HDFEOS INFORMATION"),
+        *map(conventions, ("CF-1.7", "CF-1.6, ACDD-1.3", "COARDS", "acdd 1.3", np.array([b"CF-1.0"]))),
+    ):
         assert recognised(folder, fill) == ("netcdf", False)
         assert Store(f"{folder}/out.zarr").attributes("d")["_Unsigned"] == "true"
     assert not Store(f"{folder}/out.zarr").has("x")
@@ -187,8 +217,19 @@ def test_files_that_are_netcdf_in_all_but_the_mark(folder):
 
 
 def test_attributes_of_cf_in_a_file_without_marks(folder):
-    for name, value in ("scale_factor", 0.5), ("_FillValue", np.int8(-1)), ("standard_name", "air_temperature"), ("coordinates", "lat lon"):
-        assert recognised(folder, lambda f: f.create_dataset("g/d", data=np.zeros(2, "i1")).attrs.__setitem__(name, value)) == ("none", True)
-    assert recognised(folder, lambda f: f.create_dataset("g/d", data=np.zeros(2)).attrs.__setitem__("units", "m")) == ("none", False)
+    for name, value in (
+        ("scale_factor", 0.5),
+        ("_FillValue", np.int8(-1)),
+        ("standard_name", "air_temperature"),
+        ("coordinates", "lat lon"),
+    ):
+        assert recognised(folder, lambda f: f.create_dataset("g/d", data=np.zeros(2, "i1")).attrs.__setitem__(name, value)) == (
+            "none",
+            True,
+        )
+    assert recognised(folder, lambda f: f.create_dataset("g/d", data=np.zeros(2)).attrs.__setitem__("units", "m")) == (
+        "none",
+        False,
+    )
     said = convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--overwrite", "--convention", "none").stderr
     assert "--convention" not in said

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Attributes as strict JSON, and dimension names."""
+
 import base64
 import json
 import os
@@ -22,19 +23,32 @@ def made(folder, fill, *options, status=0):
 
 def test_values_of_each_type(folder):
     nan = np.array([0x7FF8000000000001], "u8").view("f8")[0]
-    given = {"int": (np.int32(-5), -5), "big": (np.uint64(2**64 - 1), 2**64 - 1), "float": (np.float32(0.1), float(np.float32(0.1))),
-             "one": (np.array([1.5]), [1.5]), "matrix": (np.arange(6).reshape(2, 3), [[0, 1, 2], [3, 4, 5]]), "nan": (np.nan, "NaN"),
-             "payload": (nan, "0x7ff8000000000001"), "infinities": (np.array([np.inf, -np.inf]), ["Infinity", "-Infinity"]),
-             "bool": (np.bool_(True), True), "complex": (np.complex128(1 - 2j), [1.0, -2.0]), "text": ("größe", "größe"),
-             "texts": (np.array(["a", "b"], dtype=h5py.string_dtype()), ["a", "b"]), "bytes": (np.bytes_(b"caf\xe9"), {"base64": base64.b64encode(b"caf\xe9").decode()}),
-             "null": (h5py.Empty("f8"), None), "opaque": (np.void(b"\0\1"), {"base64": "AAE="}), "nothing": (np.zeros((2, 0)), [[], []]),
-             "record": (np.array((1, 2.5), [("a", "i4"), ("b", "f8")]), {"a": 1, "b": 2.5})}
+    given = {
+        "int": (np.int32(-5), -5),
+        "big": (np.uint64(2**64 - 1), 2**64 - 1),
+        "float": (np.float32(0.1), float(np.float32(0.1))),
+        "one": (np.array([1.5]), [1.5]),
+        "matrix": (np.arange(6).reshape(2, 3), [[0, 1, 2], [3, 4, 5]]),
+        "nan": (np.nan, "NaN"),
+        "payload": (nan, "0x7ff8000000000001"),
+        "infinities": (np.array([np.inf, -np.inf]), ["Infinity", "-Infinity"]),
+        "bool": (np.bool_(True), True),
+        "complex": (np.complex128(1 - 2j), [1.0, -2.0]),
+        "text": ("größe", "größe"),
+        "texts": (np.array(["a", "b"], dtype=h5py.string_dtype()), ["a", "b"]),
+        "bytes": (np.bytes_(b"caf\xe9"), {"base64": base64.b64encode(b"caf\xe9").decode()}),
+        "null": (h5py.Empty("f8"), None),
+        "opaque": (np.void(b"\0\1"), {"base64": "AAE="}),
+        "nothing": (np.zeros((2, 0)), [[], []]),
+        "record": (np.array((1, 2.5), [("a", "i4"), ("b", "f8")]), {"a": 1, "b": 2.5}),
+    }
 
     def fill(f):
         for name, (value, _) in given.items():
             f.attrs[name] = value
         f.attrs["minus_zero"] = -0.0
         f.attrs["reference"] = f.ref
+
     store, report = made(folder, fill)
     have = store.attributes()
     for name, (_, wanted) in given.items():
@@ -74,13 +88,23 @@ def test_types_that_json_does_not_tell(folder):
         named = h5py.h5t.py_create(np.dtype("i4"))
         named.commit(f.id, b"named")
         f["named"].attrs["path"] = f.ref
+
     store, _ = made(folder, fill)
     enum = {"class": "enum", "base": "int16", "members": {"RED": 1, "BLUE": -2}}
-    wanted = {"colour": enum, "colours": enum, "opaque": {"class": "opaque", "length": 3, "tag": "a tag"}, "path": {"class": "object_reference"},
-              "region": {"class": "region_reference"}, "vlen": {"class": "sequence", "base": "int32"}, "complex": "complex64",
-              "coloured": {"class": "compound", "fields": [{"name": "a", "type": "int32"}, {"name": "c", "type": enum}]}, "nan": "float32",
-              "null": {"class": "string", "length": 5, "padding": "null"}, "empty": {"class": "int64", "endian": "big"},
-              "zarrbits_": {"class": "opaque", "length": 4, "tag": ""}}
+    wanted = {
+        "colour": enum,
+        "colours": enum,
+        "opaque": {"class": "opaque", "length": 3, "tag": "a tag"},
+        "path": {"class": "object_reference"},
+        "region": {"class": "region_reference"},
+        "vlen": {"class": "sequence", "base": "int32"},
+        "complex": "complex64",
+        "coloured": {"class": "compound", "fields": [{"name": "a", "type": "int32"}, {"name": "c", "type": enum}]},
+        "nan": "float32",
+        "null": {"class": "string", "length": 5, "padding": "null"},
+        "empty": {"class": "int64", "endian": "big"},
+        "zarrbits_": {"class": "opaque", "length": 4, "tag": ""},
+    }
     for node in "", "d", "g":
         attributes = store.attributes(node)
         assert store.notes(node)["attribute_types"] == wanted, store.notes(node)
@@ -93,6 +117,7 @@ def test_nothing_is_noted_of_plain_attributes(folder):
         f.attrs["a"], f.attrs["b"], f.attrs["c"] = 1, 2.5, "text"
         f["d"] = np.zeros(3)
         f["d"].attrs["_FillValue"] = np.float64(-1)
+
     store, _ = made(folder, fill)
     assert not store.notes() and not store.notes("d")
 
@@ -109,6 +134,7 @@ def test_user_block(folder):
         convert(source + top, target, "--overwrite", "--report", report, "-q", *options, status=status)
         with open(report, encoding="utf-8") as f:
             return [o for o in json.load(f)["objects"] if o["kind"] == "user_block"]
+
     block = bytes(range(256)) * 100
     assert entry() == [{"path": "/", "kind": "user_block", "outcome": "mapped"}]
     kept = base64.b64decode(Store(target).notes()["user_block"]["base64"])
@@ -129,10 +155,13 @@ def test_fill_value_attribute_as_xarray_reads_it(folder):
             d.attrs["missing_value"] = np.array([-999], dtype)
         f["s"] = np.array([b"a"], "S1")
         f["s"].attrs["_FillValue"] = np.bytes_(b"\0")
+
     store, report = made(folder, fill)
     assert struct.unpack("<d", base64.b64decode(store.attributes("f")["_FillValue"])) == (-999,)
     assert store.attributes("i")["_FillValue"] == -999
-    assert store.notes("f")["attribute_values"] == {"_FillValue": [-999.0]} and store.notes("i")["attribute_values"] == {"_FillValue": [-999]}
+    assert store.notes("f")["attribute_values"] == {"_FillValue": [-999.0]} and store.notes("i")["attribute_values"] == {
+        "_FillValue": [-999]
+    }
     assert store.attributes("f")["missing_value"] == [-999.0]
     assert "_FillValue" not in store.attributes("s") and store.notes("s")["attribute_values"] == {"_FillValue": ""}
     assert "zarrbits.attribute_values" in report["/s", "_FillValue"]["reason"]
@@ -150,13 +179,14 @@ def test_scales_and_labels_name_dimensions(folder):
         f["x"].dims[3].label = "level"
         f["table"] = np.zeros(2)
         f["table"].attrs["CLASS"] = np.bytes_(b"TABLE")
+
     store, _ = made(folder, fill, "--convention", "none")  # a file with scales is netCDF, which has a dimension twice
     names = store.meta("x")["dimension_names"]
     assert names[:2] == ["time", "lat"] and names[3] == "level" and len(set(names)) == 4, names
     assert store.meta("time")["dimension_names"] == ["time"]
     assert "CLASS" not in store.attributes("time") and "REFERENCE_LIST" not in store.attributes("time")
     assert "DIMENSION_LIST" not in store.attributes("x")
-    assert store.attributes("table")["CLASS"] == "TABLE"      # not a scale's: the user's own
+    assert store.attributes("table")["CLASS"] == "TABLE"  # not a scale's: the user's own
 
 
 def test_attributes_keep_the_order_in_which_they_were_made(folder):
@@ -177,6 +207,7 @@ def test_an_attribute_called_as_our_own_key_survives(folder):
     def fill(f):
         f.attrs["zarrbits"] = "mine"
         f["soft"] = h5py.SoftLink("/nowhere")
+
     store, report = made(folder, fill)
     assert store.attributes()[report["/", "zarrbits"]["zarr_name"]] == "mine"
     assert store.notes()["links"]["soft"] == {"kind": "soft", "target": "/nowhere"}
@@ -186,6 +217,7 @@ def test_attributes_of_named_types_are_kept(folder):
     def fill(f):
         f["t"] = np.dtype("i4")
         f["t"].attrs["unit"] = "m"
+
     store, report = made(folder, fill)
     assert store.attributes("t")["unit"] == "m" and store.notes()["named_types"]["t"] == "int32"
     assert report["/t", None]["kind"] == "datatype"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Small files that would take gigabytes or hours: many values that refer to one piece of the file, objects with very many names, nested groups."""
+
 import json
 import os
 import struct
@@ -36,10 +37,10 @@ def aliased(source, length, rows, name="d"):
         while True:  # (length, address of a heap, index), in one place, followed by other rows
             first = data.index(struct.pack("<I", length), first + 1)
             address, index = struct.unpack_from("<QI", data, first + 4)
-            if 0 < address < len(data) and data[address:address + 4] == b"GCOL" and 0 < index < 65536:
+            if 0 < address < len(data) and data[address : address + 4] == b"GCOL" and 0 < index < 65536:
                 break
         f.seek(first)
-        f.write(data[first:first + 16] * rows)
+        f.write(data[first : first + 16] * rows)
 
 
 def test_an_attribute_whose_strings_are_one(folder):
@@ -82,7 +83,7 @@ def test_attributes_that_are_large(folder):
     with h5py.File(case.source, "w", libver="latest") as f:
         f.attrs.create("a", np.zeros(40 * MIB, "i1"))
         f.attrs.create("b", np.arange(100_000))
-        h5py.h5a.create(f.id, b"lists", h5py.h5t.STD_I8LE, h5py.h5s.create_simple((10 ** 9, 0)))
+        h5py.h5a.create(f.id, b"lists", h5py.h5t.STD_I8LE, h5py.h5s.create_simple((10**9, 0)))
     _, objects = case.convert(status=3, bound=512)
     assert objects["/", "lists"]["outcome"] == "skipped" and "--memory" in objects["/", "lists"]["reason"]
     assert objects["/", "a"]["outcome"] == "skipped" and "--memory" in objects["/", "a"]["reason"]
@@ -181,11 +182,15 @@ def test_virtual_datasets_of_nothing(folder):
         f["some"] = np.arange(10, dtype="u1")
         for name, source in (("missing", "no.h5"), ("mapped", ".")):
             layout = h5py.VirtualLayout((size,), "u1")
-            layout[size - 10:] = h5py.VirtualSource(source, "some", (10,))
+            layout[size - 10 :] = h5py.VirtualSource(source, "some", (10,))
             f.create_virtual_dataset(name, layout)
         f.create_virtual_dataset("empty", h5py.VirtualLayout((size,), "u1"))
     taken, objects = case.convert(status=3)
     assert taken.cpu < 10
     chunk = Store(case.store).meta("mapped")["chunk_grid"]["configuration"]["chunk_shape"][0]
     assert os.listdir(os.path.join(case.store, "mapped", "c")) == [str((size - 1) // chunk)]
-    assert objects["/missing", None]["lossy"] and not objects["/mapped", None].get("lossy") and not objects["/empty", None].get("lossy")
+    assert (
+        objects["/missing", None]["lossy"]
+        and not objects["/mapped", None].get("lossy")
+        and not objects["/empty", None].get("lossy")
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits convert` as a command: exit statuses, sentences, reports."""
+
 import json
 import os
 import resource
@@ -39,9 +40,16 @@ def test_success_is_0_and_loss_is_3_unless_allowed(folder):
 
 def test_usage_is_2(folder):
     source, target = example(folder)
-    for args in ([], [source], [source, target, "--codec", "zip"], [source, target, "--bits", "12"], [source, target, "--nonsense"],
-                 [source, target, "--endpoint", "http://127.0.0.1:1"],
-                 [source, target, "--codec", "packbits", "--bits", "0"], [source, target, "--codec", "packbits", "--bits", "x"]):
+    for args in (
+        [],
+        [source],
+        [source, target, "--codec", "zip"],
+        [source, target, "--bits", "12"],
+        [source, target, "--nonsense"],
+        [source, target, "--endpoint", "http://127.0.0.1:1"],
+        [source, target, "--codec", "packbits", "--bits", "0"],
+        [source, target, "--codec", "packbits", "--bits", "x"],
+    ):
         sentence(convert(*args, status=2))
     assert not os.path.exists(target)
     assert "--report" in convert("--help").stdout
@@ -72,8 +80,10 @@ def selected(source, target, *args, verified=0):
     objects = strict(run.stdout)["objects"]
     assert all(o["outcome"] == "skipped" for o in objects if o.get("selected") is False)
     nodes = {"/" + os.path.relpath(where, target) for where, _, files in os.walk(target) if "zarr.json" in files}
-    return ({n for n in nodes if strict(open(target + n + "/zarr.json").read())["node_type"] == "array"},
-            {o["path"] for o in objects if o.get("selected") is False})
+    return (
+        {n for n in nodes if strict(open(target + n + "/zarr.json").read())["node_type"] == "array"},
+        {o["path"] for o in objects if o.get("selected") is False},
+    )
 
 
 def test_selection_by_patterns(folder):
@@ -87,17 +97,26 @@ def test_selection_by_patterns(folder):
         f["time"].make_scale()
         f["t"].dims[0].attach_scale(f["time"])
     assert selected(source, target, "--include", "t") == (
-        {"/a/run0/t", "/a/run1/t", "/b/t", "/t"}, {"/a/run0/raw", "/a/run1/raw", "/b/raw", "/b/again", "/refs", "/time"})
-    assert Store(target).meta("t")["dimension_names"] == ["time"]      # its scale is left out, the name stays
+        {"/a/run0/t", "/a/run1/t", "/b/t", "/t"},
+        {"/a/run0/raw", "/a/run1/raw", "/b/raw", "/b/again", "/refs", "/time"},
+    )
+    assert Store(target).meta("t")["dimension_names"] == ["time"]  # its scale is left out, the name stays
     assert selected(source, target, "--include", "/a", "--exclude", "**/raw") == (
-        {"/a/run0/t", "/a/run1/t"}, {"/a/run0/raw", "/a/run1/raw", "/b", "/refs", "/t", "/time"})
+        {"/a/run0/t", "/a/run1/t"},
+        {"/a/run0/raw", "/a/run1/raw", "/b", "/refs", "/t", "/time"},
+    )
     assert selected(source, target, "--include=/refs") == ({"/refs"}, {"/a", "/b", "/t", "/time"})
     assert list(Store(target).read("refs")) == ["/b/raw", "/t"]
     # a further hard link brings its object, under the path that the report knows it by
     assert selected(source, target, "--include", "/b/again") == (
-        {"/a/run1/t", "/a/run1/raw"}, {"/a/run0", "/b/t", "/b/raw", "/refs", "/t", "/time"})
+        {"/a/run1/t", "/a/run1/raw"},
+        {"/a/run0", "/b/t", "/b/raw", "/refs", "/t", "/time"},
+    )
     # /a/run1 is left out as one of its paths, and might have been wanted as the other
-    assert selected(source, target, "--exclude", "/a", "--exclude", "raw", verified=3) == ({"/b/t", "/t", "/refs", "/time"}, {"/a", "/b/raw"})
+    assert selected(source, target, "--exclude", "/a", "--exclude", "raw", verified=3) == (
+        {"/b/t", "/t", "/refs", "/time"},
+        {"/a", "/b/raw"},
+    )
 
 
 def test_one_object_as_source(folder):
@@ -113,7 +132,7 @@ def test_one_object_as_source(folder):
     with h5py.File(source + ":", "w") as f:
         f["x"] = 1
     os.mkdir(source + ":x")
-    os.rename(source + ":", source + ":x/b")                       # a file with that very name wins
+    os.rename(source + ":", source + ":x/b")  # a file with that very name wins
     assert selected(source + ":x/b", target) == ({"/x"}, set())
 
 
@@ -139,7 +158,7 @@ def test_json_is_the_report(folder):
 def test_a_table_is_printed_unless_quiet(folder):
     source, target = example(folder)
     run = convert(source, target)
-    assert "raw" in run.stderr and "\r" not in run.stderr     # no progress bar but on a terminal
+    assert "raw" in run.stderr and "\r" not in run.stderr  # no progress bar but on a terminal
 
 
 def test_a_value_that_does_not_fit_is_named(folder):
@@ -165,10 +184,13 @@ def test_bits_of_some_datasets(folder):
                 [codec] = json.load(f)["codecs"]
             found[name] = codec["configuration"]["last_bit"] + 1 if codec["name"] == "packbits" else None
         return found
+
     assert kept("--bits", "/a=12") == {"a/x": 12, "a/y": 12, "b=c": None, "rest": None}
     assert kept("--bits", "10", "--bits", "y=7", "--bits", "b=c=8") == {"a/x": 10, "a/y": 7, "b=c": 8, "rest": 10}
     assert kept("--bits", "y=7", "--bits", "/a=9", "--bits=11") == {"a/x": 9, "a/y": 9, "b=c": 11, "rest": 11}
-    assert "--bits \"zz\" matches no dataset" in sentence(convert(source, target, "--overwrite", "--codec", "packbits", "--bits", "zz=12", status=1))
+    assert '--bits "zz" matches no dataset' in sentence(
+        convert(source, target, "--overwrite", "--codec", "packbits", "--bits", "zz=12", status=1)
+    )
     for bad in ("--bits", "3", "--bits", "4"), ("--bits", "a="), ("--bits", "a=65"), ("--bits", "[=3"):
         convert(source, target, "--codec", "packbits", *bad, status=2)
 
@@ -192,8 +214,15 @@ def test_a_file_on_which_libhdf5_runs_for_ever_is_an_error(folder):
 
 def readers(source, store):
     """All commands that read an HDF5 file."""
-    return (["convert", source, os.path.join(os.path.dirname(source), "new.zarr")], ["finalize", source, store], ["plan", source], ["verify", source, store],
-            ["inspect", source], ["suggest", source], ["doctor", source])
+    return (
+        ["convert", source, os.path.join(os.path.dirname(source), "new.zarr")],
+        ["finalize", source, store],
+        ["plan", source],
+        ["verify", source, store],
+        ["inspect", source],
+        ["suggest", source],
+        ["doctor", source],
+    )
 
 
 def test_what_is_no_regular_file_is_refused_at_once(folder):
@@ -216,7 +245,7 @@ def test_a_crash_of_libhdf5_is_a_sentence_of_every_command(folder):
         f["d"] = np.arange(4)
     convert(source, store, "--quiet")
     os.remove(source)
-    with h5py.File(source, "w") as f:      # sequences of sequences of ...: libhdf5 calls itself until its stack is full
+    with h5py.File(source, "w") as f:  # sequences of sequences of ...: libhdf5 calls itself until its stack is full
         deep = h5py.h5t.NATIVE_INT8
         for _ in range(3500):
             deep = h5py.h5t.vlen_create(deep)
@@ -231,21 +260,32 @@ def test_a_crash_of_libhdf5_is_a_sentence_of_every_command(folder):
 def test_what_does_not_go_on_without_work_is_given_up(folder):
     source, store = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:
-        f.create_dataset("x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True)
-    run = subprocess.Popen([COMMAND, "convert", source, store, "--quiet"], stderr=subprocess.PIPE, text=True, env=os.environ | {"ZARRBITS_SILENT_AFTER": "1"})
+        f.create_dataset(
+            "x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True
+        )
+    run = subprocess.Popen(
+        [COMMAND, "convert", source, store, "--quiet"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"ZARRBITS_SILENT_AFTER": "1"},
+    )
     while not os.path.exists(os.path.join(store, "x", "c")) and run.poll() is None:
         time.sleep(0.001)
     with open(f"/proc/{run.pid}/task/{run.pid}/children") as f:
-        os.kill(int(f.read().split()[0]), signal.SIGSTOP)      # as one that waits for a dead mount
+        os.kill(int(f.read().split()[0]), signal.SIGSTOP)  # as one that waits for a dead mount
     text = run.communicate(timeout=120)[1]
-    assert run.returncode == 1 and text.count("\n") == 1 and "nothing happens any more" in text and "ZARRBITS_SILENT_AFTER" in text, text
+    assert (
+        run.returncode == 1 and text.count("\n") == 1 and "nothing happens any more" in text and "ZARRBITS_SILENT_AFTER" in text
+    ), text
     assert not os.path.exists(store)
 
 
 def test_a_killed_run_leaves_no_store(folder):
     source, target = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
     with h5py.File(source, "w") as f:
-        f.create_dataset("x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True)
+        f.create_dataset(
+            "x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True
+        )
     run = subprocess.Popen([COMMAND, "convert", source, target, "--quiet"])
     while not os.path.exists(os.path.join(target, "x", "c")) and run.poll() is None:
         time.sleep(0.001)
@@ -264,7 +304,9 @@ def test_links_into_other_files_are_told_before_the_run(folder):
     run = convert(source, os.path.join(folder, "out.zarr"), "--links", "keep")
     assert f'warning: "{source}" has 2 links into other files ("data_1.h5" and others)' in run.stderr, run.stderr
     run = convert(source, os.path.join(folder, "2.zarr"), status=3)
-    assert f'warning: "{source}" has 2 links of which nothing can be copied' in run.stderr and "data_1.h5" in run.stderr, run.stderr
+    assert f'warning: "{source}" has 2 links of which nothing can be copied' in run.stderr and "data_1.h5" in run.stderr, (
+        run.stderr
+    )
 
 
 def test_a_plan_tells_what_convert_then_does(folder):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Several files as one store: --concat. Values are compared with those that numpy joins; tests/interop/test_concat.py compares with xarray."""
+
 import json
 import os
 import pathlib
@@ -33,8 +34,13 @@ def write(name, first, count, chunk=4, change=None, **how):
         f.attrs["title"] = "rows"
         f["t"] = np.arange(first, first + count, dtype="i8")
         f["t"].make_scale("t")
-        d = f.create_dataset("g/rows", data=ROWS[first:first + count], chunks=chunk and (chunk, 3, 10), maxshape=(None, 6, 10) if chunk else None,
-                             **{"compression": "gzip", "shuffle": True, **how} if chunk else {})
+        d = f.create_dataset(
+            "g/rows",
+            data=ROWS[first : first + count],
+            chunks=chunk and (chunk, 3, 10),
+            maxshape=(None, 6, 10) if chunk else None,
+            **{"compression": "gzip", "shuffle": True, **how} if chunk else {},
+        )
         d.dims[0].attach_scale(f["t"])
         f["mask"] = np.arange(12).reshape(3, 4)
         if change:
@@ -110,7 +116,12 @@ def test_parts_at_chunk_borders_are_copied_and_others_put_together(even, uneven)
     assert objects["/g/rows"]["chunks"] == {"raw": 2 * 2 + 9 * 2, "recoded": 4 * 2}, objects
     check(uneven, ROWS)
     check([write("c0.h5", 0, 30, chunk=None), write("c1.h5", 30, 30, chunk=None)], ROWS)
-    objects, _ = check([write("m0.h5", 0, 20), write("m1.h5", 20, 20, chunk=5), write("m2.h5", 40, 20)], ROWS, compress=(), *["--profile", "native"])
+    objects, _ = check(
+        [write("m0.h5", 0, 20), write("m1.h5", 20, 20, chunk=5), write("m2.h5", 40, 20)],
+        ROWS,
+        compress=(),
+        *["--profile", "native"],
+    )
     assert objects["/g/rows"]["chunks"] == {"raw": 20, "recoded": 10}, objects
     check([write("f0.h5", 0, 20, compression="gzip"), write("f1.h5", 20, 40, compression="lzf")], ROWS)
 
@@ -160,7 +171,10 @@ def test_what_differs_is_refused_or_named(even):
     joined([even[0], differs], "--different", "skip")
     assert not opened("out.zarr").has("mask")
     refused([even[0], write("d2.h5", 12, 12, change=lambda f: f.__setitem__("more", 1))], words=["/more", "d2.h5"])
-    refused([write("k0.h5", 0, 12, change=other_units("K")), write("k1.h5", 12, 12, change=other_units("degC"))], words=["units", "degC"])
+    refused(
+        [write("k0.h5", 0, 12, change=other_units("K")), write("k1.h5", 12, 12, change=other_units("degC"))],
+        words=["units", "degC"],
+    )
     report = joined([even[0], write("d3.h5", 12, 12, change=lambda f: f.attrs.__setitem__("title", "other"))])
     assert '"title"' in report["sources"][1]["notes"][0], report["sources"]
     refused([even[0], write("d4.h5", 12, 12, change=lambda f: f["g/rows"].resize((12, 5, 10)))], words=["5 elements"])
@@ -182,7 +196,7 @@ def test_files_that_cannot_be_read_are_all_named(even):
 def test_an_axis_by_its_number():
     for i in range(3):
         with h5py.File(f"run{i}.h5", "w") as f:
-            f["images"] = ROWS[i * 5:i * 5 + 5]
+            f["images"] = ROWS[i * 5 : i * 5 + 5]
             f["dark"] = ROWS[0]
     shutil.rmtree("axis.zarr", ignore_errors=True)
     convert("--concat", "/images:0", *[f"run{i}.h5" for i in range(3)], "axis.zarr")
@@ -209,13 +223,16 @@ def test_shares_threads_and_resumed_runs_make_the_same_store(uneven):
 
 
 def test_a_plan_says_the_same_before(uneven):
-    plan = json.loads(subprocess.run([COMMAND, "plan", "--json", "--concat", "t", *uneven], capture_output=True, text=True, check=True).stdout)
+    plan = json.loads(
+        subprocess.run([COMMAND, "plan", "--json", "--concat", "t", *uneven], capture_output=True, text=True, check=True).stdout
+    )
     assert len(plan["sources"]) == 4 and plan["sources"][3]["first"] == 24, plan
 
 
 @pytest.mark.parametrize("kind", ["i8", "f8"])
 def test_calendars_that_agree_since_1582(kind):
     """The standard calendar is the proleptic Gregorian one from 1582-10-15 on; days before have other dates."""
+
     def times(name, units, calendar, values):
         with h5py.File(name, "w") as f:
             t = f.create_dataset("t", data=np.array(values, kind))
@@ -228,14 +245,24 @@ def test_calendars_that_agree_since_1582(kind):
         return name
 
     first = times("a.h5", "days since 1970-01-01", None, [0, 1])
-    names = [first, times("b.h5", "hours since 1970-01-01", "proleptic_gregorian", [48, 72]), times("c.h5", "days since 1970-01-01", "proleptic_gregorian", [4, 5])]
+    names = [
+        first,
+        times("b.h5", "hours since 1970-01-01", "proleptic_gregorian", [48, 72]),
+        times("c.h5", "days since 1970-01-01", "proleptic_gregorian", [4, 5]),
+    ]
     joined(names)
     assert opened("out.zarr").read("t").tolist() == [0, 1, 2, 3, 4, 5]
     assert verify(*names, "out.zarr")["datasets"]["equal"] == 6
     # 1970-01-01 is 141427 days after 1582-10-15
-    early = [times("d.h5", "days since 1970-01-01", None, [-141427, -141426]), times("e.h5", "days since 1970-01-01", "proleptic_gregorian", [-141428, 0])]
+    early = [
+        times("d.h5", "days since 1970-01-01", None, [-141427, -141426]),
+        times("e.h5", "days since 1970-01-01", "proleptic_gregorian", [-141428, 0]),
+    ]
     assert "before 1582-10-15" in joined(early, "--allow-overlap", status=1)
-    joined(list(reversed(early[:1])) + [times("f.h5", "days since 1970-01-01", "proleptic_gregorian", [-141427, 0])], "--allow-overlap")
+    joined(
+        list(reversed(early[:1])) + [times("f.h5", "days since 1970-01-01", "proleptic_gregorian", [-141427, 0])],
+        "--allow-overlap",
+    )
     assert opened("out.zarr").read("t").tolist() == [-141427, -141426, -141427, 0]
     assert "calendars" in joined([first, times("g.h5", "days since 1970-01-01", "noleap", [2, 3])], "--allow-overlap", status=1)
 
@@ -257,12 +284,18 @@ def run_file(name, i, rows=6, change=None, **how):
 def new(files, *options, status=0, verb="convert"):
     if verb == "convert":
         shutil.rmtree("out.zarr", ignore_errors=True)
-    run = subprocess.run([COMMAND, verb, "--concat-new", "run", *files, "out.zarr", "--json", *options], capture_output=True, text=True)
+    run = subprocess.run(
+        [COMMAND, verb, "--concat-new", "run", *files, "out.zarr", "--json", *options], capture_output=True, text=True
+    )
     assert run.returncode == status, (run.returncode, run.stdout, run.stderr)
     return json.loads(run.stdout) if run.stdout else run.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--profile", "native"], ["--compress", "gzip", "--shard", "4,6,10"], ["--compress", "gzip", "--chunk", "2,6,5"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--profile", "native"], ["--compress", "gzip", "--shard", "4,6,10"], ["--compress", "gzip", "--chunk", "2,6,5"]],
+    ids=" ".join,
+)
 def test_a_new_dimension(options):
     """Each file is one step of the new dimension; its stored chunks are copied, and scales are stored once."""
     files = [run_file(f"r{i}.h5", i) for i in range(5)]
@@ -290,6 +323,7 @@ def test_what_a_new_dimension_cannot_join():
     def refused(second, *words, dimension="run"):
         text = convert("--concat-new", dimension, "a.h5", second, "out.zarr", status=1).stderr
         assert all(w in text for w in words) and not os.path.exists("out.zarr"), text
+
     run_file("a.h5", 0)
     refused(run_file("shape.h5", 1, rows=4), "/image", "6 and 4")
     refused(run_file("scale.h5", 1, change=lambda f: f["x"].__setitem__(0, 9)), "/x", "values differ")
@@ -302,10 +336,11 @@ def test_what_a_new_dimension_cannot_join():
 
 def test_packing_of_each_step_is_undone():
     def packing(i):
-        return lambda f: f["image"].attrs.update(scale_factor=.5 + i, add_offset=float(i))
+        return lambda f: f["image"].attrs.update(scale_factor=0.5 + i, add_offset=float(i))
+
     files = [run_file(f"r{i}.h5", i, change=packing(i)) for i in range(3)]
     new(files, "--compress", "gzip")
-    assert (opened("out.zarr").read("image") == np.stack([ROWS[i] * (.5 + i) + i for i in range(3)])).all()
+    assert (opened("out.zarr").read("image") == np.stack([ROWS[i] * (0.5 + i) + i for i in range(3)])).all()
     assert new(files, verb="verify")["elements"]["unchecked"] == 0
 
 
@@ -347,6 +382,7 @@ def test_all_damaged_files_are_named_in_their_order():
 
 def test_processes_that_read_the_metadata_change_nothing():
     """Three processes read the files in turn, and make what one makes: bytes, reports and sentences."""
+
     def unlike(i):
         def change(f):
             rows = f["g/rows"]
@@ -354,14 +390,18 @@ def test_processes_that_read_the_metadata_change_nothing():
             rows.attrs["_FillValue"] = np.int16(-i % 4 - 2000)
             f["t"].attrs["units"] = f"days since 2000-01-0{1 + i % 2}"
             f["t"][...] -= i % 2
-            f.create_dataset("wide", data=np.full((1, 3), [np.nan, -0.0, i], "f8" if i % 5 else "f4"), chunks=(1, 3), maxshape=(None, 3)).dims[0].attach_scale(f["t"])
+            f.create_dataset(
+                "wide", data=np.full((1, 3), [np.nan, -0.0, i], "f8" if i % 5 else "f4"), chunks=(1, 3), maxshape=(None, 3)
+            ).dims[0].attach_scale(f["t"])
             if i % 7 == 3:
                 del f["wide"]
             if i > 20:
                 f["mask"][0, 0] = 9
             if i > 40:
                 f["late"] = 1
+
         return change
+
     files = [write(f"many{i:02d}.h5", i, 1, chunk=1 + i // 30, change=unlike(i)) for i in range(60)]
 
     def both(*options, status=0, out="out.zarr"):

@@ -4,6 +4,7 @@ all. After each, --resume makes the same store as an undisturbed run, or --overw
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
+
 import collections
 import filecmp
 import os
@@ -82,7 +83,9 @@ def kills(count, files, *options):
             begun = os.path.exists(PLAN)
             found["whole" if root else "unfinished" if begun else "nothing"] += 1
             if begun and not root:
-                convert(*convert_it, "--checksum", "crc32c", status=1)  # with other options, what is unfinished is neither gone on with nor replaced
+                convert(
+                    *convert_it, "--checksum", "crc32c", status=1
+                )  # with other options, what is unfinished is neither gone on with nor replaced
             if root and not mark:
                 same("whole0.zarr", "out.zarr")
             else:
@@ -120,7 +123,12 @@ def test_zip():
     seconds = undisturbed(files, "whole.zip")
     with Reader(look_at_zip) as reader:
         for _ in range(-(-KILLS // 4)):
-            kill_after(dice.uniform(0, seconds / 2), "convert", *command(files, "out.zip", "--report", "out.json"), begun=dice.choice([None, "out.zip" + MARK]))
+            kill_after(
+                dice.uniform(0, seconds / 2),
+                "convert",
+                *command(files, "out.zip", "--report", "out.json"),
+                begun=dice.choice([None, "out.zip" + MARK]),
+            )
             if os.path.exists("out.zip"):
                 found["whole"] += 1
             else:

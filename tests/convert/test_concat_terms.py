@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """What the numbers of several files mean: bounds, times as floats, packed coordinates. The right values are numpy's; tests/interop/test_concat_terms.py
 compares with xarray."""
+
 import json
 import os
 import shutil
@@ -37,13 +38,16 @@ def pair(first):
     return [[first, first + 1], [first + 1, first + 2]]
 
 
-A = dict(time=[.5, 1.5], bounds=pair(0), units="days since 2000-01-01", calendar="noleap")
+A = dict(time=[0.5, 1.5], bounds=pair(0), units="days since 2000-01-01", calendar="noleap")
 B = dict(time=[0.5, 1.5], bounds=pair(0), units="days since 2000-01-03", calendar="noleap")
 RIGHT = [*pair(0), *pair(2)]
 
 
 @pytest.mark.parametrize("way", ["concat", "append", "virtual"])
-@pytest.mark.parametrize("case", ["bounds", "climatology", "integers", "calendar is inherited", "only the second has units", "the second does not name them"])
+@pytest.mark.parametrize(
+    "case",
+    ["bounds", "climatology", "integers", "calendar is inherited", "only the second has units", "the second does not name them"],
+)
 def test_bounds_have_the_units_of_the_times(case, way):
     a, b = dict(A), dict(B)
     right = RIGHT
@@ -111,7 +115,10 @@ def test_floating_times_keep_their_instants(units, later):
     steps = np.arange(200)
     first, second = f"{units} since 1990-01-01", f"{units} since {later}"
     begin = 0 if later == "2020-01-01" else 200
-    names = [write("a.h5", steps * step, units=first, dtype="f4"), write("b.h5", (begin + steps) * step, units=second, dtype="f4")]
+    names = [
+        write("a.h5", steps * step, units=first, dtype="f4"),
+        write("b.h5", (begin + steps) * step, units=second, dtype="f4"),
+    ]
     report = joined(names)
     got = opened("out.zarr").read("t")
     want = np.concatenate([instants(h5py.File(n)["t"][:], u) for n, u in zip(names, (first, second))])
@@ -123,7 +130,10 @@ def test_floating_times_keep_their_instants(units, later):
 
 
 def test_rounded_times_are_found():
-    names = [write("a.h5", np.arange(6) / 144, units="days since 1990-01-01"), write("b.h5", np.arange(6) / 144, units="days since 2020-01-01")]
+    names = [
+        write("a.h5", np.arange(6) / 144, units="days since 1990-01-01"),
+        write("b.h5", np.arange(6) / 144, units="days since 2020-01-01"),
+    ]
     joined(names)
     got = opened("out.zarr").read("t")
     rounded = got.astype("f4").astype("f8")
@@ -133,17 +143,32 @@ def test_rounded_times_are_found():
 
 
 def test_times_that_no_float_holds_are_refused():
-    names = [write("a.h5", [0, 1], units="days since 0001-01-01"), write("b.h5", [1e6 / 3, 1e6 / 3 + 1], units="days since 1990-01-01")]
+    names = [
+        write("a.h5", [0, 1], units="days since 0001-01-01"),
+        write("b.h5", [1e6 / 3, 1e6 / 3 + 1], units="days since 1990-01-01"),
+    ]
     text = joined(names, status=1)
-    assert "\"/t\" of \"b.h5\" cannot be joined" in text and "64 bits does not hold to the microsecond" in text and "cannot be read" not in text, text
-    whole = [write("a.h5", [0, 1], units="days since 1990-01-01", dtype="i4"), write("b.h5", [5, 6], units="hours since 1991-01-01", dtype="i4")]
+    assert (
+        '"/t" of "b.h5" cannot be joined' in text
+        and "64 bits does not hold to the microsecond" in text
+        and "cannot be read" not in text
+    ), text
+    whole = [
+        write("a.h5", [0, 1], units="days since 1990-01-01", dtype="i4"),
+        write("b.h5", [5, 6], units="hours since 1991-01-01", dtype="i4"),
+    ]
     text = joined(whole, status=1)
-    assert "\"/t\" of \"b.h5\" cannot be joined: its value 5 is not a whole number of units" in text and "cannot be read" not in text, text
+    assert (
+        '"/t" of "b.h5" cannot be joined: its value 5 is not a whole number of units' in text and "cannot be read" not in text
+    ), text
 
 
 def test_a_float32_store_grows_where_it_holds_the_times():
-    names = [write("a.h5", [0, 1], units="days since 1990-01-01", dtype="f4"), write("b.h5", [0, 1.5], units="days since 2020-01-01", dtype="f4"),
-             write("c.h5", [100 + 1 / 144], units="days since 2020-01-01", dtype="f4")]
+    names = [
+        write("a.h5", [0, 1], units="days since 1990-01-01", dtype="f4"),
+        write("b.h5", [0, 1.5], units="days since 2020-01-01", dtype="f4"),
+        write("c.h5", [100 + 1 / 144], units="days since 2020-01-01", dtype="f4"),
+    ]
     joined(names[:1])
     convert("--append", "t", names[1], "out.zarr")
     assert opened("out.zarr").read("t").tolist() == [0, 1, 10957, 10958.5] and opened("out.zarr").read("t").dtype == "f4"
@@ -172,18 +197,21 @@ def firsts(report):
 
 
 def test_order_and_direction_are_those_of_the_values():
-    late, early = packed("late.h5", [100, 110], 10, 0), packed("early.h5", [10, 11], .1, 0)
+    late, early = packed("late.h5", [100, 110], 10, 0), packed("early.h5", [10, 11], 0.1, 0)
     assert firsts(joined([late, early], "--order", "value")) == ["early.h5", "late.h5"]
     assert "change direction" in joined([late, early], status=1)
     # packed times, with a missing one in front
     units = dict(units="days since 2000-01-01")
     a = packed("a.h5", [30, 40], 10, fill=-9, **units)
-    b = packed("b.h5", [5, 6], .5, fill=-9, **units)
+    b = packed("b.h5", [5, 6], 0.5, fill=-9, **units)
     with h5py.File(b, "r+") as f:
         f["t"][0] = -9
     assert firsts(joined([a, b], "--order", "value")) == ["b.h5", "a.h5"]
     # negative numbers are the larger ones
-    u, v = packed("u.h5", [-56, -55], 1, _Unsigned="true", dtype="i1"), packed("v.h5", [100, 120], 1, _Unsigned="true", dtype="i1")
+    u, v = (
+        packed("u.h5", [-56, -55], 1, _Unsigned="true", dtype="i1"),
+        packed("v.h5", [100, 120], 1, _Unsigned="true", dtype="i1"),
+    )
     assert firsts(joined([u, v], "--order", "value")) == ["v.h5", "u.h5"]
 
 
@@ -204,10 +232,12 @@ def test_factors_that_cannot_be_read_are_refused_by_name():
         def change(f):
             del f["t"].attrs["scale_factor"]
             f["t"].attrs["scale_factor"] = value
+
         return change
-    names = [packed("a.h5", [1, 2], .1), packed("b.h5", [3, 4], .1)]
-    for value in (tenth, "0.1", [.1, .2], np.array([("x", 1)], [("a", "S1"), ("b", "i4")])):
-        names[1] = packed("b.h5", [3, 4], .1)
+
+    names = [packed("a.h5", [1, 2], 0.1), packed("b.h5", [3, 4], 0.1)]
+    for value in (tenth, "0.1", [0.1, 0.2], np.array([("x", 1)], [("a", "S1"), ("b", "i4")])):
+        names[1] = packed("b.h5", [3, 4], 0.1)
         with h5py.File("b.h5", "r+") as f:
             factor(value)(f)
         text = joined(names, "--allow-overlap", status=1)
@@ -217,7 +247,7 @@ def test_factors_that_cannot_be_read_are_refused_by_name():
     # the same in both files is not a difference
     for name in names:
         with h5py.File(name, "r+") as f:
-            factor([.1, .2])(f)
+            factor([0.1, 0.2])(f)
     joined(names, "--allow-overlap")
     # the largest integers are not those of an int64
     for name, fill in zip(names, (2**64 - 1, 2**64 - 2)):
@@ -242,11 +272,11 @@ def test_no_false_alarm(how):
         with h5py.File(name, "w") as f:
             f["t"] = np.arange(3, dtype="i8") + 3 * i
             f["t"].make_scale("t")
-            v = f.create_dataset("v", data=np.arange(3, dtype="f8") + i, fillvalue=-9. if i and how[0] == "f" else None)
+            v = f.create_dataset("v", data=np.arange(3, dtype="f8") + i, fillvalue=-9.0 if i and how[0] == "f" else None)
             if how == "factor that is NaN":
                 v.attrs["scale_factor"] = np.nan
             elif i:
-                v.attrs["_FillValue"] = -9.
+                v.attrs["_FillValue"] = -9.0
                 v[1] = -9
             v.dims[0].attach_scale(f["t"])
     joined(["a.h5", "b.h5"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What a convention changes in the store, checked without the community's software; tests/interop uses that. ncgen makes the netCDF files."""
+
 import json
 import os
 import subprocess
@@ -34,11 +35,17 @@ def names(store, node):
 
 
 def test_netcdf_dimensions(folder):
-    store, report = to_store(folder, ncgen(folder, """netcdf t {
+    store, report = to_store(
+        folder,
+        ncgen(
+            folder,
+            """netcdf t {
         dimensions: x = 3; y = 2; n = 4; t = UNLIMITED; unused = 7;
         variables: int x(y); float w(x, y); int twice(n, n); float c(n, x); float t(t, y); int few(t); few:_FillValue = -9;
                    double none(t, y);
-        data: x = 4, 5; w = 1, 2, 3, 4, 5, 6; t = 1, 2, 3, 4, 5, 6; few = 8; }"""))
+        data: x = 4, 5; w = 1, 2, 3, 4, 5, 6; t = 1, 2, 3, 4, 5, 6; few = 8; }""",
+        ),
+    )
     assert report["convention"] == "netcdf"
     assert store.read("x").tolist() == [4, 5] and names(store, "x") == ["y"]  # HDF5 has it as _nc4_non_coord_x
     assert store.read("w").tolist() == [[1, 2], [3, 4], [5, 6]] and names(store, "w") == ["x", "y"]
@@ -54,12 +61,15 @@ def test_netcdf_dimensions(folder):
 
 
 def test_netcdf_attributes_and_characters(folder):
-    source = ncgen(folder, """netcdf t {
+    source = ncgen(
+        folder,
+        """netcdf t {
         dimensions: s = 2; len = 3; t = UNLIMITED;
         variables: char name(s, len); char one(s); int v(t); v:_FillValue = -1; v:many = 1, 2; v:scale = 2.5; string v:units = "m";
                    v:missing_value = -1;
         :title = "t"; string :list = "a", "b";
-        data: name = "ab", "cde"; one = "xy"; v = 1, 2; }""")
+        data: name = "ab", "cde"; one = "xy"; v = 1, 2; }""",
+    )
     store, _ = to_store(folder, source)
     assert store.attributes("v") == {"_FillValue": -1, "many": [1, 2], "scale": 2.5, "units": "m", "missing_value": -1}
     assert {k: v for k, v in store.attributes().items() if k != HIDDEN} == {"title": "t", "list": ["a", "b"]}
@@ -74,10 +84,16 @@ def test_netcdf_attributes_and_characters(folder):
 
 
 def test_netcdf_fill_values_of_text(folder):
-    store, _ = to_store(folder, ncgen(folder, """netcdf t {
+    store, _ = to_store(
+        folder,
+        ncgen(
+            folder,
+            """netcdf t {
         dimensions: n = 2;
         variables: char c(n); c:_FillValue = "x"; c:a = 1; c:b = 2; string s(n); string s:_FillValue = "-"; s:a = 1; s:b = 2;
-        data: c = "yz"; s = "p", "q"; }"""))
+        data: c = "yz"; s = "p", "q"; }""",
+        ),
+    )
     # xarray knows no such attribute for these arrays, and refuses to open a group that has one; the fill value of the array says the same
     for name, fill in ("s", ["-"]), ("c", "x"):
         assert store.attributes(name) == {"a": 1, "b": 2} and store.notes(name)["attribute_values"] == {"_FillValue": fill}
@@ -126,7 +142,11 @@ def test_anndata_records_are_structs(folder):
     assert report["convention"] == "anndata"
     m = store.meta("uns/record")
     fields = [(x["name"], x["data_type"]) for x in m["data_type"]["configuration"]["fields"]]
-    assert fields == [("name", {"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}}), ("v", "float32"), ("i", "int64")]
+    assert fields == [
+        ("name", {"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}}),
+        ("v", "float32"),
+        ("i", "int64"),
+    ]
     values = np.frombuffer(store.chunk("uns/record/c/0"), [("name", "<U4"), ("v", "<f4"), ("i", "<i8")])
     assert values.tolist() == [("g1", 1.5, 3), ("gène", 2.5, 4)]
     assert m["fill_value"] == {"name": "", "v": 0.0, "i": 0}
@@ -172,10 +192,12 @@ def test_matlab_complex_numbers(folder):
     source = f"{folder}/in.mat"
     values = (np.arange(12.0) + 1j * np.arange(12)[::-1]).reshape(3, 4)
     with h5py.File(source, "w", userblock_size=512) as f:
+
         def parts(name, values, kind):
             v = np.empty(values.shape, [("real", kind), ("imag", kind)])
             v["real"], v["imag"] = values.real, values.imag
             f.create_dataset(name, data=v, chunks=values.shape, compression="gzip").attrs["MATLAB_class"] = np.bytes_("double")
+
         parts("z", values, "<f8")
         parts("#refs#/a", values, "<f4")
         parts("big", values, ">f8")
@@ -187,13 +209,18 @@ def test_matlab_complex_numbers(folder):
     for options in [], ["--profile", "native"], ["--shard", "64K"]:
         store, report = to_store(folder, source, *options)
         assert report["convention"] == "matlab"
-        assert store.meta("z")["data_type"] == "complex128" and store.meta("%23refs%23/a" if store.has("%23refs%23/a") else "#refs#/a")["data_type"] == "complex64"
+        assert (
+            store.meta("z")["data_type"] == "complex128"
+            and store.meta("%23refs%23/a" if store.has("%23refs%23/a") else "#refs#/a")["data_type"] == "complex64"
+        )
         assert store.meta("whole")["data_type"]["name"] == "struct"
         subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
     store, report = to_store(folder, source, "--compress", "none")
     assert (store.read("z") == values).all() and (store.read("big") == values).all()
     assert store.notes("z")["hdf5_type"] == {
-        "class": "compound", "fields": [{"name": "real", "type": "float64"}, {"name": "imag", "type": "float64"}]}
+        "class": "compound",
+        "fields": [{"name": "real", "type": "float64"}, {"name": "imag", "type": "float64"}],
+    }
     subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
     # in HDF5's own terms, and where nothing says MATLAB, they are what they look like
     store, report = to_store(folder, source, "--convention", "none")
@@ -213,7 +240,7 @@ def test_nexus_and_pytables_are_known_by_their_marks(folder):
         d = entry.create_dataset("instrument/detector/data", data=np.arange(6.0))
         d.attrs["target"] = "/entry/instrument/detector/data"
         entry["data/signal"] = h5py.SoftLink("/entry/instrument/detector/data")  # as most writers do
-        entry["data/axis"] = d                                                   # as napi does
+        entry["data/axis"] = d  # as napi does
     with h5py.File(f"{folder}/in.h5", "w") as f:
         f.attrs["PYTABLES_FORMAT_VERSION"] = np.bytes_("2.1")
         f["d"] = np.arange(6.0)
@@ -221,8 +248,14 @@ def test_nexus_and_pytables_are_known_by_their_marks(folder):
     store, report = to_store(folder, f"{folder}/in.nxs")
     assert report["convention"] == "nexus" and report["links"]["copied"] == 2
     for name in "entry/data/signal", "entry/data/axis":
-        assert store.read(name).tolist() == [0, 1, 2, 3, 4, 5] and store.attributes(name)["target"] == "/entry/instrument/detector/data"
-    assert "convention nexus" in subprocess.run([COMMAND, "plan", f"{folder}/in.nxs"], capture_output=True, text=True, check=True).stdout
+        assert (
+            store.read(name).tolist() == [0, 1, 2, 3, 4, 5]
+            and store.attributes(name)["target"] == "/entry/instrument/detector/data"
+        )
+    assert (
+        "convention nexus"
+        in subprocess.run([COMMAND, "plan", f"{folder}/in.nxs"], capture_output=True, text=True, check=True).stdout
+    )
     store, report = to_store(folder, f"{folder}/in.h5")
     assert report["convention"] == "pytables" and store.read("link").tolist() == [0, 1, 2, 3, 4, 5]
 
@@ -246,7 +279,10 @@ def test_a_damaged_list_of_dimensions_costs_their_names_alone(folder):
         v.attrs["DIMENSION_LIST"] = "no list"
         v.attrs["_Netcdf4Coordinates"] = np.arange(1000)
         s = f.create_dataset("scale", data=np.float32(0))
-        s.attrs["CLASS"], s.attrs["NAME"] = np.bytes_("DIMENSION_SCALE"), np.bytes_("This is a netCDF dimension but not a netCDF variable")
+        s.attrs["CLASS"], s.attrs["NAME"] = (
+            np.bytes_("DIMENSION_SCALE"),
+            np.bytes_("This is a netCDF dimension but not a netCDF variable"),
+        )
     store, _ = to_store(folder, source)
     assert store.read("v").tolist() == [[0, 1, 2], [3, 4, 5]] and names(store, "v") == ["phony_dim_0", "phony_dim_1"]
     assert store.read("scale") == 0  # without an extent it is not a dimension

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Real files in which raw copying goes wrong easily; ZARRBITS_CORPUS says where they are."""
+
 import os
 import subprocess
 
@@ -43,7 +44,7 @@ def test_traps_give_the_values_that_libhdf5_reads(folder):
                     continue
                 try:
                     wanted = d[()]
-                except OSError:     # this libhdf5 lacks the filter
+                except OSError:  # this libhdf5 lacks the filter
                     continue
                 if any(c["name"] in ("zstd", "blosc") for c in store.meta(n)["codecs"]):
                     continue
@@ -58,7 +59,9 @@ def test_huge_extents_take_no_time(folder):
     for i, name in enumerate(HUGE):
         path = os.path.join(CORPUS, name)
         if os.path.exists(path):
-            run = subprocess.run([COMMAND, "convert", path, os.path.join(folder, f"{i}.zarr"), "--quiet"], capture_output=True, timeout=60)
+            run = subprocess.run(
+                [COMMAND, "convert", path, os.path.join(folder, f"{i}.zarr"), "--quiet"], capture_output=True, timeout=60
+            )
             assert run.returncode in (0, 3), (name, run.stderr)
 
 

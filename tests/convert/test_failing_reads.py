@@ -4,6 +4,7 @@ with 1 and no store, or with the store that an undisturbed one makes; never with
 
 ZARRBITS_EVERY=1: each of the reading calls in turn fails; otherwise a sample of them.
 """
+
 import os
 import pathlib
 import shutil
@@ -34,8 +35,12 @@ class TestFailingReads:
     def convert(self, *options, environment={}, fresh=True):
         if fresh:
             shutil.rmtree(self.store, ignore_errors=True)
-        return subprocess.run([COMMAND, "convert", self.source, self.store, "-q", "--threads", "1", *options], capture_output=True, text=True,
-                              env=os.environ | environment)
+        return subprocess.run(
+            [COMMAND, "convert", self.source, self.store, "-q", "--threads", "1", *options],
+            capture_output=True,
+            text=True,
+            env=os.environ | environment,
+        )
 
     def write(self):
         with h5py.File(self.source, "w") as f:
@@ -63,7 +68,7 @@ class TestFailingReads:
             for name, at in ("half", size - 10000), ("behind", size), ("far", 1 << 40):
                 data = bytearray(whole)
                 place = data.index(struct.pack("<Q", address), 96)
-                data[place:place + 8] = struct.pack("<Q", at)
+                data[place : place + 8] = struct.pack("<Q", at)
                 for end in size, 1 << 41:
                     data[40:48] = struct.pack("<Q", end)
                     self.source.write_bytes(data)
@@ -76,7 +81,15 @@ class TestFailingReads:
                                     assert b"\0" * 64 not in path.read_bytes()
 
     def disturbed(self, how, call, *options):
-        return self.convert(*options, environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_CALL": str(call), "FAILING_HOW": how})
+        return self.convert(
+            *options,
+            environment={
+                "LD_PRELOAD": str(self.library),
+                "FAILING_FILE": str(self.source),
+                "FAILING_CALL": str(call),
+                "FAILING_HOW": how,
+            },
+        )
 
     def preload(self):
         self.library = self.folder / "failing_reads.so"
@@ -94,11 +107,24 @@ class TestFailingReads:
         if absolute:
             names = [str(self.folder / name) for name in names]
         for call in 1, 3:
-            environment = os.environ | {"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.folder / "file2.h5"), "FAILING_CALL": str(call), "FAILING_HOW": "crash"}
-            done = subprocess.run([COMMAND, verb, "--concat", "/x:0", *names, *(["out.zarr"] if verb == "convert" else [])], capture_output=True, text=True,
-                                  cwd=self.folder, env=environment)
+            environment = os.environ | {
+                "LD_PRELOAD": str(self.library),
+                "FAILING_FILE": str(self.folder / "file2.h5"),
+                "FAILING_CALL": str(call),
+                "FAILING_HOW": "crash",
+            }
+            done = subprocess.run(
+                [COMMAND, verb, "--concat", "/x:0", *names, *(["out.zarr"] if verb == "convert" else [])],
+                capture_output=True,
+                text=True,
+                cwd=self.folder,
+                env=environment,
+            )
             assert done.returncode == 1 and "crashed" in done.stderr and f'of "{names[2]}"' in done.stderr, done.stderr
-            assert not any(f'"{name}"' in done.stderr for name in names if name != names[2]) and not (self.folder / "out.zarr").exists()
+            assert (
+                not any(f'"{name}"' in done.stderr for name in names if name != names[2])
+                and not (self.folder / "out.zarr").exists()
+            )
 
     def virtual(self):
         part = self.folder / "part.h5"
@@ -117,10 +143,16 @@ class TestFailingReads:
         part = self.virtual()
         assert self.convert().returncode == 0
         disturbed = {"LD_PRELOAD": str(self.library), "FAILING_FILE": str(part), "FAILING_HOW": "open"}
-        done = subprocess.run([COMMAND, "verify", self.source, self.store], capture_output=True, text=True, env=os.environ | disturbed)
-        assert done.returncode == 1 and "part.h5" in done.stdout + done.stderr and "Input/output error" in done.stdout + done.stderr, done
+        done = subprocess.run(
+            [COMMAND, "verify", self.source, self.store], capture_output=True, text=True, env=os.environ | disturbed
+        )
+        assert (
+            done.returncode == 1 and "part.h5" in done.stdout + done.stderr and "Input/output error" in done.stdout + done.stderr
+        ), done
         done = self.convert(environment=disturbed)
-        assert done.returncode == 1 and "part.h5" in done.stderr and "Input/output error" in done.stderr and not self.store.exists(), done
+        assert (
+            done.returncode == 1 and "part.h5" in done.stderr and "Input/output error" in done.stderr and not self.store.exists()
+        ), done
 
     def test_a_source_of_a_virtual_dataset_that_is_no_hdf5_file(self):
         """Only one that is not there reads as the fill value."""
@@ -142,12 +174,19 @@ class TestFailingReads:
         ended = {}
         for options in [], ["--chunk", "3000,"], ["--shard", "1M"], ["--profile", "recode", "--keep-going"]:
             count = self.folder / "count"
-            done = self.convert(*options, environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_COUNT": str(count)})
+            done = self.convert(
+                *options,
+                environment={"LD_PRELOAD": str(self.library), "FAILING_FILE": str(self.source), "FAILING_COUNT": str(count)},
+            )
             assert done.returncode == 0, done.stderr
             good, calls = contents(self.store), int(count.read_text())
             assert calls > 20
             for how in "EIO", "short", "truncate":
-                every = range(1, calls + 1) if EVERY else sorted({1 + i * (calls - 1) // (SAMPLE // 4) + (len(how) + i) % 3 for i in range(SAMPLE // 4)})
+                every = (
+                    range(1, calls + 1)
+                    if EVERY
+                    else sorted({1 + i * (calls - 1) // (SAMPLE // 4) + (len(how) + i) % 3 for i in range(SAMPLE // 4)})
+                )
                 for call in every:
                     if how == "truncate":
                         whole = self.source.read_bytes()
@@ -163,11 +202,19 @@ class TestFailingReads:
                     else:
                         assert done.returncode == 1, done.stderr
                         assert len(done.stderr.splitlines()) == 1, done.stderr
-                        assert self.store.exists() == ("run the same command again to continue" in done.stderr) and not (self.store / "zarr.json").exists(), done.stderr
+                        assert (
+                            self.store.exists() == ("run the same command again to continue" in done.stderr)
+                            and not (self.store / "zarr.json").exists()
+                        ), done.stderr
                         if self.store.exists() and how != "truncate":
                             ended["gone on after " + how, 0] = ended.get(("gone on after " + how, 0), 0) + 1
                             again = self.convert(*options, fresh=False)
-                            assert again.returncode == 0 and contents(self.store) == good or again.returncode == 3 and "--keep-going" in options, again.stderr
+                            assert (
+                                again.returncode == 0
+                                and contents(self.store) == good
+                                or again.returncode == 3
+                                and "--keep-going" in options
+                            ), again.stderr
                     if how == "truncate":
                         self.source.write_bytes(whole)
                         os.utime(self.source, ns=(times.st_atime_ns, times.st_mtime_ns))

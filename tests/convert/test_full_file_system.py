@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """A real file system that is full: conversions and appends into a tmpfs that is mounted for this test alone. What does not fit ends with 1 and says so; the same
 command completes a conversion, and the store of an append is as before, when there is room."""
+
 import os
 import shutil
 import subprocess
@@ -13,8 +14,14 @@ import pytest
 from same_store import COMMAND
 
 WITHIN = ["unshare", "--map-root-user", "--mount"]
-FORMS = (["out.zarr"], ["out.zip"], ["out.zarr", "--shard", "64K"], ["out.zarr", "--fsync"], ["refs.json", "--virtual", "--inline", "0"],
-         ["refs.parquet", "--virtual", "--inline", "0"])
+FORMS = (
+    ["out.zarr"],
+    ["out.zip"],
+    ["out.zarr", "--shard", "64K"],
+    ["out.zarr", "--fsync"],
+    ["refs.json", "--virtual", "--inline", "0"],
+    ["refs.parquet", "--virtual", "--inline", "0"],
+)
 SIZES = (16, 48, 96, 160, 240, 2000)  # KiB; a store takes some 250
 
 
@@ -27,7 +34,11 @@ def mount(disk, size, *options):
 
 
 def contents(folder):
-    return {os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read() for at, _, names in os.walk(folder) for n in names}
+    return {
+        os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read()
+        for at, _, names in os.walk(folder)
+        for n in names
+    }
 
 
 def conversions(files, disk):
@@ -41,10 +52,18 @@ def conversions(files, disk):
             else:
                 failed += 1
                 kept = "run the same command again to continue" in done.stderr
-                assert done.returncode == 1 and "No space left" in done.stderr and bool(os.listdir(disk)) == kept, (target, size, done.stderr, os.listdir(disk))
+                assert done.returncode == 1 and "No space left" in done.stderr and bool(os.listdir(disk)) == kept, (
+                    target,
+                    size,
+                    done.stderr,
+                    os.listdir(disk),
+                )
                 assert not os.path.exists(f"{disk}/{target}/zarr.json")
                 mount(disk, SIZES[-1], "remount")
-                assert run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options).returncode == 0
+                assert (
+                    run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options).returncode
+                    == 0
+                )
                 assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, (target, size)
             assert done.returncode == 0 or size < SIZES[-1], done.stderr
             subprocess.run(["umount", disk], check=True)
@@ -57,7 +76,9 @@ def appends(files, disk):
         if target.endswith(".zip"):
             continue  # cannot be appended to
         mount(disk, 2000)
-        assert run("convert", "-q", "--concat", "/**:0", "--allow-overlap", files[0], f"{disk}/{target}", *options).returncode == 0
+        assert (
+            run("convert", "-q", "--concat", "/**:0", "--allow-overlap", files[0], f"{disk}/{target}", *options).returncode == 0
+        )
         old = contents(disk)
         used = shutil.disk_usage(disk).used // 1024
         for more in (0, 8, 40, 80):
@@ -67,7 +88,12 @@ def appends(files, disk):
                 break
             failed += 1
             assert done.returncode == 1 and "No space left" in done.stderr, (target, more, done.stderr)
-            assert contents(disk) == old or "again" in done.stderr, (target, more, done.stderr, sorted(contents(disk).keys() ^ old.keys()))
+            assert contents(disk) == old or "again" in done.stderr, (
+                target,
+                more,
+                done.stderr,
+                sorted(contents(disk).keys() ^ old.keys()),
+            )
         mount(disk, 2000, "remount")
         done = run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}")
         assert done.returncode == 0, done.stderr
@@ -82,9 +108,14 @@ def test_what_does_not_fit(folder):
     files, disk = [f"{folder}/{i}.h5" for i in range(2)], f"{folder}/disk"
     for i, file in enumerate(files):
         with h5py.File(file, "w") as f:
-            for name in ("x", "g/y"):  # a shape of chunks that leaves the last one unfull, and text, which references cannot leave in the source
+            for name in (
+                "x",
+                "g/y",
+            ):  # a shape of chunks that leaves the last one unfull, and text, which references cannot leave in the source
                 f.create_dataset(name, data=np.random.default_rng(i).random(6000), chunks=(2500,), maxshape=(None,))
-            f.create_dataset("text", data=[c * 20 for c in "abcdefghij"] * 60, dtype=h5py.string_dtype(), chunks=(250,), maxshape=(None,))
+            f.create_dataset(
+                "text", data=[c * 20 for c in "abcdefghij"] * 60, dtype=h5py.string_dtype(), chunks=(250,), maxshape=(None,)
+            )
     os.mkdir(disk)
     done = subprocess.run([*WITHIN, sys.executable, __file__, disk, *files], capture_output=True, text=True)
     print(done.stdout)

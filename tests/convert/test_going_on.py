@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What a command leaves, and how it goes on: the same command again, shares, Ctrl-C, other options, wrong names. And options that no dataset obeys."""
+
 import json
 import os
 import shutil
@@ -20,7 +21,14 @@ ALONE = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
 
 def run(*arguments, status=0, **environment):
     """Standard error."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, env={**ALONE, **environment})
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=300,
+        env={**ALONE, **environment},
+    )
     assert done.returncode == status, (arguments, done)
     return done.stderr
 
@@ -39,8 +47,14 @@ def cut_off(source, target, *options, signal_number=signal.SIGINT, **environment
     """Begins a conversion and ends it when some of its chunks are there; what it said."""
     before = os.path.exists(target)
     for _ in range(20):
-        p = subprocess.Popen([COMMAND, "convert", source, target, "--threads", "1", *options], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
-                             start_new_session=True, env={**ALONE, **same_store.slow_writes(), **environment})
+        p = subprocess.Popen(
+            [COMMAND, "convert", source, target, "--threads", "1", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**ALONE, **same_store.slow_writes(), **environment},
+        )
         while p.poll() is None and not same_store.has_units(target):
             time.sleep(0.001)
         p.send_signal(signal_number)
@@ -73,12 +87,22 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
     assert "interrupted: what is done is kept in" in said and "run the same command again to continue" in said, said
     assert not os.path.exists(os.path.join(out, "zarr.json"))
     shown = subprocess.run([COMMAND, "inspect", out], capture_output=True, text=True)
-    assert shown.returncode == 3 and "is an unfinished store" in shown.stdout and "units made" in shown.stdout and f"zarrbits convert {source} {out}" in shown.stdout, shown
+    assert (
+        shown.returncode == 3
+        and "is an unfinished store" in shown.stdout
+        and "units made" in shown.stdout
+        and f"zarrbits convert {source} {out}" in shown.stdout
+    ), shown
     # other options, or another source: an error that names both commands, and destroys nothing
     before = same_store.files(out)
     for other, word in ((["--shard", "64M"], "--shard"), (["--codec", "packbits", "--bits", "12"], "--codec, --bits")):
         said = run("convert", source, out, *other, status=1)
-        assert "other options" in said and word in said and f"{source} {out} --threads 1" in said and other[0] + " " + other[1] in said, said
+        assert (
+            "other options" in said
+            and word in said
+            and f"{source} {out} --threads 1" in said
+            and other[0] + " " + other[1] in said
+        ), said
         assert "replace it with" not in said and "start over" not in said
     copy = os.path.join(os.path.dirname(source), "other.h5")
     shutil.copy(source, copy)
@@ -113,8 +137,14 @@ def test_sigterm_after_overwrite_and_before_anything_is_done(case):
     same(whole, out)
     # a store in one file is made in one run: nothing is kept
     archive = out.replace(".zarr", ".zip")
-    p = subprocess.Popen([COMMAND, "convert", source, archive], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
-                         env={**ALONE, **same_store.slow_writes()})
+    p = subprocess.Popen(
+        [COMMAND, "convert", source, archive],
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**ALONE, **same_store.slow_writes()},
+    )
     while p.poll() is None and not os.path.exists(archive + ".zarrbits-unfinished"):
         time.sleep(0.001)
     p.send_signal(signal.SIGINT)
@@ -132,7 +162,15 @@ def test_an_array_of_files_is_not_an_array_of_shares(case, tmp_path):
     same(whole, os.path.join(tmp_path, "quiet.zarr"))
     assert "--partition mpi" in run("convert", source, tmp_path / "rank.zarr", OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="4")
     for rank in range(4):
-        said = run("convert", source, tmp_path / "shares.zarr", "--partition", "mpi", OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_SIZE="4")
+        said = run(
+            "convert",
+            source,
+            tmp_path / "shares.zarr",
+            "--partition",
+            "mpi",
+            OMPI_COMM_WORLD_RANK=str(rank),
+            OMPI_COMM_WORLD_SIZE="4",
+        )
         assert f"share {rank} of 4 (Open MPI)" in said, said
     run("finalize", "-q", source, tmp_path / "shares.zarr")
     same(whole, os.path.join(tmp_path, "shares.zarr"))
@@ -151,7 +189,8 @@ def test_shares_that_come_late_or_twice(case, tmp_path):
         if name.startswith("journal-"):
             with open(os.path.join(out, ".zarrbits-unfinished", name), encoding="utf-8") as f:
                 sizes[int(name.split("-")[1])] = sum(
-                    a["bytes"] + 65536 * sum(a["counts"]) for line in f if '"dataset"' in line for a in json.loads(line)["arrays"])
+                    a["bytes"] + 65536 * sum(a["counts"]) for line in f if '"dataset"' in line for a in json.loads(line)["arrays"]
+                )
     assert max(sizes) < 1.5 * min(sizes), sizes  # alike: an object costs about as much as 64 KiB
     run("convert", "-q", source, out, "--partition", "2/4")  # requeued
     run("finalize", "-q", source, out)
@@ -173,24 +212,41 @@ def test_bits_that_do_not_fit_leave_a_dataset_as_it_is(tmp_path):
 
     def codecs(store, node):
         with open(tmp_path / store / node / "zarr.json", encoding="utf-8") as f:
-            return [(c["name"], (c.get("configuration") or {}).get("first_bit"), (c.get("configuration") or {}).get("last_bit")) for c in json.load(f)["codecs"]]
+            return [
+                (c["name"], (c.get("configuration") or {}).get("first_bit"), (c.get("configuration") or {}).get("last_bit"))
+                for c in json.load(f)["codecs"]
+            ]
 
     def converted(name, *options):
         run("convert", "-q", source, tmp_path / name, "--codec", "packbits", *options)
-        assert "OK: " in subprocess.run([COMMAND, "verify", source, tmp_path / name], capture_output=True, text=True, check=True).stdout
+        assert (
+            "OK: "
+            in subprocess.run([COMMAND, "verify", source, tmp_path / name], capture_output=True, text=True, check=True).stdout
+        )
         return {node: codecs(name, "movie/" + node) for node in ("frames", "time", "temperature", "steps")}
+
     twelve = converted("12.zarr", "--bits", "12")
     assert twelve["frames"][0][0] == twelve["steps"][0][0] == "packbits" and twelve["frames"][0][2] == 11
-    assert twelve["time"] == codecs("plain.zarr", "movie/time") and twelve["temperature"] == codecs("plain.zarr", "movie/temperature")
+    assert twelve["time"] == codecs("plain.zarr", "movie/time") and twelve["temperature"] == codecs(
+        "plain.zarr", "movie/temperature"
+    )
     same(os.path.join(tmp_path, "plain.zarr", "movie", "time"), os.path.join(tmp_path, "12.zarr", "movie", "time"))
     ranged = converted("range.zarr", "--bits", "steps=4-7")
     assert ranged["steps"][0] == ("packbits", 4, 7) and ranged["frames"][0][0] == "bytes"
     auto = converted("auto.zarr", "--bits", "auto")
-    assert auto["frames"][0][2] == 11 and auto["steps"][0] == ("packbits", 4, 7) and auto["time"][0][0] == "packbits" and auto["temperature"][0][0] == "bytes"
+    assert (
+        auto["frames"][0][2] == 11
+        and auto["steps"][0] == ("packbits", 4, 7)
+        and auto["time"][0][0] == "packbits"
+        and auto["temperature"][0][0] == "bytes"
+    )
     assert converted("both.zarr", "--bits", "auto", "--bits", "frames=13")["frames"][0][2] == 12  # what is given by name wins
     said = run("convert", source, tmp_path / "x.zarr", "--codec", "packbits", "--bits", "/movie/time=12", status=1)
     assert "/movie/time" in said and "does not fit" in said and "--bits" in said, said
-    for options, word in ((["--bits", "temperature=12"], "no dataset of integers"), (["--bits", "nowhere=3"], "matches no dataset")):
+    for options, word in (
+        (["--bits", "temperature=12"], "no dataset of integers"),
+        (["--bits", "nowhere=3"], "matches no dataset"),
+    ):
         assert word in run("convert", source, tmp_path / "x.zarr", "--codec", "packbits", *options, status=1)
     for bad in ("0", "65", "5-3", "0-64", "0-3", "x=", "x=70", "x=3-"):
         run("convert", source, tmp_path / "x.zarr", "--codec", "packbits", "--bits", bad, status=2)
@@ -206,9 +262,17 @@ def test_suggest_tells_the_convert_line(tmp_path):
         assert json.load(f)["codecs"][0]["configuration"]["last_bit"] == 11
 
 
-@pytest.mark.parametrize("options, word", [
-    (["--chunk", "1,512"], "1 and 3"), (["--chunk", "8x8x8x8"], "8x8x8x8"), (["--shard", "100x100"], "--shard"), (["--memory", "1"], "16.0 MiB"), (["--memory", "15M"], "--memory"),
-    (["--include", "/movie/time", "--chunk", "1x8x8"], "have 1;")])
+@pytest.mark.parametrize(
+    "options, word",
+    [
+        (["--chunk", "1,512"], "1 and 3"),
+        (["--chunk", "8x8x8x8"], "8x8x8x8"),
+        (["--shard", "100x100"], "--shard"),
+        (["--memory", "1"], "16.0 MiB"),
+        (["--memory", "15M"], "--memory"),
+        (["--include", "/movie/time", "--chunk", "1x8x8"], "have 1;"),
+    ],
+)
 def test_an_option_that_no_dataset_obeys(tmp_path, options, word):
     source = frames(tmp_path / "in.h5", 10)
     said = run("convert", source, tmp_path / "out.zarr", *options, status=2 if "--memory" in options else 1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What a run that fails, or that is told to end, leaves of its work: all that the same command can go on with, and else nothing."""
+
 import os
 import resource
 import shutil
@@ -21,7 +22,9 @@ S3 = "s3://bucket/out.zarr"
 
 def run(*arguments, status=0, **how):
     """Standard error."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **how)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **how
+    )
     assert done.returncode == status, (arguments, done)
     return done.stderr
 
@@ -32,7 +35,13 @@ def case_of(tmp_path):
     source = tmp_path / "in.h5"
     with h5py.File(source, "w") as f:
         for k in range(40):
-            f.create_dataset(f"d{k:02}", data=np.random.default_rng(k).integers(0, 1000, (20, 1000)).astype("i4"), chunks=(4, 1000), compression="gzip", compression_opts=1)
+            f.create_dataset(
+                f"d{k:02}",
+                data=np.random.default_rng(k).integers(0, 1000, (20, 1000)).astype("i4"),
+                chunks=(4, 1000),
+                compression="gzip",
+                compression_opts=1,
+            )
     run("convert", "-q", source, tmp_path / "whole.zarr")
     return source, tmp_path / "out.zarr", tmp_path / "whole.zarr"
 
@@ -58,7 +67,11 @@ def test_a_damaged_chunk_costs_nothing_that_was_made_before(case):
     damage(source, "d37")
     said = run("convert", source, out, "--threads", "1", status=1)
     assert said.count("\n") == 1 and 'dataset "/d37"' in said and "--keep-going" in said, said
-    assert "What is done is kept in" in said and "(37 of 40 units)" in said and said.rstrip().endswith("run the same command again to continue"), said
+    assert (
+        "What is done is kept in" in said
+        and "(37 of 40 units)" in said
+        and said.rstrip().endswith("run the same command again to continue")
+    ), said
     assert units_left(out) == 37 and not (out / "zarr.json").exists()
     made = {p: os.stat(os.path.join(out, p)).st_mtime_ns for p in same_store.files(out) if "/c/" in p and not p.startswith("d37")}
     assert len(made) == 37 * 5
@@ -87,7 +100,22 @@ def test_nothing_stays_where_nothing_is_done_or_nothing_is_of_use(case):
     # the same command fails again, whatever happens
     with h5py.File(source, "a") as f:
         f["z"] = np.arange(1000)
-    said = run("convert", source, out, "--threads", "1", "--include", "/d1*", "--include", "/z", "--codec", "packbits", "--bits", "/z=3", status=1)
+    said = run(
+        "convert",
+        source,
+        out,
+        "--threads",
+        "1",
+        "--include",
+        "/d1*",
+        "--include",
+        "/z",
+        "--codec",
+        "packbits",
+        "--bits",
+        "/z=3",
+        status=1,
+    )
     assert "does not fit" in said and "kept" not in said and not out.exists(), said
 
 
@@ -112,6 +140,7 @@ def test_a_disk_that_is_full_is_emptied(case):
 
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
     said = run("convert", source, out, status=1, preexec_fn=limited)
     assert "cannot write" in said and "run the same command again to continue" in said, said
     assert units_left(out) >= 30
@@ -131,6 +160,7 @@ def test_an_error_of_a_server(s3):
 
     def forbidden(request, go_on):
         return s3_server.Answer(403) if request.kind == "put" and "/d37/c/" in request.key else go_on()
+
     with s3_server.Server(forbidden) as server:
         command = ["convert", source, S3, "--endpoint", server.url, "--threads", "1"]
         said = run(*command, status=1, env=environment())
@@ -152,9 +182,16 @@ def test_ctrl_c_does_not_wait_for_a_server(s3, when):
             silent["asked"] += 1
             time.sleep(20)
         return go_on()
+
     with s3_server.Server(mute) as server:
-        p = subprocess.Popen([COMMAND, "convert", s3[0], S3, "--endpoint", server.url, "--threads", "2"], env=environment(ZARRBITS_S3_PATIENCE="60"), stderr=subprocess.PIPE,
-                             text=True, stdin=subprocess.DEVNULL, start_new_session=True)
+        p = subprocess.Popen(
+            [COMMAND, "convert", s3[0], S3, "--endpoint", server.url, "--threads", "2"],
+            env=environment(ZARRBITS_S3_PATIENCE="60"),
+            stderr=subprocess.PIPE,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         while p.poll() is None and not silent["asked"]:
             time.sleep(0.01)
         assert p.poll() is None, p.communicate()
@@ -163,7 +200,11 @@ def test_ctrl_c_does_not_wait_for_a_server(s3, when):
         p.send_signal(signal.SIGINT)
         said = p.communicate(timeout=60)[1]
         spent = time.monotonic() - begun
-        assert p.returncode == -signal.SIGINT and spent < 6, (p.returncode, spent, said)  # about 2 on a machine that does nothing else
+        assert p.returncode == -signal.SIGINT and spent < 6, (
+            p.returncode,
+            spent,
+            said,
+        )  # about 2 on a machine that does nothing else
         assert "interrupted" in said and server.url in said, said
 
 
@@ -176,8 +217,14 @@ def test_ctrl_c_does_not_wait_for_a_machine_that_is_gone(s3):
             for s in one, two:
                 s.setblocking(False)
                 s.connect_ex(place)
-            p = subprocess.Popen([COMMAND, "convert", s3[0], S3, "--endpoint", f"http://127.0.0.1:{place[1]}"], env=environment(ZARRBITS_S3_PATIENCE="60"),
-                                 stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True)
+            p = subprocess.Popen(
+                [COMMAND, "convert", s3[0], S3, "--endpoint", f"http://127.0.0.1:{place[1]}"],
+                env=environment(ZARRBITS_S3_PATIENCE="60"),
+                stderr=subprocess.PIPE,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             time.sleep(1)
             begun = time.monotonic()
             p.send_signal(signal.SIGINT)

@@ -4,6 +4,7 @@ nothing left over unless it is to be kept; a resumed run makes the same store, b
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """
+
 import collections
 import filecmp
 import os
@@ -38,8 +39,14 @@ def child_of(p):
 
 
 def begin(*args):
-    return subprocess.Popen([COMMAND, "convert" if args[0] != "finalize" else args[0], *map(str, args[args[0] == "finalize":])], start_new_session=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [COMMAND, "convert" if args[0] != "finalize" else args[0], *map(str, args[args[0] == "finalize" :])],
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def wait_for_all(p):
@@ -51,6 +58,7 @@ def wait_for_all(p):
 
 class Way:
     """One way to convert. `keeps`: finished work stays after a signal."""
+
     def __init__(self, folder, name, case, *options, keeps=False, before=(), target="out.zarr"):
         self.name, self.case, self.options, self.keeps, self.before = name, case, options, keeps, before
         self.target = os.path.join(folder, target)
@@ -79,8 +87,15 @@ class Way:
     def command(self, *options):
         report_options = () if "--partition" in options else ("--report", self.report)
         finalizing = "finalize" in options
-        return (*(("finalize",) if finalizing else ()), self.case.source, self.target, *(o for o in options if o != "finalize"),
-                *(() if finalizing else self.case.options), *report_options, *(() if finalizing else ("--threads", "2")))
+        return (
+            *(("finalize",) if finalizing else ()),
+            self.case.source,
+            self.target,
+            *(o for o in options if o != "finalize"),
+            *(() if finalizing else self.case.options),
+            *report_options,
+            *(() if finalizing else ("--threads", "2")),
+        )
 
     def clear(self):
         shutil.rmtree(self.target, ignore_errors=True)
@@ -92,7 +107,9 @@ class Way:
         if self.target.endswith(".zip"):
             return filecmp.cmp(self.target, self.good(), shallow=False)
         rest = [f for f in files(self.target) if not f.startswith(MARK)]
-        return rest == files(self.good()) and all(filecmp.cmp(os.path.join(self.target, f), os.path.join(self.good(), f), shallow=False) for f in rest)
+        return rest == files(self.good()) and all(
+            filecmp.cmp(os.path.join(self.target, f), os.path.join(self.good(), f), shallow=False) for f in rest
+        )
 
     def nodes_are_whole(self):
         """Arrays that a reader would find by their own metadata."""
@@ -151,9 +168,15 @@ def attack(way, old, dice, count):
         exists = os.path.lexists(way.target)
         unfinished = os.path.exists(os.path.join(way.target, MARK)) or os.path.exists(way.target + MARK)
         looks_whole = exists and (way.target.endswith(".zip") or os.path.exists(os.path.join(way.target, "zarr.json")))
-        old_is_there = looks_whole and "--overwrite" in way.options and [f for f in files(way.target) if not f.startswith(MARK)] == files(old)
+        old_is_there = (
+            looks_whole
+            and "--overwrite" in way.options
+            and [f for f in files(way.target) if not f.startswith(MARK)] == files(old)
+        )
         if old_is_there:
-            assert all(filecmp.cmp(os.path.join(old, f), os.path.join(way.target, f), shallow=False) for f in files(old))  # it had not begun
+            assert all(
+                filecmp.cmp(os.path.join(old, f), os.path.join(way.target, f), shallow=False) for f in files(old)
+            )  # it had not begun
         elif looks_whole:
             assert way.is_good(), "it looks whole and is not"
         elif exists and not way.target.endswith(".zip"):
@@ -164,7 +187,15 @@ def attack(way, old, dice, count):
             assert not exists and not unfinished, "something is left"
         if way.before:
             assert exists, "what other shares made is gone"
-        count["whole" if looks_whole and not old_is_there else "old" if old_is_there else "unfinished" if exists or unfinished else "nothing"] += 1
+        count[
+            "whole"
+            if looks_whole and not old_is_there
+            else "old"
+            if old_is_there
+            else "unfinished"
+            if exists or unfinished
+            else "nothing"
+        ] += 1
         count[what.name] += 1
         count["to " + whom] += 1
         if not looks_whole or unfinished or old_is_there or way.keeps:
@@ -184,17 +215,28 @@ def test_kills_at_any_moment(memory_folder):
     started = time.monotonic()
     plain, sharded, old = (os.path.join(folder, n) for n in ("plain", "sharded", "old"))
     os.mkdir(plain), os.mkdir(sharded), os.mkdir(old)
-    cases = Case(plain, lambda path: example(path, chunks=60)), Case(sharded, lambda path: example(path, chunks=60), "--shard", "20k")
+    cases = (
+        Case(plain, lambda path: example(path, chunks=60)),
+        Case(sharded, lambda path: example(path, chunks=60), "--shard", "20k"),
+    )
     run(COMMAND, "convert", cases[0].source, os.path.join(plain, "whole.zip"))
     with h5py.File(os.path.join(old, "old.h5"), "w") as f:
         f.create_dataset("deflate", data=np.zeros((50, 64), "i4"), chunks=(10, 64))
         f.create_dataset("older/x", data=np.arange(500), chunks=(5,))
     run(COMMAND, "convert", os.path.join(old, "old.h5"), os.path.join(old, "old.zarr"))
-    ways = [Way(folder, "directory", cases[0], keeps=True), Way(folder, "zip", cases[0], target="out.zip"), Way(folder, "shard", cases[1], keeps=True),
-            Way(folder, "resume", cases[0], "--resume", keeps=True), Way(folder, "overwrite", cases[0], "--overwrite", keeps=True),
-            Way(folder, "partition", cases[0], "--partition", "0/2", keeps=True, before=[("--partition", "1/2")]),
-            Way(folder, "finalize", cases[1], "finalize", keeps=True, before=[("--partition", "0/2"), ("--partition", "1/2")])]
+    ways = [
+        Way(folder, "directory", cases[0], keeps=True),
+        Way(folder, "zip", cases[0], target="out.zip"),
+        Way(folder, "shard", cases[1], keeps=True),
+        Way(folder, "resume", cases[0], "--resume", keeps=True),
+        Way(folder, "overwrite", cases[0], "--overwrite", keeps=True),
+        Way(folder, "partition", cases[0], "--partition", "0/2", keeps=True, before=[("--partition", "1/2")]),
+        Way(folder, "finalize", cases[1], "finalize", keeps=True, before=[("--partition", "0/2"), ("--partition", "1/2")]),
+    ]
     for i in range(KILLS):
         attack(ways[i % len(ways)], os.path.join(old, "old.zarr"), dice, count)
-    print(f"{KILLS} kills (seed {SEED}) in {time.monotonic() - started:.1f} s:", ", ".join(f"{k} {n}" for k, n in sorted(count.items())))
+    print(
+        f"{KILLS} kills (seed {SEED}) in {time.monotonic() - started:.1f} s:",
+        ", ".join(f"{k} {n}" for k, n in sorted(count.items())),
+    )
     assert KILLS < 50 or count["unfinished"] + count["nothing"] >= KILLS // 2, "the runs end before they can be killed"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """--links: what soft links, links into other files and further hard links lead to, in the store and for `zarrbits verify`."""
+
 import json
 import os
 import shutil
@@ -73,7 +74,13 @@ def local_file(folder):
 
 def test_other_files_are_copied(folder):
     source = master_file(folder)
-    for options in [], ["--shard", "64M"], ["--profile", "native"], ["--compress", "zstd", "--chunk", "10,10"], ["--links", "copy"]:
+    for options in (
+        [],
+        ["--shard", "64M"],
+        ["--profile", "native"],
+        ["--compress", "zstd", "--chunk", "10,10"],
+        ["--links", "copy"],
+    ):
         store, report = to_store(source, *options)
         for node in "entry/first", "entry/whole/data/data", "entry/whole/data/plain", "entry/whole/soft", "entry/whole/twin":
             assert store.meta(node)["shape"] == [20, 30], node

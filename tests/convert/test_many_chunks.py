@@ -3,6 +3,7 @@
 
 ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, as scripts/ci/large has it. Otherwise a tenth of these, which still tells linear from quadratic. Times on a
 machine that others use are measured in turn, the shortest counts, and what is too long is measured again."""
+
 import pathlib
 import subprocess
 import sys
@@ -43,8 +44,11 @@ class TestManyChunks:
     def linear(self, **how):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            ways = {"plan": ["plan", "{in}"], "convert to .zip": ["convert", "-q", "--threads", 1, "{in}", folder / "out.zip"],
-                    "references": ["convert", "-q", "--virtual", "{in}", folder / "out.json"]}
+            ways = {
+                "plan": ["plan", "{in}"],
+                "convert to .zip": ["convert", "-q", "--threads", 1, "{in}", folder / "out.zip"],
+                "references": ["convert", "-q", "--virtual", "{in}", folder / "out.json"],
+            }
             if "--shard" in OPTIONS:
                 ways["convert with shards"] = ["convert", "-q", "--threads", 1, "--shard", "4M", "{in}", folder / "out.zarr"]
             sources = {n: folder / f"{n}.h5" for n in (FEW, 10 * FEW)}
@@ -61,7 +65,10 @@ class TestManyChunks:
                     few, many = shortest.values()
                     if many <= MOST_TIMES * few:
                         break
-                print(f"{self.name}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times", file=sys.stderr)
+                print(
+                    f"{self.name}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times",
+                    file=sys.stderr,
+                )
                 assert many <= MOST_TIMES * few
                 assert many <= MOST_SECONDS
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs the commands of docs/many.md, line by line, on files of that form."""
+
 import pathlib
 import re
 import shlex
@@ -20,7 +21,9 @@ def day(path, i):
         f["time"] = np.arange(24 * i, 24 * i + 24, dtype="i4")
         f["time"].attrs["units"] = "hours since 2020-01-01"
         f["time"].make_scale("time")
-        d = f.create_dataset("t2m", data=VALUES[24 * i:24 * i + 24], chunks=(8, 4, 5), maxshape=(None, 4, 5), compression="gzip", shuffle=True)
+        d = f.create_dataset(
+            "t2m", data=VALUES[24 * i : 24 * i + 24], chunks=(8, 4, 5), maxshape=(None, 4, 5), compression="gzip", shuffle=True
+        )
         d.dims[0].attach_scale(f["time"])
 
 
@@ -40,5 +43,10 @@ def test_every_command_of_the_page_runs(tmp_path):
         assert run.returncode == 0, (command, run.stderr)
     assert store.Store(str(tmp_path / "out.zarr")).meta("t2m")["shape"] == [96, 4, 5]
     assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
-    checked = subprocess.run([COMMAND, "verify", "--concat", "time", "data/*.nc", "tomorrow.nc", "out.zarr"], cwd=tmp_path, capture_output=True, text=True)
+    checked = subprocess.run(
+        [COMMAND, "verify", "--concat", "time", "data/*.nc", "tomorrow.nc", "out.zarr"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert checked.returncode == 0, checked.stdout + checked.stderr

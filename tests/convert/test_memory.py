@@ -2,6 +2,7 @@
 """--memory limits the process: prints the peak of its resident memory for each case. A warning names chunks for which it is not enough.
 
 ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound, which take a minute and the room."""
+
 import sys
 import zlib
 
@@ -90,12 +91,14 @@ class TestMemory:
     def test_read_by_libhdf5(self):
         def make(f):
             f.create_dataset("d", data=np.tile(np.arange(1000, dtype="u4"), 16384), chunks=(1024 * 1000,), scaleoffset=10)
+
         self.within(64, make)
 
     def test_a_chunk_that_needs_more_is_told_before(self):
         def make(f):
             f.create_dataset("large", data=np.tile(np.arange(250, dtype="u1"), 100000), chunks=(25000000,), scaleoffset=8)
             f.create_dataset("small", data=np.arange(1000), chunks=(100,))
+
         taken = self.convert(make, "--memory", "40M")
         assert taken.status == 0
         lines = taken.errors.splitlines()
@@ -113,10 +116,18 @@ class TestMemory:
             with h5py.File(file, "w") as f:
                 f["d"] = np.arange(1000 * i, 1000 * (i + 1), dtype="f8")
         store = self.source.with_suffix(".zarr")
-        assert run("convert", "-q", "--concat", "/d:0", files[0], store, "--chunk", f"{8 * MIB},", "--compress", "gzip:1").status == 0
+        assert (
+            run("convert", "-q", "--concat", "/d:0", files[0], store, "--chunk", f"{8 * MIB},", "--compress", "gzip:1").status
+            == 0
+        )
         taken = run("convert", "-q", "--append", "/d:0", files[1], store, "--memory", "64M")
         assert taken.status == 0, taken.errors
-        for words in ("chunks of 64.0 MiB", "may take 256.0 MiB", "64.0 MiB that are allowed", "make the store again with smaller chunks"):
+        for words in (
+            "chunks of 64.0 MiB",
+            "may take 256.0 MiB",
+            "64.0 MiB that are allowed",
+            "make the store again with smaller chunks",
+        ):
             assert words in taken.errors, taken.errors
         assert 64 * MIB < taken.peak <= 256 * MIB
 
@@ -124,7 +135,9 @@ class TestMemory:
     def test_verify_of_a_chunk_that_inflates(self, kind, status):
         """A chunk of numbers has a size; one of strings may have any, and is left unchecked where it takes more than --memory."""
         with h5py.File(self.source, "w") as f:
-            f.create_dataset("d", (4,), "i4" if kind == "numbers" else h5py.string_dtype(), chunks=(4,))[0] = 1 if kind == "numbers" else "a"
+            f.create_dataset("d", (4,), "i4" if kind == "numbers" else h5py.string_dtype(), chunks=(4,))[0] = (
+                1 if kind == "numbers" else "a"
+            )
         store = self.source.with_suffix(".zarr")
         assert run("convert", "-q", self.source, store, "--compress", "gzip:1").status == 0
         gzip, zeros = zlib.compressobj(9, zlib.DEFLATED, 31), bytes(16 * MIB)

@@ -10,6 +10,7 @@ Whatever is in a file, `zarrbits convert` must end with 0 (or 3, something was s
 and no store. It must never be killed by a signal, hang, or take more than the memory that it is given. A file that kills libhdf5 is one of those that end with 1.
 The real files are found through ZARRBITS_CORPUS; without it there are only those made here. The same seed makes the same files.
 """
+
 import collections
 import os
 import random
@@ -26,8 +27,31 @@ import numpy as np
 
 COMMAND, CORPUS = os.environ["ZARRBITS_COMMAND"], os.environ.get("ZARRBITS_CORPUS")
 LARGEST_FILE, SECONDS, MEMORY = 64 << 10, 200, 2 << 30
-SIGNATURES = [b"\x89HDF\r\n\x1a\n", b"OHDR", b"OCHK", b"TREE", b"SNOD", b"HEAP", b"GCOL", b"FRHP", b"FHDB", b"FHIB", b"BTHD", b"BTIN", b"BTLF",
-              b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"FSHD", b"FSSE", b"SMTB", b"SMLI"]
+SIGNATURES = [
+    b"\x89HDF\r\n\x1a\n",
+    b"OHDR",
+    b"OCHK",
+    b"TREE",
+    b"SNOD",
+    b"HEAP",
+    b"GCOL",
+    b"FRHP",
+    b"FHDB",
+    b"FHIB",
+    b"BTHD",
+    b"BTIN",
+    b"BTLF",
+    b"FAHD",
+    b"FADB",
+    b"EAHD",
+    b"EAIB",
+    b"EASB",
+    b"EADB",
+    b"FSHD",
+    b"FSSE",
+    b"SMTB",
+    b"SMLI",
+]
 
 
 GLIBC = re.compile(r"$|(free|malloc|realloc|calloc|munmap_chunk|mremap_chunk)\S*: |double free|corrupted |malloc_|\*\*\* ")
@@ -62,12 +86,18 @@ def lookup3(data, lengths):
     a = lengths.astype("u4") + np.uint32(0xDEADBEEF)
     b, c = a.copy(), a.copy()
     for i in range(0, len(words) - 2, 3):
-        left = lengths[len(lengths) - len(a):] - 4 * i
+        left = lengths[len(lengths) - len(a) :] - 4 * i
         ends = int(np.searchsorted(left, 12, "right"))
         if ends:  # bytes behind the end count as zeros
-            x, y, z = (v[:ends] + (words[i + k] & (np.uint64(0xFFFFFFFF) >> (8 * np.clip(4 - (left[:ends] - 4 * k), 0, 4)).astype("u8")).astype("u4"))
-                       for k, v in enumerate((a, b, c)))
-            result[len(lengths) - len(a):][:ends] = final(x, y, z)
+            x, y, z = (
+                v[:ends]
+                + (
+                    words[i + k]
+                    & (np.uint64(0xFFFFFFFF) >> (8 * np.clip(4 - (left[:ends] - 4 * k), 0, 4)).astype("u8")).astype("u4")
+                )
+                for k, v in enumerate((a, b, c))
+            )
+            result[len(lengths) - len(a) :][:ends] = final(x, y, z)
         a, b, c = a[ends:], b[ends:], c[ends:]
         if not len(a):
             break
@@ -97,8 +127,10 @@ def fletcher32(data):
     for (word,) in struct.iter_unpack(">H", data + b"\0" * (len(data) % 2)):
         a += word
         b += a
+
     def folded(v):
         return (v - 1) % 65535 + 1 if v else 0
+
     return folded(b) << 16 | folded(a)
 
 
@@ -107,9 +139,9 @@ def checked_spans(data):
     spans = []
     for m in re.finditer(b"|".join(map(re.escape, CHECKED)), data):
         for shortest, longest in (6, 256), (256, 1024), (1024, 4096):
-            piece = data[m.start():m.start() + longest + 4]
+            piece = data[m.start() : m.start() + longest + 4]
             lengths = np.arange(shortest, len(piece) - 3)
-            sums = np.array([int.from_bytes(piece[i:i + 4], "little") for i in lengths], "u4")
+            sums = np.array([int.from_bytes(piece[i : i + 4], "little") for i in lengths], "u4")
             hits = np.nonzero(lookup3(piece, lengths) == sums)[0] if len(lengths) else []
             if len(hits):
                 spans.append((m.start(), m.start() + int(lengths[hits[0]])))
@@ -124,9 +156,24 @@ def made_files(folder):
     for libver in "earliest", "latest":
         path = os.path.join(folder, f"made_{libver}.h5")
         with h5py.File(path, "w", libver=libver) as f:
-            for name, options in {"fixed": {}, "one": {"chunks": (60, 50)}, "growing": {"maxshape": (None, 50)}, "both": {"maxshape": (None, None)}}.items():
-                for filters in {}, {"fletcher32": True}, {"compression": "gzip", "fletcher32": True}, {"compression": "lzf", "shuffle": True, "fletcher32": True}, {"scaleoffset": 0}:
-                    f.create_dataset(f"{name}/with_{'_'.join(filters) + str(filters.get('compression', ''))}", data=numbers, **{"chunks": (20, 25)} | options | filters)
+            for name, options in {
+                "fixed": {},
+                "one": {"chunks": (60, 50)},
+                "growing": {"maxshape": (None, 50)},
+                "both": {"maxshape": (None, None)},
+            }.items():
+                for filters in (
+                    {},
+                    {"fletcher32": True},
+                    {"compression": "gzip", "fletcher32": True},
+                    {"compression": "lzf", "shuffle": True, "fletcher32": True},
+                    {"scaleoffset": 0},
+                ):
+                    f.create_dataset(
+                        f"{name}/with_{'_'.join(filters) + str(filters.get('compression', ''))}",
+                        data=numbers,
+                        **{"chunks": (20, 25)} | options | filters,
+                    )
             f["contiguous"] = numbers
             f["strings"] = np.array(["a", "bc", "def"] * 20, h5py.string_dtype())
             f["pairs"] = np.array([(1, 2.5), (3, 4.5)], "i4,f8")
@@ -135,8 +182,16 @@ def made_files(folder):
             for i in range(12 if libver == "latest" else 3):
                 f["contiguous"].attrs[f"a{i}"] = i
             chunks = []
-            f.visititems(lambda _, o: chunks.extend((c.byte_offset, c.byte_offset + c.size - 4) for c in map(o.id.get_chunk_info, range(o.id.get_num_chunks())))
-                         if isinstance(o, h5py.Dataset) and o.fletcher32 else None)
+            f.visititems(
+                lambda _, o: (
+                    chunks.extend(
+                        (c.byte_offset, c.byte_offset + c.size - 4)
+                        for c in map(o.id.get_chunk_info, range(o.id.get_num_chunks()))
+                    )
+                    if isinstance(o, h5py.Dataset) and o.fletcher32
+                    else None
+                )
+            )
         made.append((path, chunks))
     return made
 
@@ -144,11 +199,11 @@ def made_files(folder):
 def repaired(data, original, spans, chunks):
     data = bytearray(data)
     for begin, end in spans:
-        if end + 4 <= len(data) and data[begin:end + 4] != original[begin:end + 4]:
-            data[end:end + 4] = struct.pack("<I", int(lookup3(data[begin:end], [end - begin])[0]))
+        if end + 4 <= len(data) and data[begin : end + 4] != original[begin : end + 4]:
+            data[end : end + 4] = struct.pack("<I", int(lookup3(data[begin:end], [end - begin])[0]))
     for begin, end in chunks:
-        if end + 4 <= len(data) and data[begin:end + 4] != original[begin:end + 4]:
-            data[end:end + 4] = struct.pack("<I", fletcher32(bytes(data[begin:end])))
+        if end + 4 <= len(data) and data[begin : end + 4] != original[begin : end + 4]:
+            data[end : end + 4] = struct.pack("<I", fletcher32(bytes(data[begin:end])))
     return bytes(data)
 
 
@@ -178,14 +233,16 @@ def mutated(data, r, chunks=()):
         elif change < 0.7:
             data[at] = r.choice([0, 1, 0x7F, 0x80, 0xFE, 0xFF, r.randrange(256)])
         elif change < 0.85:  # a whole field: sizes and addresses are 8 bytes
-            value = r.choice([0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 1 << 40, (1 << 64) - 1, (1 << 63) - 1, len(data), r.randrange(len(data))])
+            value = r.choice(
+                [0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 1 << 40, (1 << 64) - 1, (1 << 63) - 1, len(data), r.randrange(len(data))]
+            )
             size = r.choice([2, 4, 8])
-            data[at:at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")[:len(data) - at]
+            data[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")[: len(data) - at]
         elif change < 0.95:  # one part over another
             size, other = r.choice([4, 16, 64]), r.randrange(len(data))
-            data[at:at + size] = data[other:other + size][:len(data) - at].ljust(min(size, len(data) - at), b"\0")
+            data[at : at + size] = data[other : other + size][: len(data) - at].ljust(min(size, len(data) - at), b"\0")
         else:
-            del data[max(1, at):]
+            del data[max(1, at) :]
     return bytes(data)
 
 
@@ -199,8 +256,15 @@ def convert(source, target, *more):
     """(exit status, or minus a signal, or None where it did not end; standard error)"""
     # a group of its own, so that all of it can be ended
     # libhdf5 follows rings of addresses for ever; 20 s of processor time without progress are enough to tell
-    process = subprocess.Popen([COMMAND, "convert", "--quiet", source, target, *more], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               preexec_fn=limits, start_new_session=True, env=os.environ | {"ZARRBITS_STALLED_AFTER": "20", "MALLOC_PERTURB_": str(MARKS[0][0])})
+    process = subprocess.Popen(
+        [COMMAND, "convert", "--quiet", source, target, *more],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=limits,
+        start_new_session=True,
+        env=os.environ | {"ZARRBITS_STALLED_AFTER": "20", "MALLOC_PERTURB_": str(MARKS[0][0])},
+    )
     try:
         errors = process.communicate(timeout=SECONDS)[1]
         return process.returncode, errors.decode("utf-8", "replace")
@@ -221,7 +285,10 @@ def complaint(status, errors, target):
         return f"it was killed by signal {-status if status < 0 else status - 128}"
     if status not in (0, 1, 3):
         return f"exit status {status}"
-    if any(word in errors for word in ("HDF5-DIAG", "terminate called", "Assertion", "std::", "basic_string", "Sanitizer", "vector::")):
+    if any(
+        word in errors
+        for word in ("HDF5-DIAG", "terminate called", "Assertion", "std::", "basic_string", "Sanitizer", "vector::")
+    ):
         return f"no sentence for a user: {errors[:300]}"
     if any(not line.startswith("zarrbits: ") for line in lines):
         return f"a line that is not ours: {errors[:300]}"
@@ -285,8 +352,11 @@ def test_damaged_files_end_with_a_sentence_or_a_store(folder):
             print(errors)
         subprocess.run(["rm", "-rf", target], check=True)
     checks = ended.pop("repaired", 0)
-    print(f"{sum(ended.values())} mutations of {len(real) + len(made)} files, {checks} with right checksums: " + ", ".join(f"{n} ended with {s}" for s, n in sorted(ended.items(), key=str)) +
-          f"; slowest {slowest[0]:.1f} s ({slowest[1]})")
+    print(
+        f"{sum(ended.values())} mutations of {len(real) + len(made)} files, {checks} with right checksums: "
+        + ", ".join(f"{n} ended with {s}" for s, n in sorted(ended.items(), key=str))
+        + f"; slowest {slowest[0]:.1f} s ({slowest[1]})"
+    )
     assert not failures, "\n".join(failures)
     # damage that nothing notices would prove nothing
     assert only is not None or ended[1] + ended["libhdf5 died"] > count / 20, ended

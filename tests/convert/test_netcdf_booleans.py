@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """xarray writes booleans to netCDF as int8 with the attribute dtype = "bool". In the store they are bool, as xarray's own writer makes
 them; int8 stays where a value is neither 0 nor 1, or is not known."""
+
 import json
 import os
 import subprocess
@@ -18,8 +19,10 @@ def write(path, values, chunks=None, fill=-127, length=None, mark="bool", **attr
         values = np.asarray(values, "i1")
         x = f.create_dataset("x", data=np.arange(len(values), dtype="i4"), maxshape=(None,), chunks=(4,))
         x.make_scale("x")
-        b = f.create_dataset("b", shape=(length or len(values),), dtype="i1", chunks=chunks, fillvalue=fill, maxshape=(None,) if chunks else None)
-        b[:len(values)] = values
+        b = f.create_dataset(
+            "b", shape=(length or len(values),), dtype="i1", chunks=chunks, fillvalue=fill, maxshape=(None,) if chunks else None
+        )
+        b[: len(values)] = values
         b.dims[0].attach_scale(x)
         b.attrs["dtype"] = np.bytes_(mark)
         b.attrs["units"] = np.bytes_("1")
@@ -61,9 +64,12 @@ def test_one_bit_each_with_packbits(folder):
 
 def test_int8_that_is_no_boolean_stays(folder):
     never_written = write(f"{folder}/never.nc", [1, 0, 1], (2,), length=8)
-    cases = {"a 2": write(f"{folder}/two.nc", [1, 0, 2], (2,)), "never written": never_written,
-             "packed": write(f"{folder}/packed.nc", [1, 0, 1], (2,), scale_factor=2.0),
-             "another word": write(f"{folder}/word.nc", [1, 0, 1], (2,), mark="boolean")}
+    cases = {
+        "a 2": write(f"{folder}/two.nc", [1, 0, 2], (2,)),
+        "never written": never_written,
+        "packed": write(f"{folder}/packed.nc", [1, 0, 1], (2,), scale_factor=2.0),
+        "another word": write(f"{folder}/word.nc", [1, 0, 1], (2,), mark="boolean"),
+    }
     for i, (what, source) in enumerate(cases.items()):
         store = stored(folder, source, name=f"{i}.zarr")
         assert store.meta("b")["data_type"] == "int8" and store.meta("b")["fill_value"] == -127, what

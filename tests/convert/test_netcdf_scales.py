@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """HDF5 files with dimension scales, as libnetcdf shows them to xarray. tests/interop/test_corpus_roundtrips.py asks xarray itself about
 files of others; what is here was read off there."""
+
 import json
 import os
 import subprocess
@@ -56,8 +57,14 @@ def test_attributes_of_scales_are_shown_as_by_libnetcdf(folder):
 def test_a_store_of_no_convention_grows_without_one(folder):
     """A netCDF file's characters are strings there."""
     for k in range(2):
-        os.rename(ncgen(folder, f"""netcdf t {{ dimensions: t = UNLIMITED; n = 3; variables: int t(t); char c(t, n);
-            data: t = {2 * k}, {2 * k + 1}; c = "abc", "def"; }}"""), f"{folder}/{k}.nc")
+        os.rename(
+            ncgen(
+                folder,
+                f"""netcdf t {{ dimensions: t = UNLIMITED; n = 3; variables: int t(t); char c(t, n);
+            data: t = {2 * k}, {2 * k + 1}; c = "abc", "def"; }}""",
+            ),
+            f"{folder}/{k}.nc",
+        )
     convert(f"{folder}/0.nc", f"{folder}/out.zarr", "--quiet", "--convention", "none")
     convert("--append", "t", f"{folder}/1.nc", f"{folder}/out.zarr", "--quiet")
     store = Store(f"{folder}/out.zarr")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The first days of newcomers, as scripts: the README's commands, an archive to S3 with a kill, a file a day appended, and a check a day."""
+
 import collections
 import json
 import os
@@ -26,18 +27,32 @@ def day(path, n):
     with h5py.File(path, "w") as f:
         f.attrs["_NCProperties"] = "version=2,hdf5=1.10.8"
         f.attrs["history"] = f"day {n}"
-        for name, values, unit in (("time", np.arange(24.0) + 24 * n, "hours since 2026-01-01"), ("lat", np.linspace(-80, 80, 9), "degrees_north")):
-            f.create_dataset(name, data=values, maxshape=(None,) if name == "time" else None, chunks=(24,) if name == "time" else None)
+        for name, values, unit in (
+            ("time", np.arange(24.0) + 24 * n, "hours since 2026-01-01"),
+            ("lat", np.linspace(-80, 80, 9), "degrees_north"),
+        ):
+            f.create_dataset(
+                name, data=values, maxshape=(None,) if name == "time" else None, chunks=(24,) if name == "time" else None
+            )
             f[name].make_scale(name)
             f[name].attrs["units"] = unit
-        d = f.create_dataset("temperature", data=np.random.default_rng(n).normal(280, 9, (24, 9)).astype("f4"), chunks=(24, 9), maxshape=(None, 9), compression="gzip", shuffle=True)
+        d = f.create_dataset(
+            "temperature",
+            data=np.random.default_rng(n).normal(280, 9, (24, 9)).astype("f4"),
+            chunks=(24, 9),
+            maxshape=(None, 9),
+            compression="gzip",
+            shuffle=True,
+        )
         d.dims[0].attach_scale(f["time"])
         d.dims[1].attach_scale(f["lat"])
     return path
 
 
 def run(*arguments, status=0, **how):
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **how)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **how
+    )
     assert done.returncode == status, (arguments, done)
     return done
 
@@ -57,7 +72,13 @@ def test_readme_to_the_first_stores(tmp_path):
         day(tmp_path / "data" / f"{n}.nc", n)
     day(tmp_path / "tomorrow.nc", 3)
     for line in lines:
-        done = subprocess.run(["bash", "-c", line.replace("zarrbits", shlex.quote(COMMAND), 1)], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        done = subprocess.run(
+            ["bash", "-c", line.replace("zarrbits", shlex.quote(COMMAND), 1)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+        )
         assert done.returncode == 0, (line, done)
         if " verify " in line:
             assert done.stdout.splitlines()[-1].startswith("OK: "), done.stdout
@@ -69,16 +90,33 @@ def test_readme_to_the_first_stores(tmp_path):
 
 
 def test_an_archive_to_s3_with_a_kill(tmp_path):
-    if "without libcurl" in subprocess.run([COMMAND, "verify", README, "s3://bucket/x"], capture_output=True, text=True, env=environment()).stderr:
+    if (
+        "without libcurl"
+        in subprocess.run([COMMAND, "verify", README, "s3://bucket/x"], capture_output=True, text=True, env=environment()).stderr
+    ):
         pytest.skip("this build has no S3")
     files = [day(tmp_path / f"{n:03}.nc", n) for n in range(S3_FILES)]
 
     def slow(request, go_on):
         time.sleep(0.01)
         return go_on()
+
     with s3_server.Server(slow) as server:
-        command = [COMMAND, "convert", "--concat", "time", *map(str, files), "s3://bucket/all.zarr", "--endpoint", server.url, "--threads", "2"]
-        p = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True)
+        command = [
+            COMMAND,
+            "convert",
+            "--concat",
+            "time",
+            *map(str, files),
+            "s3://bucket/all.zarr",
+            "--endpoint",
+            server.url,
+            "--threads",
+            "2",
+        ]
+        p = subprocess.Popen(
+            command, env=environment(), stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True
+        )
         while p.poll() is None and not any("/journal" in k for k in server.content("all.zarr")):
             time.sleep(0.001)
         assert p.poll() is None, p.communicate()
@@ -118,7 +156,11 @@ def test_a_file_a_day(tmp_path):
         assert "already: nothing is appended" in said and "ratio" not in said, said
         said = run("verify", "--concat", "time", today, archive, "--part").stdout
         assert said.splitlines()[-1].startswith("OK: ") and "datasets: 3 equal" in said, said
-    assert run("verify", "--concat", "time", *(tmp_path / f"day{n}.nc" for n in range(5)), archive).stdout.splitlines()[-1].startswith("OK: ")
+    assert (
+        run("verify", "--concat", "time", *(tmp_path / f"day{n}.nc" for n in range(5)), archive)
+        .stdout.splitlines()[-1]
+        .startswith("OK: ")
+    )
     # one value of one day differs: the check of that day finds it, and that of another day does not read it
     chunk = archive / "temperature" / "c" / "2" / "0"
     other = archive / "temperature" / "c" / "1" / "0"
@@ -145,4 +187,14 @@ def test_references_over_years(tmp_path):
     (tmp_path / "2026" / "a.nc").rename(tmp_path / "2026" / "b.nc")
     said = run("convert", "--virtual", "--append", "time", tmp_path / "2026" / "b.nc", tmp_path / "refs.json", status=1).stderr
     assert "--external" in said, said
-    run("convert", "-q", "--virtual", "--append", "time", tmp_path / "2026" / "b.nc", tmp_path / "refs.json", "--external", tmp_path / "2025")
+    run(
+        "convert",
+        "-q",
+        "--virtual",
+        "--append",
+        "time",
+        tmp_path / "2026" / "b.nc",
+        tmp_path / "refs.json",
+        "--external",
+        tmp_path / "2025",
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The same 12-bit data gives the same bytes through a stream, in an HDF5 chunk and in a Zarr chunk."""
+
 import json
 import os
 import subprocess
@@ -16,7 +17,13 @@ ID, PLUGINS = int(os.environ["ZARRBITS_PACKBITS_ID"]), os.environ["HDF5_PLUGIN_P
 def golden():
     with open(os.environ["ZARRBITS_GOLDEN"], encoding="utf-8") as f:
         for v in json.load(f):
-            if v["codec"] == "packbits" and v["data_type"] == "uint16" and v["configuration"] == {"last_bit": 11} and v["elements"] == 34 and "error" not in v:
+            if (
+                v["codec"] == "packbits"
+                and v["data_type"] == "uint16"
+                and v["configuration"] == {"last_bit": 11}
+                and v["elements"] == 34
+                and "error" not in v
+            ):
                 return bytes.fromhex(v["decoded"]), bytes.fromhex(v["encoded"])
     raise AssertionError("no such golden vector")
 
@@ -24,8 +31,12 @@ def golden():
 def test_stream_hdf5_chunk_and_zarr_chunk_are_the_same_bytes(folder):
     decoded, encoded = golden()
     values = np.frombuffer(decoded, "<u2")
-    stream = subprocess.run([COMMAND, "encode", "--data-type", "uint16", "--codec", '{"name": "packbits", "configuration": {"last_bit": 11}}'],
-                            input=decoded, capture_output=True, check=True).stdout
+    stream = subprocess.run(
+        [COMMAND, "encode", "--data-type", "uint16", "--codec", '{"name": "packbits", "configuration": {"last_bit": 11}}'],
+        input=decoded,
+        capture_output=True,
+        check=True,
+    ).stdout
     assert stream == encoded
     source = os.path.join(folder, "in.h5")
     with h5py.File(source, "w") as f:
@@ -72,7 +83,9 @@ def test_a_raw_chunk_under_a_mask_that_does_not_say_so_is_read_right(folder):
             d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16LE, h5py.h5s.create_simple((128,)), dcpl)
             h5py.Dataset(d)[:64] = values[:64]
             raw = values[64:].tobytes()
-            d.write_direct_chunk((64,), {"alone": raw, "checked": raw + fletcher32(raw), "deflated": zlib.compress(raw)}[name], filter_mask=0)
+            d.write_direct_chunk(
+                (64,), {"alone": raw, "checked": raw + fletcher32(raw), "deflated": zlib.compress(raw)}[name], filter_mask=0
+            )
     with h5py.File(source, "r") as f:
         for name in after:
             assert np.array_equal(f[name][:], values), name
@@ -94,8 +107,18 @@ def test_packed_and_unpacked_chunks_in_every_pipeline(folder):
     check, deflate, lzf = (lambda p: p.set_fletcher32()), (lambda p: p.set_deflate(1)), (lambda p: p.set_filter(32000, 1))
     ours = lambda p: p.set_filter(ID, 0, (12, 2))
     order = lambda p: p.set_filter(int(os.environ["ZARRBITS_BYTES_ID"]), 1, (0,))
-    pipelines = {"alone": [ours], "checked": [ours, check], "before": [check, ours], "before_deflated": [check, ours, deflate], "deflated": [ours, deflate],
-                 "filled": [ours, lzf], "before_filled": [check, ours, lzf], "filled_checked": [ours, lzf, check], "order": [check, order], "both": [ours, check, deflate]}
+    pipelines = {
+        "alone": [ours],
+        "checked": [ours, check],
+        "before": [check, ours],
+        "before_deflated": [check, ours, deflate],
+        "deflated": [ours, deflate],
+        "filled": [ours, lzf],
+        "before_filled": [check, ours, lzf],
+        "filled_checked": [ours, lzf, check],
+        "order": [check, order],
+        "both": [ours, check, deflate],
+    }
     with h5py.File(source, "w") as f:
         for name, steps in pipelines.items():
             dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -103,7 +126,9 @@ def test_packed_and_unpacked_chunks_in_every_pipeline(folder):
             dcpl.set_fill_value(np.array(65535, ">u2"))
             for step in steps:
                 step(dcpl)
-            h5py.Dataset(h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16BE, h5py.h5s.create_simple((300,)), dcpl))[:] = values
+            h5py.Dataset(h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16BE, h5py.h5s.create_simple((300,)), dcpl))[:] = (
+                values
+            )
     for plugins in (PLUGINS, folder):
         os.environ["HDF5_PLUGIN_PATH"] = plugins
         for options in ([], ["--codec", "bytes"]):
@@ -114,7 +139,10 @@ def test_packed_and_unpacked_chunks_in_every_pipeline(folder):
             if not options:
                 with open(os.path.join(folder, "r.json"), encoding="utf-8") as f:
                     reasons = {o["path"]: o.get("reason", "") for o in json.load(f)["objects"]}
-                assert "left chunk [1] unpacked; index [70]" in reasons["/alone"] or "left chunk [3] unpacked; index [200]" in reasons["/alone"], reasons
+                assert (
+                    "left chunk [1] unpacked; index [70]" in reasons["/alone"]
+                    or "left chunk [3] unpacked; index [200]" in reasons["/alone"]
+                ), reasons
         if plugins != folder:  # libhdf5 reads it here, which has no lzf
             without = ["--exclude", "*filled*"]
             convert(source, store.path, "--quiet", "--overwrite", *without)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Other files that an HDF5 file names, and that libhdf5 would read: those in its own folder are read and listed; others are named and not read."""
+
 import json
 import os
 import subprocess
@@ -13,7 +14,9 @@ SECRET = b"SECRET-0123456789"
 
 
 def zarrbits(*arguments, status=0, folder=None):
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=folder, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=folder, stdin=subprocess.DEVNULL
+    )
     assert done.returncode == status, f"exit {done.returncode}, not {status}: {done.stderr}{done.stdout}"
     return done
 
@@ -34,12 +37,25 @@ class Case:
 
     def convert(self, *options, status=0):
         report = self.store + ".json"
-        done = zarrbits("convert", "-q", "--overwrite", self.source, self.store, "--report", report, *options, status=status, folder=self.inside)
+        done = zarrbits(
+            "convert",
+            "-q",
+            "--overwrite",
+            self.source,
+            self.store,
+            "--report",
+            report,
+            *options,
+            status=status,
+            folder=self.inside,
+        )
         with open(report, encoding="utf-8") as f:
             return json.load(f), done.stderr
 
     def leaked(self):
-        return any(SECRET[:8] in open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(self.store) for name in names)
+        return any(
+            SECRET[:8] in open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(self.store) for name in names
+        )
 
     def refused(self, file, *options, dataset="/d"):
         """With no command does the source's dataset reach the file."""
@@ -121,7 +137,12 @@ def test_raw_files_of_the_own_folder_are_read_and_listed(folder):
 def test_what_is_no_regular_file_is_never_opened(folder):
     case = Case(folder)
     os.mkfifo(os.path.join(case.inside, "pipe"))
-    for file, make in (("pipe", external), ("/dev/zero", external), (os.path.join(case.inside, "pipe"), virtual), ("/dev/zero", virtual)):
+    for file, make in (
+        ("pipe", external),
+        ("/dev/zero", external),
+        (os.path.join(case.inside, "pipe"), virtual),
+        ("/dev/zero", virtual),
+    ):
         with h5py.File(case.source, "w") as f:
             make(f, "d", file)
         for options in ([], ["--external", "all"]):
@@ -180,7 +201,7 @@ def test_a_virtual_dataset_has_the_chunks_and_compression_of_its_sources(folder)
             with h5py.File(os.path.join(folder, f"data{i}.h5"), "w") as data:
                 data.create_dataset("d", data=frames + i, chunks=(1, 256, 256), compression="gzip", shuffle=True)
             there = h5py.VirtualSource(f"data{i}.h5", "d", frames.shape)
-            stack[i], rows[4 * i:4 * i + 4] = there, there
+            stack[i], rows[4 * i : 4 * i + 4] = there, there
         flat[:] = h5py.VirtualSource("data0.h5", "d", frames.shape)[1]
         f.create_virtual_dataset("stack", stack)
         f.create_virtual_dataset("rows", rows)

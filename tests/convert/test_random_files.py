@@ -2,6 +2,7 @@
 """Random HDF5 files and random options: all types, ranks, layouts, filters and fill values, attributes, links and odd names. The store has what h5py reads,
 and `verify` agrees. And chunks that were never written. random_files.py has the variables that ask for more cases.
 """
+
 import json
 import os
 import zipfile
@@ -43,7 +44,9 @@ def add_links(f, groups, dice):
 
 def check_file(dice, folder):
     made, attributes = {}, {}
-    with h5py.File(f"{folder}/in.h5", "w", libver=dice.choice(["earliest", "v108", "latest"]), userblock_size=dice.choice([0, 0, 0, 512])) as f:
+    with h5py.File(
+        f"{folder}/in.h5", "w", libver=dice.choice(["earliest", "v108", "latest"]), userblock_size=dice.choice([0, 0, 0, 512])
+    ) as f:
         groups = [f["/"]]
         names = iter(dice.sample(NAMES, 12))
         for _ in range(dice.randint(0, 2)):
@@ -76,6 +79,7 @@ def check_file(dice, folder):
     def key(parent, raw):
         path = "/" + "/".join(p for p in (printed(parent).strip("/"), printed(raw)) if p)
         return keys[path].strip("/")
+
     for (parent, raw), d in made.items():
         wrong = differences(store, key(parent, raw), d)
         assert not wrong, (d, chosen, target, parent, raw, wrong)
@@ -103,10 +107,14 @@ def check_unwritten(dice, folder):
         for i in range(16):
             made["/", f"d{i}"] = Dataset(f, f"d{i}", dice, ranks=(1, 2, 2, 3), plain=0.2)
     read_again(f"{folder}/in.h5", made)
-    for chosen in dice.sample([[], ["--profile", "native"], ["--compress", "none"], ["--shard", "64M"], ["--chunk", "4,5"], ["--virtual"]], 2):
+    for chosen in dice.sample(
+        [[], ["--profile", "native"], ["--compress", "none"], ["--shard", "64M"], ["--chunk", "4,5"], ["--virtual"]], 2
+    ):
         target = "refs.json" if "--virtual" in chosen else "out.zarr"
         command(folder, "convert", "-q", "--overwrite", *chosen, "in.h5", target)
-        store = materialise(f"{folder}/refs.json", f"{folder}/refs.zarr") if target == "refs.json" else Store(f"{folder}/{target}")
+        store = (
+            materialise(f"{folder}/refs.json", f"{folder}/refs.zarr") if target == "refs.json" else Store(f"{folder}/{target}")
+        )
         for (_, name), d in made.items():
             wrong = differences(store, name, d)
             assert not wrong, (d, chosen, wrong)

@@ -2,6 +2,7 @@
 """Random files joined by --concat, and the same files appended in random splits: the store has what numpy joins of what h5py reads, and `verify` agrees.
 random_files.py has the variables.
 """
+
 import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s
@@ -13,8 +14,13 @@ KINDS = [k for k in TYPES if k != "sequence"]  # they cannot be joined
 # what docs/many.md says of appends: these only where the last chunk is full, these never
 FULL_CHUNKS, NEVER = {"<f2", "complex", "big complex", "times", "pair", "deep", "gaps", "latin"}, {"bits", "opaque", "array"}
 SIMPLE = [k for k in KINDS if k not in FULL_CHUNKS | NEVER]
-REFUSED = {"chunks of this data type are not completed": FULL_CHUNKS, "their datatypes differ": NEVER, 'its data type is "variable_length_bytes"': {"latin"},
-           'its data type is "string"': {"latin"}, "its list of codecs is": set(KINDS)}
+REFUSED = {
+    "chunks of this data type are not completed": FULL_CHUNKS,
+    "their datatypes differ": NEVER,
+    'its data type is "variable_length_bytes"': {"latin"},
+    'its data type is "string"': {"latin"},
+    "its list of codecs is": set(KINDS),
+}
 
 
 class Variable:
@@ -41,7 +47,9 @@ class Variable:
         if chunk:
             create.set_chunk(chunk)
             for name in filters:
-                {"shuffle": create.set_shuffle, "gzip": lambda: create.set_deflate(4), "fletcher32": create.set_fletcher32}[name]()
+                {"shuffle": create.set_shuffle, "gzip": lambda: create.set_deflate(4), "fletcher32": create.set_fletcher32}[
+                    name
+                ]()
         if self.fill and self.kind not in ("text", "12 bits", "bits"):
             fill = np.random.default_rng(self.seed)
             fill_with(create, kind.h5, np.ascontiguousarray(kind.make(fill, ()), None if self.kind == "array" else kind.dtype))
@@ -79,7 +87,9 @@ def write(folder, dice):
 
 
 def assert_joined(folder, target, variables, why):
-    store = materialise(f"{folder}/{target}", f"{folder}/{target}.files") if target.endswith(".json") else Store(f"{folder}/{target}")
+    store = (
+        materialise(f"{folder}/{target}", f"{folder}/{target}.files") if target.endswith(".json") else Store(f"{folder}/{target}")
+    )
     for v in variables:
         wrong = differences(store, v.name, v)
         assert not wrong, (why, v.name, v.kind, wrong)
@@ -93,9 +103,19 @@ def verify(folder, how, names, target, variables):
 def check(dice, folder):
     names, variables, how = write(folder, dice)
     ranks = {1 + len(v.inner) for v in variables}
-    way = dice.choice([[], ["--profile", "native"], ["--compress", "none"], ["--compress", "gzip:1", "--checksum", "crc32c"], ["--shard", "64M"],
-                       ["--shard", "1K"],
-                       ["--chunk", {1: "5,", 2: "5,3", 3: "5,3,2"}[dice.choice(sorted(ranks))]], ["--virtual"], ["--consolidate"]])
+    way = dice.choice(
+        [
+            [],
+            ["--profile", "native"],
+            ["--compress", "none"],
+            ["--compress", "gzip:1", "--checksum", "crc32c"],
+            ["--shard", "64M"],
+            ["--shard", "1K"],
+            ["--chunk", {1: "5,", 2: "5,3", 3: "5,3,2"}[dice.choice(sorted(ranks))]],
+            ["--virtual"],
+            ["--consolidate"],
+        ]
+    )
     ending = "json" if way == ["--virtual"] else "zarr"
     overlap = [] if how == "t" else ["--allow-overlap"]  # values of rank 1 need not rise
     command(folder, "convert", "-q", "--concat", how, *names, f"whole.{ending}", *way, *overlap)
@@ -105,9 +125,13 @@ def check(dice, folder):
     command(folder, "convert", "-q", "--concat", how, *names[:done], f"grown.{ending}", *way, *overlap)
     while done < len(names):
         more = dice.randint(1, len(names) - done)
-        run = command(folder, "convert", "-q", "--append", how, *names[done:done + more], f"grown.{ending}", *overlap, status=(0, 1))
+        run = command(
+            folder, "convert", "-q", "--append", how, *names[done : done + more], f"grown.{ending}", *overlap, status=(0, 1)
+        )
         if run.returncode == 1:
-            assert any(words in run.stderr and any(v.kind in kinds for v in variables) for words, kinds in REFUSED.items()), run.stderr
+            assert any(words in run.stderr and any(v.kind in kinds for v in variables) for words, kinds in REFUSED.items()), (
+                run.stderr
+            )
             break
         done += more
     for v in variables:

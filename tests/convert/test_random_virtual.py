@@ -2,6 +2,7 @@
 """Random virtual datasets: regular and irregular mappings, sources of other types, chunks, filters and fill values, sources that are not there, dimensions
 without an end with names by number, in one file or many. The store has what h5py reads, and `verify` agrees. random_files.py has the variables.
 """
+
 import os
 
 import h5py
@@ -18,11 +19,25 @@ def write_source(folder, name, dtype, shape, dice, rng, maxshape=None):
     """A dataset `data`; some of its chunks may not be written."""
     how = {}
     if dice.random() < 0.8 or maxshape:
-        how = {"chunks": tuple(dice.randint(1, n) for n in shape), **dice.choice([{}, {"compression": "gzip"}, {"compression": "gzip", "shuffle": True},
-                                                                                 {"fletcher32": True}, {"compression": "lzf"}])}
+        how = {
+            "chunks": tuple(dice.randint(1, n) for n in shape),
+            **dice.choice(
+                [
+                    {},
+                    {"compression": "gzip"},
+                    {"compression": "gzip", "shuffle": True},
+                    {"fletcher32": True},
+                    {"compression": "lzf"},
+                ]
+            ),
+        }
     with h5py.File(f"{folder}/{name}", "a") as f:
         d = f.create_dataset("data", shape, dtype, maxshape=maxshape, fillvalue=dice.choice([None, 0, 3]), **how)
-        values = rng.integers(-100, 100, shape).astype(dtype) if np.dtype(dtype).kind != "u" else rng.integers(0, 200, shape).astype(dtype)
+        values = (
+            rng.integers(-100, 100, shape).astype(dtype)
+            if np.dtype(dtype).kind != "u"
+            else rng.integers(0, 200, shape).astype(dtype)
+        )
         box = tuple(slice(0, n if dice.random() < 0.7 else dice.randint(0, n)) for n in shape)
         d[box] = values[box]
 
@@ -58,7 +73,9 @@ def fixed(dice, rng, folder, create, dtype):
         lost = lost or name.startswith("m")
         if not name.startswith("m"):
             write_source(folder, name, dtype if dice.random() < 0.8 else dice.choice(TYPES), source_shape, dice, rng)
-        create.set_virtual(hyperslab(h5s.create_simple(shape), here), name.encode(), b"data", hyperslab(h5s.create_simple(source_shape), there))
+        create.set_virtual(
+            hyperslab(h5s.create_simple(shape), here), name.encode(), b"data", hyperslab(h5s.create_simple(source_shape), there)
+        )
         at += rows + dice.choice([0, 0, 1])
     return shape, shape, lost
 
@@ -110,13 +127,25 @@ def check(dice, folder):
             want = f["v"][...]
     finally:
         os.chdir(here)
-    way = dice.choice([[], ["--profile", "native"], ["--compress", "none"], ["--chunk", "3,2"] if len(shape) == 2 else ["--shard", "64M"], ["--virtual"]])
+    way = dice.choice(
+        [
+            [],
+            ["--profile", "native"],
+            ["--compress", "none"],
+            ["--chunk", "3,2"] if len(shape) == 2 else ["--shard", "64M"],
+            ["--virtual"],
+        ]
+    )
     target = "refs.json" if way == ["--virtual"] else "out.zarr"
     status = 3 if lost else 0
     command(folder, "convert", "-q", *way, "in.h5", target, status=status)
     store = materialise(f"{folder}/refs.json", f"{folder}/refs.zarr") if target == "refs.json" else Store(f"{folder}/{target}")
     got = store.read("v")
-    assert got.shape == want.shape and got.dtype.itemsize == want.dtype.itemsize and got.astype(want.dtype).tobytes() == want.tobytes(), (way, got, want)
+    assert (
+        got.shape == want.shape
+        and got.dtype.itemsize == want.dtype.itemsize
+        and got.astype(want.dtype).tobytes() == want.tobytes()
+    ), (way, got, want)
     command(folder, "verify", "in.h5", target)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores in S3, on the small server of s3_server.py: the store has the same objects as a directory, or the conversion says why not.
 tests/interop/test_s3.py has real servers; attack_s3.py a hostile one."""
+
 import concurrent.futures
 import contextlib
 import os
@@ -33,43 +34,67 @@ class TestS3(S3):
 
     def test_an_upload_that_is_not_confirmed_is_none(self):
         ns = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
-        answers = {"an error with a namespace": f'<Error {ns}><Code>InvalidPart</Code></Error>', "an error with a prefix": '<s:Error xmlns:s="u"><s:Code>InvalidPart</s:Code></s:Error>',
-                   "an error that passes": "<Error><Code>InternalError</Code></Error>", "nothing": "", "another": "<html><body>ok</body></html>"}
+        answers = {
+            "an error with a namespace": f"<Error {ns}><Code>InvalidPart</Code></Error>",
+            "an error with a prefix": '<s:Error xmlns:s="u"><s:Code>InvalidPart</s:Code></s:Error>',
+            "an error that passes": "<Error><Code>InternalError</Code></Error>",
+            "nothing": "",
+            "another": "<html><body>ok</body></html>",
+        }
         for name, body in answers.items():
             with Server(lambda r, go: Answer(body=body.encode()) if r.kind == "complete" else go()) as s:
                 self.sentence(self.convert(s, source=self.large), "s3://bucket/out.zarr/big/c/0")
                 assert s.content("out.zarr") == {}
+
         # parts that are joined to less
         def shorter(r, go):
             if r.kind == "complete":
                 s.uploads[r.query["uploadId"]].pop(2)
             return go()
+
         with Server(shorter) as s:
             self.sentence(self.convert(s, source=self.large), "joined", "16777216 bytes")
 
     def test_an_etag_shows_that_bytes_arrived(self):
         wrong = "0123456789abcdef" * 2
         for kinds in (("put",), ("part",)):
-            for headers, words in (({}, "ETag"), ({"ETag": f'"{wrong}"'}, "other bytes"), ({"ETag": f'"{wrong}"', "x-amz-server-side-encryption": "AES256"}, "other bytes")):
+            for headers, words in (
+                ({}, "ETag"),
+                ({"ETag": f'"{wrong}"'}, "other bytes"),
+                ({"ETag": f'"{wrong}"', "x-amz-server-side-encryption": "AES256"}, "other bytes"),
+            ):
+
                 def fault(r, go):
                     return Answer(headers=dict(headers)) if r.kind in kinds and "/c/0" in r.key else go()
+
                 with Server(fault) as s:
                     self.sentence(self.convert(s, source=self.source if kinds == ("put",) else self.large), words)
                     assert s.content("out.zarr") == {}
         # an object that is encrypted with another key has another ETag
-        for header in ({"x-amz-server-side-encryption": "aws:kms"}, {"x-amz-server-side-encryption-customer-algorithm": "AES256"}, {"ibm-sse-kp-enabled": "true"}):
+        for header in (
+            {"x-amz-server-side-encryption": "aws:kms"},
+            {"x-amz-server-side-encryption-customer-algorithm": "AES256"},
+            {"ibm-sse-kp-enabled": "true"},
+        ):
+
             def encrypted(r, go):
                 answer = go()
                 if r.kind == "put" and answer.status == 200:
                     answer.headers = {"ETag": f'"{wrong}"', **header}
                 return answer
+
             with Server(encrypted) as s:
                 assert self.convert(s).returncode == 0
                 self.whole(s)
 
     def test_what_is_not_listed_is_not_there(self):
         def lost(r, go):
-            return Answer(headers={"ETag": f'"{s3_server.Stored(r.body).etag}"'}) if r.kind == "put" and r.key.endswith("/c/3") else go()
+            return (
+                Answer(headers={"ETag": f'"{s3_server.Stored(r.body).etag}"'})
+                if r.kind == "put" and r.key.endswith("/c/3")
+                else go()
+            )
+
         with Server(lost) as s:
             self.sentence(self.convert(s), "lists other objects", "run the same command again to continue")
             assert "zarr.json" not in s.content("out.zarr")
@@ -90,22 +115,35 @@ class TestS3(S3):
                     del s.objects[chunk]
                 else:
                     s.objects[chunk] = s3_server.Stored(other)
-                done = subprocess.run([COMMAND, "finalize", "-q", self.source, TARGET, "--endpoint", s.url], env=environment(), capture_output=True, text=True)
+                done = subprocess.run(
+                    [COMMAND, "finalize", "-q", self.source, TARGET, "--endpoint", s.url],
+                    env=environment(),
+                    capture_output=True,
+                    text=True,
+                )
                 self.sentence(done, "than its journal says")
                 assert "zarr.json" not in s.content("out.zarr")
             assert self.convert(s, "--resume").returncode == 0
             self.whole(s)
 
     def test_lists_that_do_not_end(self):
-        pages = iter(range(10 ** 9))
+        pages = iter(range(10**9))
+
         def same(r, go):
             return Answer(body=Server.list_xml([(f"out.zarr/x{next(pages)}", s3_server.Stored(b""))], "again"))
+
         def empty(r, go):
             return Answer(body=Server.list_xml([], f"token{next(pages)}"))
+
         def objects(r, go):
             return Answer(body=Server.list_xml([("out.zarr/x", s3_server.Stored(b""))], f"token{next(pages)}"))
+
         for kind in (same, empty, objects):
-            for command in (["convert", "-q", self.source, TARGET, "--overwrite"], ["verify", self.source, TARGET], ["inspect", TARGET]):
+            for command in (
+                ["convert", "-q", self.source, TARGET, "--overwrite"],
+                ["verify", self.source, TARGET],
+                ["inspect", TARGET],
+            ):
                 fault = lambda r, go: kind(r, go) if r.kind == "list" and "max-keys" not in r.query else go()
                 with Server(fault) as s:
                     s.objects["out.zarr/zarr.json"] = s3_server.Stored(GROUP)
@@ -115,9 +153,15 @@ class TestS3(S3):
 
     def test_xml_that_is_deep_or_wide_kills_nothing(self):
         deep = b"<ListBucketResult>" + b"<a>" * 3_000_000
-        for body in (deep, b"<a/>" * 3_000_000, b"<ListBucketResult>" + b"<a/>" * 3_000_000 + b"</ListBucketResult>",
-                     b'<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;">]><ListBucketResult>&c;</ListBucketResult>', b"<ListBucketResult>&#0;</ListBucketResult>",
-                     b"<ListBucketResult", b"<ListBucketResult><Contents><Key>out.zarr/a</Key><Size>-1</Size></Contents></ListBucketResult>"):
+        for body in (
+            deep,
+            b"<a/>" * 3_000_000,
+            b"<ListBucketResult>" + b"<a/>" * 3_000_000 + b"</ListBucketResult>",
+            b'<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;">]><ListBucketResult>&c;</ListBucketResult>',
+            b"<ListBucketResult>&#0;</ListBucketResult>",
+            b"<ListBucketResult",
+            b"<ListBucketResult><Contents><Key>out.zarr/a</Key><Size>-1</Size></Contents></ListBucketResult>",
+        ):
             for status in (200, 404) if body is deep else (200,):
                 with Server(lambda r, go: Answer(status, body) if r.kind == "list" else go()) as s:
                     done = self.convert(s)
@@ -130,11 +174,13 @@ class TestS3(S3):
             with contextlib.suppress(OSError):
                 for _ in range(500):
                     handler.wfile.write(b" " * (1 << 20))
+
         def headers(handler):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
             with contextlib.suppress(OSError):
                 while True:
                     handler.wfile.write(b"x: y\r\n" * 10000)
+
         for kind in (huge, headers):
             with Server(lambda r, go: kind if r.kind == "list" else go()) as s:
                 self.sentence(self.convert(s), "longer than it may be")
@@ -146,11 +192,14 @@ class TestS3(S3):
                 while True:
                     handler.wfile.write(b"<")
                     time.sleep(0.2)
+
         def silence(handler):
             time.sleep(15)
+
         def one(kind):
             with Server(lambda r, go: kind if r.kind == "put" and r.key.endswith("zarr.json") else go()) as s:
                 return self.convert(s)
+
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for done in pool.map(one, (drip, silence)):
                 self.sentence(done, "cannot be reached")
@@ -172,7 +221,11 @@ class TestS3(S3):
                             s.objects["out.zarr/zarr.json"] = s3_server.Stored(GROUP)
                             s.objects["out.zarr/old/zarr.json"] = s3_server.Stored(GROUP)
                         with concurrent.futures.ThreadPoolExecutor() as pool:
-                            done = list(pool.map(lambda source: (source, self.convert(s, *options, source=source)), (self.source, self.other)))
+                            done = list(
+                                pool.map(
+                                    lambda source: (source, self.convert(s, *options, source=source)), (self.source, self.other)
+                                )
+                            )
                         good = [source for source, d in done if d.returncode == 0]
                         # the slower one may come after the end of the other: then it replaces what that one made
                         assert len(good) in ((1, 2) if options else (1,)), [d.stderr for _, d in done]
@@ -186,16 +239,23 @@ class TestS3(S3):
     def test_a_conversion_that_still_runs_is_not_replaced(self):
         """It writes one chunk and waits for the answer; only its heartbeat shows that it is alive."""
         waiting, go_on = threading.Event(), threading.Event()
+
         def slow(r, go):
             if r.kind == "put" and r.key.endswith("/c/7"):
                 waiting.set()
                 go_on.wait(30)
             return go()
+
         with Server(slow) as s:
-            first = subprocess.Popen([COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1"], env=environment(ZARRBITS_S3_PATIENCE="3"))
+            first = subprocess.Popen(
+                [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1"],
+                env=environment(ZARRBITS_S3_PATIENCE="3"),
+            )
             assert waiting.wait(30)
             time.sleep(4)
-            self.sentence(self.convert(s, "--overwrite", source=self.other, ZARRBITS_S3_PATIENCE="3"), "a moment ago", "try again in")
+            self.sentence(
+                self.convert(s, "--overwrite", source=self.other, ZARRBITS_S3_PATIENCE="3"), "a moment ago", "try again in"
+            )
             assert any("/alive-" in k for k in s.objects), list(s.objects)
             go_on.set()
             assert first.wait(30) == 0
@@ -205,14 +265,15 @@ class TestS3(S3):
         old = time.time() - 3600
         plan, began = b'{"zarrbits": "0.1", "source": "in.h5", "options": {}}', b'{"zarrbits": "0.1", "run": "", "sink": "x"}'
         for name, objects, removed in (
-                ("an empty zarr.json", {"zarr.json": b"", "precious": b"x"}, False),
-                ("a zarr.json of version 2", {"zarr.json": b'{"zarr_format": 2, "node_type": "group"}'}, False),
-                ("another zarr.json", {"zarr.json": b'["node_type", "zarr_format"]'}, False),
-                ("a folder of the name", {".zarrbits-unfinished/x": b"", "precious": b"x"}, False),
-                ("a plan of another's", {".zarrbits-unfinished/plan": b'{"a": 1}', "precious": b"x"}, False),
-                ("a store", {"zarr.json": GROUP, "a/c/0": b"x", "other/zarr.json": GROUP}, True),
-                ("our plan", {".zarrbits-unfinished/plan": plan, ".zarrbits-unfinished/begun": b"", "a/c/0": b"x"}, True),
-                ("what we began", {".zarrbits-unfinished/begun": began, "a/c/0": b"x"}, True)):
+            ("an empty zarr.json", {"zarr.json": b"", "precious": b"x"}, False),
+            ("a zarr.json of version 2", {"zarr.json": b'{"zarr_format": 2, "node_type": "group"}'}, False),
+            ("another zarr.json", {"zarr.json": b'["node_type", "zarr_format"]'}, False),
+            ("a folder of the name", {".zarrbits-unfinished/x": b"", "precious": b"x"}, False),
+            ("a plan of another's", {".zarrbits-unfinished/plan": b'{"a": 1}', "precious": b"x"}, False),
+            ("a store", {"zarr.json": GROUP, "a/c/0": b"x", "other/zarr.json": GROUP}, True),
+            ("our plan", {".zarrbits-unfinished/plan": plan, ".zarrbits-unfinished/begun": b"", "a/c/0": b"x"}, True),
+            ("what we began", {".zarrbits-unfinished/begun": began, "a/c/0": b"x"}, True),
+        ):
             with Server() as s:
                 for key, body in objects.items():
                     s.objects["out.zarr/" + key] = s3_server.Stored(body, modified=old)
@@ -229,13 +290,23 @@ class TestS3(S3):
 
     def test_keys_that_are_not_ours_are_not_removed(self):
         """A server that lists more than it was asked for."""
-        strange = ["precious", "out.zarr2/x", "out.zarr/../precious", "out.zarr//x", "out.zarr/a/../../precious", "out.zarr/./x", "/etc/passwd"]
+        strange = [
+            "precious",
+            "out.zarr2/x",
+            "out.zarr/../precious",
+            "out.zarr//x",
+            "out.zarr/a/../../precious",
+            "out.zarr/./x",
+            "/etc/passwd",
+        ]
+
         def lists(r, go):
             answer = go()
             if r.kind == "list":
                 entries, token = s.listed(r)
                 answer.body = Server.list_xml(entries + [(k, s3_server.Stored(b"x")) for k in strange], token)
             return answer
+
         with Server(lists) as s:
             s.objects["out.zarr/zarr.json"] = s.objects["out.zarr/a/zarr.json"] = s3_server.Stored(GROUP)
             assert self.convert(s, "--overwrite").returncode == 0
@@ -260,14 +331,21 @@ class TestS3(S3):
         """The process that decodes is killed; what another run has there by then stays."""
         for stolen in (False, True):
             waiting, go_on = threading.Event(), threading.Event()
+
             def slow(r, go):
                 answer = go()
                 if r.kind == "put" and r.key.endswith("/c/7"):
                     waiting.set()
                     go_on.wait(30)
                 return answer
+
             with Server(slow) as s:
-                process = subprocess.Popen([COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url], env=environment(), stderr=subprocess.PIPE, text=True)
+                process = subprocess.Popen(
+                    [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url],
+                    env=environment(),
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
                 assert waiting.wait(30)
                 if stolen:
                     s.objects[MARK + "begun"] = s3_server.Stored(b'{"zarrbits": "0.1", "run": "another", "sink": "x"}')

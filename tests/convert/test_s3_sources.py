@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Sources in S3: one and many. What is made of them is what is made of the same files on a disk. tests/interop/test_s3_sources.py has real servers."""
+
 import collections
 import json
 import os
@@ -35,7 +36,9 @@ def write(name, first, count, group="", **how):
         root["t"] = np.arange(first, first + count, dtype="i8")
         root["t"].make_scale("t")
         rows = np.arange(first * 30, (first + count) * 30, dtype="i2").reshape(count, 3, 10)
-        d = root.create_dataset("g/rows", data=rows, chunks=(4, 3, 10), maxshape=(None, 3, 10), **{"compression": "gzip", "shuffle": True, **how})
+        d = root.create_dataset(
+            "g/rows", data=rows, chunks=(4, 3, 10), maxshape=(None, 3, 10), **{"compression": "gzip", "shuffle": True, **how}
+        )
         d.dims[0].attach_scale(root["t"])
         root["mask"] = np.arange(12).reshape(3, 4)
     return name
@@ -90,7 +93,11 @@ def test_one_source(server, days):
     z(server, "verify", *upload(server, days[0]), "out.zarr")
 
 
-@pytest.mark.parametrize("options", [NATIVE, ["--compress", "gzip:1"], [*NATIVE, "--shard", "16,3,10"], ["--compress", "gzip:1", "--chunk", "7,3,10"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [NATIVE, ["--compress", "gzip:1"], [*NATIVE, "--shard", "16,3,10"], ["--compress", "gzip:1", "--chunk", "7,3,10"]],
+    ids=" ".join,
+)
 def test_joined_is_what_local_files_make(server, days, options):
     remote = upload(server, *days)
     join(None, *days, out="local.zarr", options=options)
@@ -111,7 +118,14 @@ def test_pattern_list_and_mixed(server, days):
     join(None, *days, out="local.zarr")
     shutil.copytree("local.zarr", "copy.zarr")
     same_but_for_sources("local.zarr", "copy.zarr")
-    for names in (["s3://bucket/data/*.h5"], ["s3://bucket/data/d[0-9]*.h5"], ["s3://bucket/d*ta/d?.h5", remote[2]], ["@list.txt"], [days[0], *remote[1:]], [*remote[:2], days[2]]):
+    for names in (
+        ["s3://bucket/data/*.h5"],
+        ["s3://bucket/data/d[0-9]*.h5"],
+        ["s3://bucket/d*ta/d?.h5", remote[2]],
+        ["@list.txt"],
+        [days[0], *remote[1:]],
+        [*remote[:2], days[2]],
+    ):
         join(server, *names, options=[*NATIVE, "--overwrite"])
         z(server, "verify", "--concat", "t", *names, "out.zarr")
         assert [n["file"] for n in sources()] == days, names
@@ -144,7 +158,9 @@ def test_order_by_value_and_a_plan(server, days):
     join(None, *days, out="local.zarr")
     join(server, *reversed(remote), options=[*NATIVE, "--order", "value"])
     plan = json.loads(z(server, "plan", "--json", "--concat", "t", *remote).stdout)
-    assert [(s["file"], s["first"], s["count"]) for s in plan["sources"]] == [(n, f, c) for n, f, c in zip(remote, (0, 8, 18), (8, 10, 6))]
+    assert [(s["file"], s["first"], s["count"]) for s in plan["sources"]] == [
+        (n, f, c) for n, f, c in zip(remote, (0, 8, 18), (8, 10, 6))
+    ]
     same_but_for_sources("local.zarr", "out.zarr")
 
 
@@ -202,6 +218,7 @@ def test_a_source_that_changes_meanwhile(server, days, files):
         if r.method == "GET" and r.key == "data/" + last and "Range" in r.headers:
             server.objects[r.key].etag = "another"
         return go()
+
     server.fault = change
     done = z(server, "convert", *arguments, "changed.zarr", status=1)
     assert "changed while it was" in done.stderr and last in done.stderr and not os.path.exists("changed.zarr"), done.stderr
@@ -216,9 +233,9 @@ def faulty(kind, go):
         return reset
     if kind == "cut":  # it ends before what was announced
         answer.headers |= {"Content-Length": len(answer.body), "Connection": "close"}
-        answer.body = answer.body[:len(answer.body) // 2]
+        answer.body = answer.body[: len(answer.body) // 2]
     if kind == "short":  # and announces that
-        answer.body = answer.body[:len(answer.body) // 2]
+        answer.body = answer.body[: len(answer.body) // 2]
     if kind == "long":
         answer.body += bytes(1000)
     return answer
@@ -233,7 +250,17 @@ def test_faults_while_sources_are_read(server, days, way):
     def go():
         if way == "append":
             return run("convert", "-q", "--append", "t", *remote[1:], target, "--endpoint", server.url)
-        return run("convert", "-q", "--concat", "t", *remote, target, *(["--virtual"] if way == "virtual" else NATIVE), "--endpoint", server.url)
+        return run(
+            "convert",
+            "-q",
+            "--concat",
+            "t",
+            *remote,
+            target,
+            *(["--virtual"] if way == "virtual" else NATIVE),
+            "--endpoint",
+            server.url,
+        )
 
     def prepare():
         server.fault = None
@@ -246,23 +273,36 @@ def test_faults_while_sources_are_read(server, days, way):
 
     def contents():
         """Without the lock that a crash leaves in a store: libhdf5 writes an answer that is too long behind its buffer."""
-        return {str(p): p.read_bytes() for p in pathlib.Path().rglob("*") if p.is_file() and p.parts[0].startswith(("out.zarr", "refs")) and p.name != "lock"}
+        return {
+            str(p): p.read_bytes()
+            for p in pathlib.Path().rglob("*")
+            if p.is_file() and p.parts[0].startswith(("out.zarr", "refs")) and p.name != "lock"
+        }
+
     prepare()
     if "built without what reads from S3" in (done := go()).stderr:
         pytest.skip("THIS libhdf5 HAS NO S3 DRIVER: no source in S3 was read")
     assert done.returncode == 0, done.stderr
     good, number, found = contents(), len(server.requests), collections.Counter()
     for _ in range(int(os.environ.get("ZARRBITS_CASES", "6"))):
-        before, at, kind, once = prepare(), dice.randint(1, number), dice.choice(["503", "403", "404", "reset", "cut", "short", "long"]), dice.random() < 0.5
+        before, at, kind, once = (
+            prepare(),
+            dice.randint(1, number),
+            dice.choice(["503", "403", "404", "reset", "cut", "short", "long"]),
+            dice.random() < 0.5,
+        )
 
         def fault(r, go_on):
             n = len(server.requests)
             return faulty(kind, go_on) if n == at or (n > at and not once) else go_on()
+
         server.fault = fault
         done, now = go(), contents()
         case = (way, kind, at, number, once, done.returncode, done.stderr)
         outcome = "right" if now == good else "as before" if now == before else "other"
-        assert outcome != "other" and (done.returncode == 0) == (outcome == "right"), f"{case} {sorted(now.keys() ^ before.keys())}"
+        assert outcome != "other" and (done.returncode == 0) == (outcome == "right"), (
+            f"{case} {sorted(now.keys() ^ before.keys())}"
+        )
         found[outcome] += 1
     print(f"{way}: {number} requests; {dict(found)}")
 
@@ -273,6 +313,7 @@ def test_every_joined_file_is_asked_for_at_the_end(server, days):
 
     def is_read(r):
         return r.method == "GET" and "Range" in r.headers
+
     left, etag = 0, server.objects["data/d8.h5"].etag
 
     def change(r, go):
@@ -281,6 +322,7 @@ def test_every_joined_file_is_asked_for_at_the_end(server, days):
         if left == 0 and r.key == "data/d10.h5":
             server.objects["data/d8.h5"].etag = "another"
         return go()
+
     for _ in range(10):
         server.fault, begun = None, len(server.requests)
         join(server, *remote)
@@ -290,7 +332,12 @@ def test_every_joined_file_is_asked_for_at_the_end(server, days):
         if server.objects["data/d8.h5"].etag != etag:
             break
         shutil.rmtree("out.zarr")  # on a busy machine, reads of several processes come in another order, or one comes twice
-    assert done.returncode == 1 and "changed while it was" in done.stderr and "d8.h5" in done.stderr and not os.path.exists("out.zarr"), done.stderr
+    assert (
+        done.returncode == 1
+        and "changed while it was" in done.stderr
+        and "d8.h5" in done.stderr
+        and not os.path.exists("out.zarr")
+    ), done.stderr
 
 
 def test_what_is_not_there(server, days):
@@ -308,7 +355,13 @@ def write_large(name, first):
         random = np.random.default_rng(first)
         f["t"] = np.arange(first, first + 4, dtype="i8")
         f["t"].make_scale("t")
-        d = f.create_dataset("rows", data=random.integers(0, 2 ** 32, (4, 15000), dtype="u4"), chunks=(1, 15000), compression="gzip", maxshape=(None, 15000))
+        d = f.create_dataset(
+            "rows",
+            data=random.integers(0, 2**32, (4, 15000), dtype="u4"),
+            chunks=(1, 15000),
+            compression="gzip",
+            maxshape=(None, 15000),
+        )
         d.dims[0].attach_scale(f["t"])
         f["plain"] = np.random.default_rng(1).random((3, 20000))
     return name
@@ -318,8 +371,11 @@ def references(server, *arguments):
     """{key: (URL, offset, size)} and the sources, of --virtual; all else is what the conversion says, and how many bytes were read for it."""
     before = len(server.requests)
     z(server, "convert", "-q", "--virtual", *arguments, "refs.json", "--overwrite")
-    read = sum(int(r.headers["Range"].split("-")[1]) - int(r.headers["Range"].removeprefix("bytes=").split("-")[0]) + 1
-               for r in server.requests[before:] if r.method == "GET" and "Range" in r.headers)
+    read = sum(
+        int(r.headers["Range"].split("-")[1]) - int(r.headers["Range"].removeprefix("bytes=").split("-")[0]) + 1
+        for r in server.requests[before:]
+        if r.method == "GET" and "Range" in r.headers
+    )
     text = pathlib.Path("refs.json").read_text()
     made = json.loads(text)
     assert not any(word in text for word in (KEY, SECRET, server.url, str(server.port)))
@@ -327,7 +383,7 @@ def references(server, *arguments):
 
 
 def test_references_to_one_source(server):
-    name, = upload(server, write_large("in.h5", 0))
+    (name,) = upload(server, write_large("in.h5", 0))
     z(None, "convert", "-q", *NATIVE, "in.h5", "local.zarr")
     refs, listed, read = references(server, name)
     whole = server.objects["data/in.h5"]
@@ -335,7 +391,7 @@ def test_references_to_one_source(server):
     chunks = {f"rows/c/{i}/0" for i in range(4)} | {k for k in refs if k.startswith("plain/c/")}
     assert set(refs) >= chunks and len(chunks) > 4
     for key, (url, offset, size) in refs.items():
-        assert url == name and whole.body[offset:offset + size] == pathlib.Path("local.zarr", key).read_bytes(), key
+        assert url == name and whole.body[offset : offset + size] == pathlib.Path("local.zarr", key).read_bytes(), key
     assert read < sum(size for _, _, size in refs.values()) / 10, read  # no chunk was fetched
     z(server, "verify", name, "refs.json")
     whole.etag = "another"
@@ -347,15 +403,22 @@ def test_references_to_many_sources(server):
     remote = upload(server, *names)
     join(None, *names, out="local.zarr")
     refs, listed, read = references(server, "--concat", "t", "s3://bucket/data/*.h5")
-    assert [s["url"] for s in listed] == remote and [s["etag"] for s in listed] == [server.objects[f"data/{n}"].etag for n in names]
+    assert [s["url"] for s in listed] == remote and [s["etag"] for s in listed] == [
+        server.objects[f"data/{n}"].etag for n in names
+    ]
     assert {f"rows/c/{i}/0": refs[f"rows/c/{i}/0"][0] for i in range(8)} == {f"rows/c/{i}/0": remote[i // 4] for i in range(8)}
     for key, (url, offset, size) in refs.items():
-        assert server.objects[url.removeprefix("s3://bucket/")].body[offset:offset + size] == pathlib.Path("local.zarr", key).read_bytes(), key
+        assert (
+            server.objects[url.removeprefix("s3://bucket/")].body[offset : offset + size]
+            == pathlib.Path("local.zarr", key).read_bytes()
+        ), key
     z(server, "verify", "--concat", "t", *remote, "refs.json")
     z(server, "verify", "--concat", "t", remote[0], names[1], "refs.json", status=1)  # what lies in S3 is read of sources alone
     # beside local ones
     refs, listed, _ = references(server, "--concat", "t", names[0], remote[1])
-    assert listed[0]["url"] == f"file://{os.path.realpath(names[0])}" and "modified" in listed[0] and listed[1]["url"] == remote[1]
+    assert (
+        listed[0]["url"] == f"file://{os.path.realpath(names[0])}" and "modified" in listed[0] and listed[1]["url"] == remote[1]
+    )
     z(server, "verify", "--concat", "t", names[0], remote[1], "refs.json")
 
 
@@ -378,7 +441,7 @@ def test_chunks_that_cannot_stay_are_brought(server):
         d.id.write_direct_chunk((2, 0), np.arange(200, 400, dtype="i4").tobytes(), 1)
         d = f.create_dataset("edge", data=np.arange(10, dtype="i8"))
         f.create_dataset("text", data=["a", "bcd"])
-    name, = upload(server, "in.h5")
+    (name,) = upload(server, "in.h5")
     refs, _, _ = references(server, name)
     assert "mask/c/0/0" in refs and "mask/c/1/0" not in refs
     z(server, "verify", name, "refs.json")

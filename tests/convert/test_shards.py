@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Shards and chunk shapes of choice: a shard holds, byte for byte, the chunks that a store without shards has, in C order, behind an index that is read here
 as its specification says; and a wrong request is one sentence."""
+
 import itertools
 import json
 import math
@@ -29,7 +30,7 @@ def crc32c(data):
 
 def entries(shard, chunks):
     """The index: (offset, size) of each chunk, or None."""
-    index = shard[-(16 * chunks + 4):]
+    index = shard[-(16 * chunks + 4) :]
     assert struct.unpack("<I", index[-4:])[0] == crc32c(index[:-4])
     pairs = list(struct.iter_unpack("<QQ", index[:-4]))
     assert all((a == MISSING) == (b == MISSING) for a, b in pairs)
@@ -56,7 +57,9 @@ class TestShards:
             f["contiguous"] = np.tile(steps, (3, 2))
             f.create_dataset("sparse", (95, 70), "u2", chunks=(10, 16), fillvalue=7)[33, 50] = 1
             f.create_dataset("nothing", (95, 70), "u2", chunks=(10, 16))
-            f.create_dataset("text", (95, 4), h5py.string_dtype(), chunks=(10, 2))[...] = [["a" * (i % 7), "é", "", "x"] for i in range(95)]
+            f.create_dataset("text", (95, 4), h5py.string_dtype(), chunks=(10, 2))[...] = [
+                ["a" * (i % 7), "é", "", "x"] for i in range(95)
+            ]
             f.create_dataset("line", data=steps[:, 0], chunks=(9,))
             f.create_dataset("pairs", (30, 20), np.dtype(("i2", (3,))), chunks=(4, 4))[...] = np.arange(1800).reshape(30, 20, 3)
             f["scalar"] = 1.5
@@ -79,7 +82,9 @@ class TestShards:
             assert chunk == a["chunk_grid"]["configuration"]["chunk_shape"]
             assert inner["codecs"] == a["codecs"]
             assert [c["name"] for c in inner["index_codecs"]] == ["bytes", "crc32c"]
-            assert {k: v for k, v in a.items() if k not in ("codecs", "chunk_grid")} == {k: v for k, v in b.items() if k not in ("codecs", "chunk_grid")}
+            assert {k: v for k, v in a.items() if k not in ("codecs", "chunk_grid")} == {
+                k: v for k, v in b.items() if k not in ("codecs", "chunk_grid")
+            }
             per = [s // c for s, c in zip(shard, chunk)]
             assert [p * c for p, c in zip(per, chunk)] == shard
             grid = [-(-n // s) for n, s in zip(a["shape"], shard)]
@@ -97,7 +102,7 @@ class TestShards:
                         offset, size = index[number]
                         assert offset == end, "C order, without gaps"
                         end += size
-                        assert data[offset:offset + size] == plain.chunk(chunk_key), chunk_key
+                        assert data[offset : offset + size] == plain.chunk(chunk_key), chunk_key
                         found += 1
                     else:
                         assert index[number] is None, chunk_key
@@ -109,8 +114,13 @@ class TestShards:
 
     def test_shards_hold_the_chunks_of_a_store_without(self):
         self.data()
-        for options in (["--shard", "30,40"], ["--shard", "6k"], ["--shard", "1000,1000"], ["--shard", "6k", "--codec", "packbits", "--bits", "24"],
-                        ["--shard", "30,40", "--compress", "zstd:3"]):
+        for options in (
+            ["--shard", "30,40"],
+            ["--shard", "6k"],
+            ["--shard", "1000,1000"],
+            ["--shard", "6k", "--codec", "packbits", "--bits", "24"],
+            ["--shard", "30,40", "--compress", "zstd:3"],
+        ):
             plain, sharded = self.both(*options, "--overwrite")
             names = ["deflate", "shuffled", "plain", "sparse", "bool"] + ([] if options[1] == "6k" else ["text"])
             if options[1] != "6k":
@@ -143,7 +153,12 @@ class TestShards:
         assert entry["/sparse"]["chunks"]["absent"] == 49
         # the table at the end has the bytes of all objects
         said = convert(self.source, self.path("again.zarr"), "--shard", "30,40").stderr
-        sizes = sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(self.path("again.zarr")) for f in files if f != "zarr.json")
+        sizes = sum(
+            os.path.getsize(os.path.join(folder, f))
+            for folder, _, files in os.walk(self.path("again.zarr"))
+            for f in files
+            if f != "zarr.json"
+        )
         assert f"{sizes / 2**10:.1f} KiB" in [line for line in said.splitlines() if line.startswith("all ")][0]
 
     def test_a_lost_chunk_is_missing_in_its_shard(self):
@@ -151,7 +166,7 @@ class TestShards:
         with h5py.File(self.source, "r+") as f:
             f["deflate"].id.write_direct_chunk((10, 16), b"no zlib")
         run = convert(self.source, self.path("out.zarr"), "--shard", "30,40", status=1)
-        assert "chunk [1, 1] of dataset \"/deflate\" cannot be read" in run.stderr
+        assert 'chunk [1, 1] of dataset "/deflate" cannot be read' in run.stderr
         assert not os.path.exists(self.path("out.zarr") + "/zarr.json")
         plain, sharded = self.path("plain.zarr"), self.path("sharded.zarr")
         convert(self.source, plain, "-q", "--keep-going", status=3)
@@ -195,10 +210,18 @@ class TestShards:
     def test_what_cannot_be(self):
         self.data()
         out = self.path("out.zarr")
-        for options, words in ((["--shard", "many"], "not a number"), (["--shard", "0"], "0 bytes"), (["--shard", "10,0"], "at least 1"),
-                               (["--shard", "10,-1"], "not a number"), (["--chunk", "100"], "100, for one dimension"), (["--chunk", "1,x"], "not a number"),
-                               (["--chunk", "5,5", "--profile", "native"], "recode"), (["--shard", ","], "not a number"),
-                               (["--shard", "99999999999999999999M"], "more than there can be"), (["--shard", ",".join("1" * 40)], "dimensions")):
+        for options, words in (
+            (["--shard", "many"], "not a number"),
+            (["--shard", "0"], "0 bytes"),
+            (["--shard", "10,0"], "at least 1"),
+            (["--shard", "10,-1"], "not a number"),
+            (["--chunk", "100"], "100, for one dimension"),
+            (["--chunk", "1,x"], "not a number"),
+            (["--chunk", "5,5", "--profile", "native"], "recode"),
+            (["--shard", ","], "not a number"),
+            (["--shard", "99999999999999999999M"], "more than there can be"),
+            (["--shard", ",".join("1" * 40)], "dimensions"),
+        ):
             run = convert(self.source, out, *options, status=2)
             assert words in run.stderr, options
             assert run.stderr.count("\n") == 1, run.stderr

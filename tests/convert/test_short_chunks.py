@@ -4,6 +4,7 @@ is in the store. Whole chunks of the same filters give their values.
 
 The heap is marked (glibc fills what malloc returns with one byte, and what is freed with another), and the marks are looked for in the store.
 """
+
 import bz2
 import json
 import os
@@ -34,7 +35,7 @@ def lz4_literals(data):
     n = len(data)
     if n < 15:
         return bytes([n << 4]) + data
-    return b"\xF0" + b"\xFF" * ((n - 15) // 255) + bytes([(n - 15) % 255]) + data
+    return b"\xf0" + b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255]) + data
 
 
 def transposed(data):
@@ -62,7 +63,7 @@ def with_h5py(data, make):
 def lzf(data):
     out = b""  # literals only, as a compressor would not write it
     for i in range(0, len(data), 32):
-        piece = data[i:i + 32]
+        piece = data[i : i + 32]
         out += bytes([len(piece) - 1]) + piece
     return out
 
@@ -84,18 +85,36 @@ FILTERS = {
     "deflate": (DEFLATE, (4,), lambda d: zlib.compress(d, 4)),
     "lzf": (LZF, (4, 261, PLAIN), lzf),
     "lz4": (LZ4, (), lambda d: struct.pack(">QII", len(d), len(d), len(d)) + d),
-    "zstd": (ZSTD, (3,), lambda d: b"\x28\xB5\x2F\xFD\xA0" + struct.pack("<I", len(d)) + struct.pack("<I", len(d) << 3 | 1)[:3] + d),
+    "zstd": (
+        ZSTD,
+        (3,),
+        lambda d: b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(d)) + struct.pack("<I", len(d) << 3 | 1)[:3] + d,
+    ),
     "bzip2": (BZIP2, (9,), bz2.compress),
-    "blosc": (BLOSC, (2, 2, ELEMENT, PLAIN, 5, 0, 0), lambda d: struct.pack("<BBBBIII", 2, 1, 2, 1, len(d), len(d), len(d) + 16) + d),
+    "blosc": (
+        BLOSC,
+        (2, 2, ELEMENT, PLAIN, 5, 0, 0),
+        lambda d: struct.pack("<BBBBIII", 2, 1, 2, 1, len(d), len(d), len(d) + 16) + d,
+    ),
     "lzo": (LZO, (), lzo_literals),
     "bitshuffle": (BITSHUFFLE, (0, 3, ELEMENT, 0, 0), None),
-    "bitshuffle+lz4": (BITSHUFFLE, (0, 3, ELEMENT, 0, 2), lambda d: struct.pack(">QII", len(d), len(d), len(lz4_literals(d))) + lz4_literals(transposed(d))),
+    "bitshuffle+lz4": (
+        BITSHUFFLE,
+        (0, 3, ELEMENT, 0, 2),
+        lambda d: struct.pack(">QII", len(d), len(d), len(lz4_literals(d))) + lz4_literals(transposed(d)),
+    ),
 }
 COMPRESSIONS = [name for name in FILTERS if name not in ("shuffle", "fletcher32", "bitshuffle")]
 ORDERS = [[c] for c in COMPRESSIONS]
-ORDERS += [order for c in COMPRESSIONS for order in (["shuffle", c], [c, "fletcher32"], ["fletcher32", c], ["shuffle", c, "fletcher32"])
-           if order != ["fletcher32", "bitshuffle+lz4"]]  # a length that is not a multiple of the element's
-ORDERS += [[c, "deflate"] for c in COMPRESSIONS] + [["deflate", c] for c in COMPRESSIONS if c not in ("deflate", "bitshuffle+lz4")]
+ORDERS += [
+    order
+    for c in COMPRESSIONS
+    for order in (["shuffle", c], [c, "fletcher32"], ["fletcher32", c], ["shuffle", c, "fletcher32"])
+    if order != ["fletcher32", "bitshuffle+lz4"]
+]  # a length that is not a multiple of the element's
+ORDERS += [[c, "deflate"] for c in COMPRESSIONS] + [
+    ["deflate", c] for c in COMPRESSIONS if c not in ("deflate", "bitshuffle+lz4")
+]
 ORDERS += [["shuffle"], ["fletcher32"], ["shuffle", "fletcher32"]]
 
 
@@ -120,8 +139,12 @@ class TestShortChunks:
         self.source, self.store = tmp_path / "in.h5", tmp_path / "out.zarr"
 
     def convert(self, *options, status):
-        done = subprocess.run([COMMAND, "convert", self.source, self.store, "-q", "--overwrite", "--json", *options], capture_output=True, text=True,
-                              env=os.environ | {"MALLOC_PERTURB_": str(MARKS[0][0])})
+        done = subprocess.run(
+            [COMMAND, "convert", self.source, self.store, "-q", "--overwrite", "--json", *options],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"MALLOC_PERTURB_": str(MARKS[0][0])},
+        )
         assert done.returncode == status, done.stderr[-2000:]
         return {o["path"]: o for o in json.loads(done.stdout)["objects"]} if status != 1 else done.stderr
 
@@ -157,7 +180,11 @@ class TestShortChunks:
 
     def test_another_length_is_named(self):
         names = self.damaged([32, PLAIN - 4, PLAIN + 4])
-        for options in [], ["--profile", "recode", "--compress", "none"], ["--profile", "recode", "--chunk", "3000,", "--compress", "none"]:
+        for options in (
+            [],
+            ["--profile", "recode", "--compress", "none"],
+            ["--profile", "recode", "--chunk", "3000,", "--compress", "none"],
+        ):
             objects = self.convert("--keep-going", *options, status=3)
             if "--chunk" in options:  # each chunk of the source is wanted by several
                 for name in names:
@@ -180,14 +207,22 @@ class TestShortChunks:
         assert data.count(key) == 1
         for length in 32, PLAIN - 4, PLAIN + 4:
             self.source.write_bytes(data.replace(key, struct.pack("<IIQ", length, 0, 0)))
-            for options in [], ["--profile", "recode", "--compress", "none"], ["--profile", "recode", "--chunk", "3000,"], ["--shard", "64M"]:
+            for options in (
+                [],
+                ["--profile", "recode", "--compress", "none"],
+                ["--profile", "recode", "--chunk", "3000,"],
+                ["--shard", "64M"],
+            ):
                 objects = self.convert("--keep-going", *options, status=3)
                 assert objects["/x"]["lost_chunks"] == [[i] for i in range(4 if "--chunk" in options else 1)]
 
     def test_values_that_lie_outside_of_their_chunks(self):
         """libhdf5 reads strings, sequences and references, and trusts what it finds in the chunk."""
-        types = {"strings": h5t.py_create(h5py.string_dtype(), logical=True), "sequences": h5t.py_create(h5py.vlen_dtype("i4"), logical=True),
-                 "references": h5t.py_create(h5py.ref_dtype, logical=True)}
+        types = {
+            "strings": h5t.py_create(h5py.string_dtype(), logical=True),
+            "sequences": h5t.py_create(h5py.vlen_dtype("i4"), logical=True),
+            "references": h5t.py_create(h5py.ref_dtype, logical=True),
+        }
         names = []
         with h5py.File(self.source, "w") as f:
             for kind, type_id in types.items():
@@ -199,19 +234,34 @@ class TestShortChunks:
 
     def test_bits_and_offsets(self):
         """scaleoffset, nbit and szip: whole; then cut; then with a header that promises more."""
+
         def nbit():
             t = h5t.STD_U32LE.copy()
             t.set_precision(20)
             t.set_offset(3)
             return t
-        values = {"u": VALUES % 5000, "i": (VALUES % 5000).astype("<i4") - 2500, "big": (VALUES % 300).astype(">i2"), "byte": (VALUES % 9).astype("u1"),
-                  "long": VALUES.astype("<i8") << 20, "float": (VALUES % 1000 / 8).astype("<f4"), "double": (VALUES % 100000 / 64).astype(">f8"),
-                  "same": np.full(N, 77, "<u2")}
+
+        values = {
+            "u": VALUES % 5000,
+            "i": (VALUES % 5000).astype("<i4") - 2500,
+            "big": (VALUES % 300).astype(">i2"),
+            "byte": (VALUES % 9).astype("u1"),
+            "long": VALUES.astype("<i8") << 20,
+            "float": (VALUES % 1000 / 8).astype("<f4"),
+            "double": (VALUES % 100000 / 64).astype(">f8"),
+            "same": np.full(N, 77, "<u2"),
+        }
         with h5py.File(self.source, "w") as f:
             for name, v in values.items():
                 for fill in None, v[5]:
                     for chunk in N, 777:
-                        f.create_dataset(f"so_{name}_{fill is not None}_{chunk}", data=v, chunks=(chunk,), scaleoffset=3 if v.dtype.kind == "f" else 0, fillvalue=fill)
+                        f.create_dataset(
+                            f"so_{name}_{fill is not None}_{chunk}",
+                            data=v,
+                            chunks=(chunk,),
+                            scaleoffset=3 if v.dtype.kind == "f" else 0,
+                            fillvalue=fill,
+                        )
             f.create_dataset("so_bits", data=VALUES % 8, chunks=(N,), scaleoffset=3)
             f.create_dataset("so_full", data=VALUES, chunks=(N,), scaleoffset=32)
             for name, type_id, v in ("nbit", nbit(), VALUES), ("nbit_big", h5t.STD_I16BE.copy(), VALUES.astype(">i2") % 100):
@@ -220,7 +270,9 @@ class TestShortChunks:
                 p = h5p.create(h5p.DATASET_CREATE)
                 p.set_chunk((777,))
                 p.set_filter(NBIT, h5py.h5z.FLAG_OPTIONAL, ())
-                h5d.create(f.id, name.encode(), type_id, h5s.create_simple((N,)), p).write(h5s.ALL, h5s.ALL, np.ascontiguousarray(v))
+                h5d.create(f.id, name.encode(), type_id, h5s.create_simple((N,)), p).write(
+                    h5s.ALL, h5s.ALL, np.ascontiguousarray(v)
+                )
             compound = h5t.create(h5t.COMPOUND, 24)
             compound.insert(b"a", 1, nbit())
             compound.insert(b"b", 5, h5t.array_create(h5t.STD_I16LE, (3,)))
@@ -228,9 +280,16 @@ class TestShortChunks:
             p = h5p.create(h5p.DATASET_CREATE)
             p.set_chunk((777,))
             p.set_filter(NBIT, h5py.h5z.FLAG_OPTIONAL, ())
-            rows = np.zeros(N, np.dtype({"names": ["a", "b", "c"], "formats": ["<u4", ("<i2", 3), "<f8"], "offsets": [1, 5, 12], "itemsize": 24}))
+            rows = np.zeros(
+                N,
+                np.dtype(
+                    {"names": ["a", "b", "c"], "formats": ["<u4", ("<i2", 3), "<f8"], "offsets": [1, 5, 12], "itemsize": 24}
+                ),
+            )
             rows["a"], rows["b"], rows["c"] = VALUES % 1000, VALUES.reshape(-1, 1) % 99, VALUES / 3
-            h5d.create(f.id, b"nbit_compound", compound, h5s.create_simple((N,)), p).write(h5s.ALL, h5s.ALL, rows, h5py.h5t.py_create(rows.dtype))
+            h5d.create(f.id, b"nbit_compound", compound, h5s.create_simple((N,)), p).write(
+                h5s.ALL, h5s.ALL, rows, h5py.h5t.py_create(rows.dtype)
+            )
             if h5py.h5z.filter_avail(SZIP):
                 f.create_dataset("szip", data=VALUES, chunks=(777,), compression="szip")
                 f.create_dataset("szip_whole", data=VALUES, chunks=(N,), compression="szip")
@@ -244,9 +303,11 @@ class TestShortChunks:
                 if "same" in name or d.chunks[0] != N or f"{name}_cut" in f:
                     continue
                 _, stored = d.id.read_direct_chunk((0,))
+
                 def promising(head):
-                    return bytes(head) + stored[len(head):len(stored) // 2]
-                attacks = {"cut": stored[:len(stored) // 2], "short": stored[:24]}
+                    return bytes(head) + stored[len(head) : len(stored) // 2]
+
+                attacks = {"cut": stored[: len(stored) // 2], "short": stored[:24]}
                 if name == "szip_whole":
                     attacks["less"] = struct.pack("<I", 32) + stored[4:]
                     attacks["more"] = struct.pack("<I", 1 << 31) + stored[4:]
@@ -255,7 +316,9 @@ class TestShortChunks:
                     attacks["wider"] = promising(struct.pack("<I", 1 << 20))
                 for attack, data in attacks.items():
                     names.append(f"{name}_{attack}")
-                    h5d.create(f.id, names[-1].encode(), d.id.get_type(), d.id.get_space(), d.id.get_create_plist()).write_direct_chunk((0,), data)
+                    h5d.create(
+                        f.id, names[-1].encode(), d.id.get_type(), d.id.get_space(), d.id.get_create_plist()
+                    ).write_direct_chunk((0,), data)
         objects = self.convert("--keep-going", "--profile", "recode", "--compress", "none", status=3)
         self.assert_named(objects, names)
         self.assert_no_marks()
@@ -263,9 +326,13 @@ class TestShortChunks:
     def test_chunks_that_become_far_larger(self):
         """4 KB of Zstandard for 128 MiB of zeros: refused where it is more than --memory allows; and such for a small chunk, at once."""
         size, piece = 128 << 20, 128 << 10
+
         def bomb(announced):
-            blocks = b"".join(struct.pack("<I", piece << 3 | 2 | (i + 1 == size // piece))[:3] + b"\0" for i in range(size // piece))
-            return b"\x28\xB5\x2F\xFD\xA0" + struct.pack("<I", announced) + blocks
+            blocks = b"".join(
+                struct.pack("<I", piece << 3 | 2 | (i + 1 == size // piece))[:3] + b"\0" for i in range(size // piece)
+            )
+            return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", announced) + blocks
+
         with h5py.File(self.source, "w") as f:
             p = h5p.create(h5p.DATASET_CREATE)
             p.set_chunk((size,))
@@ -282,7 +349,9 @@ class TestShortChunks:
         with h5py.File(self.source, "w") as f:
             for name, announced in ("honest", size), ("lying", PLAIN):
                 create(f, name, ["zstd"]).write_direct_chunk((0,), bomb(announced))
-                create(f, name + "_strings", ["zstd"], h5t.py_create(h5py.string_dtype(), logical=True)).write_direct_chunk((0,), bomb(announced))
+                create(f, name + "_strings", ["zstd"], h5t.py_create(h5py.string_dtype(), logical=True)).write_direct_chunk(
+                    (0,), bomb(announced)
+                )
             create(f, "bzip2", ["bzip2"]).write_direct_chunk((0,), bz2.compress(bytes(size // 2)))
         done = run("convert", self.source, self.store, "-q", "--overwrite", "--keep-going", "--memory", "32M")
         assert done.status == 3, done.errors

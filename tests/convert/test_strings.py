@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Strings of variable length, which are read from the file's global heaps without libhdf5: the store holds what h5py reads."""
+
 import os
 import random
 import re
@@ -21,7 +22,9 @@ def words(n):
 
 
 def convert(source, out, *options):
-    return subprocess.run([COMMAND, "convert", "-q", "--overwrite", source, out, *options], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [COMMAND, "convert", "-q", "--overwrite", source, out, *options], capture_output=True, text=True, timeout=120
+    )
 
 
 def same_as_h5py(folder, source, names):
@@ -33,7 +36,9 @@ def same_as_h5py(folder, source, names):
             assert store.read(name).tolist() == f[name].asstr()[...].tolist(), name
 
 
-@pytest.mark.parametrize("how", [{}, {"userblock_size": 1024}, {"libver": "latest"}], ids=["usual", "user block", "newest format"])
+@pytest.mark.parametrize(
+    "how", [{}, {"userblock_size": 1024}, {"libver": "latest"}], ids=["usual", "user block", "newest format"]
+)
 def test_layouts(folder, how):
     source = f"{folder}/in.h5"
     text = h5py.string_dtype()
@@ -72,7 +77,18 @@ def test_damage_is_never_read_as_text(folder):
         whole = f.read()
     heap = whole.index(b"GCOL")
     # signature, version, size of the collection; number and size of its first object
-    for at, certain in ((0, True), (4, True), (8, False), (9, False), (14, True), (16, True), (17, True), (24, False), (25, True), (31, True)):
+    for at, certain in (
+        (0, True),
+        (4, True),
+        (8, False),
+        (9, False),
+        (14, True),
+        (16, True),
+        (17, True),
+        (24, False),
+        (25, True),
+        (31, True),
+    ):
         damaged = bytearray(whole)
         damaged[heap + at] ^= 0x41
         with open(source, "wb") as f:
@@ -125,7 +141,7 @@ def test_a_collection_with_a_high_number(folder):
     data = bytearray(open(source, "rb").read())
     heap = len(data)
     data += (b"GCOL\x01\0\0\0" + struct.pack("<QHHIQ", 40, 65535, 1, 0, 4) + b"text\0\0\0\0") * collections
-    data[address:address + 16 * n] = b"".join(struct.pack("<IQI", 4, heap + 40 * (i % collections), 65535) for i in range(n))
+    data[address : address + 16 * n] = b"".join(struct.pack("<IQI", 4, heap + 40 * (i % collections), 65535) for i in range(n))
     data[40:48] = struct.pack("<Q", len(data))
     open(source, "wb").write(data)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What a run writes, removes, or takes for its own: names, existing targets, two runs at once. test_unfinished.py has unfinished stores."""
+
 import json
 import os
 import re
@@ -20,6 +21,7 @@ PAIRS = int(os.environ.get("ZARRBITS_PAIRS", "2"))
 
 
 # Names
+
 
 def test_names_that_look_like_the_converters_own_are_data(folder):
     source = os.path.join(folder, "in.h5")
@@ -110,24 +112,35 @@ def test_a_name_that_a_damaged_file_has_twice(folder):
     with open(source, "wb") as f:
         f.write(raw)
     said = convert(source, target, "-q", status=3).stderr
-    assert "two members \"twinenum1\"" in said and "another link of this name" in said, said
+    assert 'two members "twinenum1"' in said and "another link of this name" in said, said
     assert "compound" in said and not Store(target).has("compound") and Store(target).has("good")
 
 
 # Targets that exist
 
+
 def test_only_stores_are_overwritten(folder):
     source = small(os.path.join(folder, "in.h5"))
     node = '{"zarr_format": 3, "node_type": "group"}'
-    for n, (name, text) in enumerate([("zarr.json", ""), ("zarr.json", "{}"), ("zarr.json", '{"zarr_format": 2, "node_type": "group"}'),
-                                      ("zarr.json", '{"zarr_format": 3, "node_type": "boat"}'), ("zarr.json", "[" * 1000000), ("a/zarr.json", node),
-                                      (".zarrbits-unfinished/x", ""), (".zarrbits-unfinished/plan", "{}"), (".zarrbits-unfinished/plan", "[" * 1000000),
-                                      (".zarrbits-unfinished/removing", "")]):
+    for n, (name, text) in enumerate(
+        [
+            ("zarr.json", ""),
+            ("zarr.json", "{}"),
+            ("zarr.json", '{"zarr_format": 2, "node_type": "group"}'),
+            ("zarr.json", '{"zarr_format": 3, "node_type": "boat"}'),
+            ("zarr.json", "[" * 1000000),
+            ("a/zarr.json", node),
+            (".zarrbits-unfinished/x", ""),
+            (".zarrbits-unfinished/plan", "{}"),
+            (".zarrbits-unfinished/plan", "[" * 1000000),
+            (".zarrbits-unfinished/removing", ""),
+        ]
+    ):
         target = os.path.join(folder, f"out{n}")
         write(os.path.join(target, "precious"), "data")
         write(os.path.join(target, name), text)
         before = everything(target)
-        for how in (["--overwrite"], ["--resume"], ["--partition", "0/2"])[:3 if n > 4 else 1]:
+        for how in (["--overwrite"], ["--resume"], ["--partition", "0/2"])[: 3 if n > 4 else 1]:
             assert "exists" in refused("convert", source, target, *how)
             assert everything(target) == before
     # links in a store go, what they lead to stays
@@ -163,7 +176,11 @@ def test_a_zip_is_written_to_a_new_file_alone(folder):
 
 
 def test_a_report_is_never_written_over_source_or_store(folder):
-    source, target, zipped = small(os.path.join(folder, "in.h5")), os.path.join(folder, "out.zarr"), os.path.join(folder, "out.zip")
+    source, target, zipped = (
+        small(os.path.join(folder, "in.h5")),
+        os.path.join(folder, "out.zarr"),
+        os.path.join(folder, "out.zip"),
+    )
     before = open(source, "rb").read()
     os.link(source, os.path.join(folder, "hard"))
     os.symlink(source, os.path.join(folder, "soft"))
@@ -171,11 +188,19 @@ def test_a_report_is_never_written_over_source_or_store(folder):
         assert "is the source" in refused("convert", source, target, "--report", report)
         assert open(source, "rb").read() == before
     assert "is the source" in refused("convert", source + ":/a", target, "--report", source)
-    for out, report in ((zipped, zipped), (zipped, zipped + ".zarrbits-unfinished"), (target, target), (target, target + "/zarr.json"), (target, target + "/a/r")):
+    for out, report in (
+        (zipped, zipped),
+        (zipped, zipped + ".zarrbits-unfinished"),
+        (target, target),
+        (target, target + "/zarr.json"),
+        (target, target + "/a/r"),
+    ):
         assert " the store" in refused("convert", source, out, "--report", report)
     convert(source, target, "-q")
     os.symlink(target, os.path.join(folder, "link"))
-    assert "lies in the store" in refused("convert", source, target, "--overwrite", "--report", os.path.join(folder, "link", "report"))
+    assert "lies in the store" in refused(
+        "convert", source, target, "--overwrite", "--report", os.path.join(folder, "link", "report")
+    )
     # written before the store counts as whole: where it cannot be, there is none
     for out in (zipped, os.path.join(folder, "other.zarr")):
         assert "cannot write the report" in refused("convert", source, out, "--report", "/dev/full")
@@ -192,9 +217,12 @@ def test_a_report_is_never_written_over_source_or_store(folder):
 
 # Two runs at once
 
+
 def pair(*commands):
     """Starts commands at once; returns the exit status and sentence of each."""
-    running = [subprocess.Popen([COMMAND, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for c in commands]
+    running = [
+        subprocess.Popen([COMMAND, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for c in commands
+    ]
     said = [p.communicate(timeout=60)[1] for p in running]
     return [(p.returncode, s) for p, s in zip(running, said)]
 
@@ -220,6 +248,7 @@ def test_of_two_runs_into_one_target_one_says_no(folder):
             except AssertionError:
                 pass
         return found
+
     both = 0
     for kind in ("zarr", "zip"):
         target = os.path.join(folder, "out." + kind)
@@ -234,7 +263,9 @@ def test_of_two_runs_into_one_target_one_says_no(folder):
                 good = [i for i in (0, 1) if results[i][0] == 0]
                 assert good, results
                 for status, said in results:
-                    assert status == 0 and said == "" or status == 1 and said.count("\n") == 1 and said.startswith("zarrbits: "), results
+                    assert (
+                        status == 0 and said == "" or status == 1 and said.count("\n") == 1 and said.startswith("zarrbits: ")
+                    ), results
                 both += len(good) == 2
                 assert len(good) == 1 or how == ["--overwrite"], results  # one after the other is no harm then
                 assert matches(target, kind) and matches(target, kind)[0] in good, (kind, how, results)
@@ -263,7 +294,9 @@ def test_a_run_that_ends_leaves_the_next_one_alone(folder):
     """The next one comes between the end of the first one's lock and that of its folder."""
     if b"Sanitizer" in open(COMMAND, "rb").read():
         pytest.skip("sanitizers want to be loaded first")
-    first, second, target, library, go_on = (os.path.join(folder, n) for n in ("in1.h5", "in2.h5", "out.zarr", "pauses.so", "go_on"))
+    first, second, target, library, go_on = (
+        os.path.join(folder, n) for n in ("in1.h5", "in2.h5", "out.zarr", "pauses.so", "go_on")
+    )
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"], input=PAUSES, text=True, check=True)
     small(first, value=1)
     convert(small(second, value=2, chunks=100), os.path.join(folder, "whole.zarr"), "-q")
@@ -287,9 +320,13 @@ def test_shares_at_once_make_one_store(folder):
     convert(source, whole, "-q")
     target = os.path.join(folder, "out.zarr")
     for _ in range(2):
-        results = pair(*(("convert", source, target, "-q", "--partition", f"{i}/4") for i in (0, 1, 2, 3, 0)), )
+        results = pair(
+            *(("convert", source, target, "-q", "--partition", f"{i}/4") for i in (0, 1, 2, 3, 0)),
+        )
         assert all(status == 0 for status, _ in results), results
-        others = pair(("convert", source, target, "-q", "--partition", "1/4"), ("convert", source, target, "-q", "--partition", "2/4"))
+        others = pair(
+            ("convert", source, target, "-q", "--partition", "1/4"), ("convert", source, target, "-q", "--partition", "2/4")
+        )
         assert all(status == 0 for status, _ in others), others
         run("finalize", source, target, "-q", status=0)
         same_store.same(whole, target)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Each HDF5 datatype as h5py writes it, converted and read back without zarrbits."""
+
 import ctypes
 import json
 import os
@@ -15,7 +16,9 @@ from store import COMMAND, Store, convert
 
 def verified(folder):
     """zarrbits verify reads with H5Dread, and a reader of its own."""
-    done = subprocess.run([COMMAND, "verify", os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")], capture_output=True, text=True)
+    done = subprocess.run(
+        [COMMAND, "verify", os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -30,18 +33,25 @@ def made(folder, fill, *args, status=0):
 
 def test_numbers_of_each_width_and_order(folder):
     rng = np.random.default_rng(1)
-    arrays = {f"{order}{kind}{size}": rng.integers(0, 256, 24 * size, dtype=np.uint8).view(f"{'<' if order == 'l' else '>'}{kind}{size}").reshape(4, 6)
-              for order in "lb" for kind, sizes in (("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)), ("f", (2, 4, 8))) for size in sizes}
+    arrays = {
+        f"{order}{kind}{size}": rng.integers(0, 256, 24 * size, dtype=np.uint8)
+        .view(f"{'<' if order == 'l' else '>'}{kind}{size}")
+        .reshape(4, 6)
+        for order in "lb"
+        for kind, sizes in (("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)), ("f", (2, 4, 8)))
+        for size in sizes
+    }
 
     def fill(f):
         for name, a in arrays.items():
             f.create_dataset(name, data=a)
             f.create_dataset("chunked_" + name, data=a, chunks=(3, 4), compression="gzip")
+
     store, report = made(folder, fill)
     for name, a in arrays.items():
         for prefix, outcome in (("", "raw"), ("chunked_", "rewrapped")):
             back = store.read(prefix + name)
-            assert back.tobytes() == a.tobytes(), name      # NaN payloads too
+            assert back.tobytes() == a.tobytes(), name  # NaN payloads too
             assert back.dtype == a.dtype or a.dtype.itemsize == 1, (name, back.dtype)
             assert report["/" + prefix + name, None]["outcome"] == outcome
 
@@ -53,9 +63,10 @@ def test_bool_enum_and_complex(folder):
 
     def fill(f):
         f["b"] = b
-        f.create_dataset("e", data=np.array([7, -2, 5], ">i2"), dtype=e)   # 5 has no name
+        f.create_dataset("e", data=np.array([7, -2, 5], ">i2"), dtype=e)  # 5 has no name
         f["z"] = z
         f["z8"] = z.astype(">c8")
+
     store, _ = made(folder, fill)
     assert store.meta("b")["data_type"] == "bool" and store.meta("b")["fill_value"] is False
     assert store.meta("b")["codecs"] == [{"name": "bytes"}]
@@ -72,12 +83,15 @@ def test_strings(folder):
         f["fixed"] = np.array([b"ab", b"c\0d", b""], "S4")
         f.create_dataset("latin", data=np.array([b"caf\xe9", b"ok"], "S5"))
         f["scalar"] = "text"
-        f.create_dataset("zipped", data=np.array(["one", "two"] * 50, dtype=h5py.string_dtype()), chunks=(30,), compression="gzip")
+        f.create_dataset(
+            "zipped", data=np.array(["one", "two"] * 50, dtype=h5py.string_dtype()), chunks=(30,), compression="gzip"
+        )
         t = h5py.h5t.C_S1.copy()
         t.set_size(4)
         t.set_strpad(h5py.h5t.STR_SPACEPAD)
         d = h5py.h5d.create(f.id, b"padded", t, h5py.h5s.create_simple((2,)))
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab  ", b"abcd"], "S4"), t)
+
     store, report = made(folder, fill)
     assert store.read("v").tolist() == [["a", "größe"], ["", "x" * 300]]
     assert store.meta("v")["data_type"] == "string" and store.meta("v")["fill_value"] == ""
@@ -100,6 +114,7 @@ def test_compounds_without_gaps_and_with(folder):
         f["packed"] = p
         f["aligned"] = fields.astype(aligned)
         f["mixed"] = fields.astype(mixed)
+
     store, report = made(folder, fill)
     assert store.read("packed").tobytes() == p.tobytes()
     assert store.meta("packed")["fill_value"]["in"] == {"x": 0, "y": 0}
@@ -118,6 +133,7 @@ def test_arrays_opaque_and_bitfields(folder):
         f["o"] = o
         d = h5py.h5d.create(f.id, b"bits", h5py.h5t.STD_B16BE, h5py.h5s.create_simple((3,)))
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 2, 0xFFFF], ">u2"), h5py.h5t.STD_B16BE)
+
     store, _ = made(folder, fill)
     assert store.meta("a")["shape"] == [2, 2, 3] and store.read("a").tobytes() == a.tobytes()
     assert store.meta("o")["shape"] == [2, 3] and store.read("o").tobytes() == o.tobytes()
@@ -131,12 +147,16 @@ def test_times_of_numpy(folder):
     spans = np.array([1, -2], "m8[10ms]")
     with h5py.File(f"{folder}/in.h5", "w") as f:
         f["points"] = points.astype(h5py.opaque_dtype(points.dtype))
-        f.create_dataset("spans", data=spans.astype(h5py.opaque_dtype(spans.dtype)), chunks=(1,), compression="gzip", shuffle=True)
+        f.create_dataset(
+            "spans", data=spans.astype(h5py.opaque_dtype(spans.dtype)), chunks=(1,), compression="gzip", shuffle=True
+        )
         f["other"] = np.array([b"12345678"], "V8")
     convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--quiet", "--compress", "none")
     store = Store(f"{folder}/out.zarr")
     m = store.meta("points")
-    assert m["data_type"] == {"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 1}} and m["shape"] == [3]
+    assert m["data_type"] == {"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 1}} and m["shape"] == [
+        3
+    ]
     assert m["fill_value"] == 0 and m["codecs"] == [{"name": "bytes", "configuration": {"endian": "little"}}]
     assert store.chunk("points/c/0") == points.tobytes()
     assert store.meta("spans")["data_type"] == {"name": "numpy.timedelta64", "configuration": {"unit": "ms", "scale_factor": 10}}
@@ -164,7 +184,7 @@ def test_datatypes_of_newer_libraries_are_named_in_plan_too(folder):
         f.write(b"\x48")
     run = convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--quiet", status=3)
     sentence = "written by a newer HDF5 (datatype version 4 or 5); build zarrbits with -DZARRBITS_HDF5=bundled"
-    newer = os.environ["ZARRBITS_HDF5"] == "bundled"    # it knows the version, in which these bytes mean something else
+    newer = os.environ["ZARRBITS_HDF5"] == "bundled"  # it knows the version, in which these bytes mean something else
     assert (sentence not in run.stderr) if newer else (sentence in run.stderr), run.stderr
     plan = subprocess.run([COMMAND, "plan", f"{folder}/in.h5"], capture_output=True, text=True)
     assert plan.returncode == 3 and (newer or sentence in plan.stdout) and "/whole" in plan.stdout
@@ -179,6 +199,7 @@ def test_integers_of_reduced_precision(folder):
             t.set_offset(2)
             d = h5py.h5d.create(f.id, name.encode(), t, h5py.h5s.create_simple((4,)))
             d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([-1, 5, 2047, -2048], "<i2"))
+
     store, _ = made(folder, fill)
     for name in ("i12", "i12be"):
         assert store.meta(name)["data_type"] == "int16" and store.read(name).tolist() == [-1, 5, 2047, -2048]
@@ -187,6 +208,7 @@ def test_integers_of_reduced_precision(folder):
 
 def test_enumerations_of_reduced_precision(folder):
     """4 bits in a byte, also of what has no name; in packed chunks, attributes and compounds."""
+
     def enumeration(order, size, precision, offset, signed, names):
         base = (h5py.h5t.STD_I8LE if signed else h5py.h5t.STD_U8LE).copy()
         base.set_size(size)
@@ -197,10 +219,13 @@ def test_enumerations_of_reduced_precision(folder):
         for name, value in names.items():
             t.enum_insert(name.encode(), value)
         return t
+
     little, big = h5py.h5t.ORDER_LE, h5py.h5t.ORDER_BE
-    kinds = {"nibble": (enumeration(little, 1, 4, 0, True, {"A": -3, "B": 7}), "int8", [-3, 7, 0, -8]),
-             "shifted": (enumeration(big, 2, 5, 6, False, {"A": 1, "B": 31}), "uint16", [1, 31, 0, 17]),
-             "bit": (enumeration(little, 1, 1, 0, False, {"NO": 0, "YES": 1}), "uint8", [0, 1, 1, 0])}
+    kinds = {
+        "nibble": (enumeration(little, 1, 4, 0, True, {"A": -3, "B": 7}), "int8", [-3, 7, 0, -8]),
+        "shifted": (enumeration(big, 2, 5, 6, False, {"A": 1, "B": 31}), "uint16", [1, 31, 0, 17]),
+        "bit": (enumeration(little, 1, 1, 0, False, {"NO": 0, "YES": 1}), "uint8", [0, 1, 1, 0]),
+    }
     truth = enumeration(little, 1, 1, 0, False, {"FALSE": 0, "TRUE": 1})
 
     def fill(f):
@@ -215,7 +240,10 @@ def test_enumerations_of_reduced_precision(folder):
                 d = h5py.h5d.create(f.id, (name + "2" * chunked).encode(), t, space, dcpl=properties)
                 d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array(values, "<i4"), mtype=numbers)
             h5py.h5a.create(f.id, name.encode(), t, space).write(np.array(values, "<i4"), numbers)
-        h5py.h5d.create(f.id, b"truth", truth, space).write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 1, 0], "<i4"), mtype=numbers)
+        h5py.h5d.create(f.id, b"truth", truth, space).write(
+            h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 1, 0], "<i4"), mtype=numbers
+        )
+
     store, report = made(folder, fill)
     for name, (t, kind, values) in kinds.items():
         names = {t.get_member_name(i).decode(): i for i in range(2)}
@@ -232,7 +260,7 @@ def test_enumerations_of_reduced_precision(folder):
 
 
 def test_numbers_that_no_zarr_type_holds_keep_their_bytes(folder):
-    numbers = [0, 1, 10 ** 20, (1 << 128) - 1, 1 << 127]
+    numbers = [0, 1, 10**20, (1 << 128) - 1, 1 << 127]
 
     def fill(f):
         for name, order, sign in (("little", "little", h5py.h5t.SGN_NONE), ("big", "big", h5py.h5t.SGN_2)):
@@ -244,13 +272,20 @@ def test_numbers_that_no_zarr_type_holds_keep_their_bytes(folder):
             space = h5py.h5s.create_simple((5,))
             h5py.h5d.create(f.id, name.encode(), t, space).write(h5py.h5s.ALL, h5py.h5s.ALL, values, t)
             h5py.h5a.create(f.id, name.encode(), t, space).write(values, t)
+
     store, report = made(folder, fill)
     for name in ("little", "big"):
         assert store.meta(name)["data_type"] == "uint8" and store.meta(name)["shape"] == [5, 16]
         assert [int.from_bytes(v.tobytes(), name) for v in store.read(name)] == numbers
         assert "128 bits" in json.dumps(store.notes(name)["hdf5_type"])
         assert ("big endian" in json.dumps(store.notes(name)["hdf5_type"])) == (name == "big")
-    assert store.attributes()["little"] == ["0", "1", "100000000000000000000", "340282366920938463463374607431768211455", "170141183460469231731687303715884105728"]
+    assert store.attributes()["little"] == [
+        "0",
+        "1",
+        "100000000000000000000",
+        "340282366920938463463374607431768211455",
+        "170141183460469231731687303715884105728",
+    ]
     assert store.attributes()["big"] == ["0", "1", "100000000000000000000", "-1", "-170141183460469231731687303715884105728"]
     assert report["/little", None]["outcome"] == "raw"
 
@@ -264,6 +299,7 @@ def test_chunks_stored_without_a_filter_that_nobody_has(folder):
         dcpl.set_filter(32002, h5py.h5z.FLAG_OPTIONAL, (1,))  # not there when it is written, and so left out of each chunk
         d = h5py.h5d.create(f.id, b"x", h5py.h5t.STD_I32LE, h5py.h5s.create_simple(values.shape), dcpl)
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+
     store, _ = made(folder, fill)
     assert np.array_equal(store.read("x"), values)
 
@@ -288,7 +324,7 @@ def test_odd_floats_are_exact_or_said_to_be_rounded(folder):
     values = np.array([1.5, -0.25, np.inf, 0])
 
     def fill(f):
-        t = h5py.h5t.IEEE_F32LE.copy()      # bfloat16
+        t = h5py.h5t.IEEE_F32LE.copy()  # bfloat16
         t.set_fields(15, 7, 8, 0, 7)
         t.set_size(2)
         t.set_ebias(127)
@@ -296,6 +332,7 @@ def test_odd_floats_are_exact_or_said_to_be_rounded(folder):
         d.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
         f["long"] = np.array([1.5], np.longdouble)
         f["rounded"] = np.array([1], np.longdouble) / 3
+
     store, report = made(folder, fill, status=3)
     assert store.meta("bfloat16")["data_type"] == "float32" and store.read("bfloat16").tolist() == values.tolist()
     assert store.read("long").tolist() == [1.5] and "lossy" not in report["/long", None]
@@ -309,6 +346,7 @@ def test_sequences_become_values_and_offsets(folder):
         d = f.create_dataset("v", (3,), h5py.vlen_dtype("<i4"))
         for i, r in enumerate(rows):
             d[i] = r
+
     store, report = made(folder, fill)
     assert store.meta("v")["node_type"] == "group" and store.notes("v")["shape"] == [3]
     assert store.read("v/offsets").tolist() == [0, 3, 3, 4] and store.read("v/values").tolist() == [1, 2, 3, 7]
@@ -317,10 +355,12 @@ def test_sequences_become_values_and_offsets(folder):
 
 def test_sequences_of_nothing(folder):
     """An empty dataset has the same arrays, empty ones."""
+
     def fill(f):
         f.create_dataset("v", (0,), h5py.vlen_dtype("<i4"), maxshape=(None,), chunks=(5,))
         f.create_dataset("w", (3, 0), h5py.vlen_dtype("<f8"))
         f.create_dataset("c", (0,), np.dtype([("a", "<i2"), ("s", h5py.vlen_dtype("<u1"))]))
+
     for options in [], ["--resume"]:
         store, report = made(folder, fill, "--overwrite" if not options else "--threads=1", *options)
         for node, kind, shape in ("v", "int32", [0]), ("w", "float64", [3, 0]), ("c/s", "uint8", [0]):
@@ -341,6 +381,7 @@ def test_references_become_paths(folder):
         f.create_dataset("refs", data=np.array([g.ref, d.ref, h5py.Reference()], dtype=h5py.ref_dtype), dtype=h5py.ref_dtype)
         r = f.create_dataset("regions", (1,), h5py.regionref_dtype)
         r[0] = d.regionref[0:1]
+
     store, _ = made(folder, fill)
     assert store.read("refs").tolist() == ["/g", "/g/d", ""]
     assert json.loads(store.read("regions")[0]) == {"path": "/g/d", "blocks": [[0, 0]]}
@@ -359,6 +400,7 @@ def test_references_never_written_are_what_the_fill_value_refers_to(folder):
         d = h5py.Dataset(h5py.h5d.create(f.id, b"d", h5py.h5t.STD_REF_OBJ, h5py.h5s.create_simple((6,)), properties))
         d[0] = f.ref
         assert f[d[3]].name == "/g"
+
     store, _ = made(folder, fill)
     assert store.meta("d")["fill_value"] == "/g"
     assert list(store.read("d")) == ["/", "/g", "/g", "/g", "/g", "/g"]
@@ -370,6 +412,7 @@ def test_compounds_that_a_struct_cannot_hold_become_groups(folder):
         d = f.create_dataset("c", (2,), t)
         d[0] = ("one", 1, f.ref)
         d[1] = ("zwölf", 12, f.ref)
+
     store, report = made(folder, fill)
     assert store.meta("c")["node_type"] == "group"
     assert store.read("c/name").tolist() == ["one", "zwölf"] and store.read("c/n").tolist() == [1, 12]
@@ -387,6 +430,7 @@ def test_what_is_not_0_or_1_is_no_bool(folder):
         properties.set_fill_value(np.array(-2, "i1").view(bool))
         h5py.h5d.create(f.id, b"filled", t, h5py.h5s.create_simple((3,)), properties)
         h5py.h5a.create(f.id, b"a", t, h5py.h5s.create_simple((3,))).write(np.array([0, 1, -2], "i1").view(bool), t)
+
     store, report = made(folder, fill)
     assert store.meta("b")["data_type"] == "int8" and store.read("b").tolist() == [0, 1, 2]
     assert store.meta("filled")["data_type"] == "int8" and store.read("filled").tolist() == [-2, -2, -2]

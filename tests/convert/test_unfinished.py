@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Unfinished stores: what others left is not trusted, and a run that fails removes only what it made."""
+
 import fcntl
 import os
 import shutil
@@ -24,8 +25,16 @@ def unfinished(folder, source, name="out.zarr"):
 def test_a_journal_is_not_believed(folder):
     source, whole = small(os.path.join(folder, "in.h5")), os.path.join(folder, "whole.zarr")
     convert(source, whole, "-q")
-    for n, (key, change) in enumerate([("a/d/c/7", os.remove), ("a/d/c/0", lambda p: os.truncate(p, 3)), ("a/d/c/29", lambda p: write(p, "x" * 41)),
-                                       ("rows/values/c/0", os.remove), ("s/c/0", lambda p: os.truncate(p, 0)), ("a/d", shutil.rmtree)]):
+    for n, (key, change) in enumerate(
+        [
+            ("a/d/c/7", os.remove),
+            ("a/d/c/0", lambda p: os.truncate(p, 3)),
+            ("a/d/c/29", lambda p: write(p, "x" * 41)),
+            ("rows/values/c/0", os.remove),
+            ("s/c/0", lambda p: os.truncate(p, 0)),
+            ("a/d", shutil.rmtree),
+        ]
+    ):
         target = unfinished(folder, source, f"out{n}.zarr")
         change(os.path.join(target, key))
         said = refused("finalize", source, target)
@@ -47,7 +56,7 @@ def test_another_source_of_the_same_name_size_and_time(folder):
                     f["large2"] = np.full(1 << 20, n, "u1")
         assert os.path.getsize(one) == os.path.getsize(two)
         for path in (one, two):
-            os.utime(path, (10 ** 9, 10 ** 9))
+            os.utime(path, (10**9, 10**9))
         target = unfinished(folder, one, f"out{large}.zarr")
         assert "another source" in refused("finalize", two, target)
         assert "another source" in refused("convert", two, target, "--resume")
@@ -80,21 +89,39 @@ def test_what_an_unfinished_store_says_leads_nowhere_else(folder):
                 with open(path, "w") as f:
                     f.write(text.replace(old, new))
             assert done
+
         return change
-    for path in ("/../ESCAPED/values", "/rows/../../ESCAPED", "//rows/values", "/a/d", "rows/values", "/rows/\\u0000", "/rows/" + "x" * 300, "/rows//values"):
-        attempt(in_journal('"/rows/values"', f'"{path}"'), says="journal" if not path.startswith("/rows/") else "not a place in a store")
-    for bad in ('-1', '1e99', '"x"', "null", "[" * 200000, "18446744073709551616"):
+
+    for path in (
+        "/../ESCAPED/values",
+        "/rows/../../ESCAPED",
+        "//rows/values",
+        "/a/d",
+        "rows/values",
+        "/rows/\\u0000",
+        "/rows/" + "x" * 300,
+        "/rows//values",
+    ):
+        attempt(
+            in_journal('"/rows/values"', f'"{path}"'),
+            says="journal" if not path.startswith("/rows/") else "not a place in a store",
+        )
+    for bad in ("-1", "1e99", '"x"', "null", "[" * 200000, "18446744073709551616"):
         attempt(in_journal('"unit":0', f'"unit":{bad}'), says="missing", commands=["finalize"])
     attempt(lambda t: (write(journals(t)[0]), write(journals(t)[0] + "00000000")), says="of 200000000", commands=["finalize"])
     for plan in ("[" * 1000000, "{}", "", '{"options": 1, "zarrbits": 7}', '{"options": {}, "zarrbits": null, "source": {}}'):
-        attempt(lambda t: write(os.path.join(t, ".zarrbits-unfinished", "plan"), plan), says="exists and is not an unfinished store")
+        attempt(
+            lambda t: write(os.path.join(t, ".zarrbits-unfinished", "plan"), plan), says="exists and is not an unfinished store"
+        )
 
     def link_to_outside(key):
         def change(target):
             path = os.path.join(target, key)
             shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
             os.symlink(outside, path)
+
         return change
+
     attempt(link_to_outside("a/d"), says="symbolic link")
     attempt(link_to_outside("a"), says="symbolic link")
     attempt(link_to_outside("rows"), says="symbolic link")
@@ -105,7 +132,9 @@ def test_what_an_unfinished_store_says_leads_nowhere_else(folder):
             for path in journals(target):
                 os.remove(path)
                 how(os.path.join(outside, "precious"), path)
+
         return change
+
     attempt(journal_elsewhere(os.symlink), says="journal")
     attempt(journal_elsewhere(lambda _, to: os.mkfifo(to)), says="journal")
 
@@ -118,7 +147,9 @@ def test_a_run_that_crashes_touches_only_what_is_its_own(folder):
     target = unfinished(folder, source)
     before = everything(target)
     for _ in range(3):
-        parent = subprocess.Popen([COMMAND, "convert", many, target, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        parent = subprocess.Popen(
+            [COMMAND, "convert", many, target, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         child = None
         while child is None and parent.poll() is None:  # before it comes to the target
             listed = open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split()
@@ -132,8 +163,12 @@ def test_a_run_that_crashes_touches_only_what_is_its_own(folder):
     other = os.path.join(folder, "other.zarr")
     small(os.path.join(folder, "long.h5"), chunks=6000)
     for _ in range(20):
-        parent = subprocess.Popen([COMMAND, "convert", os.path.join(folder, "long.h5"), other, "-q", "--threads", "1"], stderr=subprocess.PIPE, text=True,
-                                  env={**os.environ, **slow_writes()})
+        parent = subprocess.Popen(
+            [COMMAND, "convert", os.path.join(folder, "long.h5"), other, "-q", "--threads", "1"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **slow_writes()},
+        )
         child = None
         while parent.poll() is None and not has_units(other):
             child = (open(f"/proc/{parent.pid}/task/{parent.pid}/children").read().split() or [child])[0]

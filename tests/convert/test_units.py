@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Any number of threads, shares, and interrupted runs make the same store and report, byte for byte; an unfinished array is never
 taken for a whole array."""
+
 import json
 import os
 import random
@@ -39,7 +40,9 @@ def run(command, *args, **how):
 
 def begin(*args):
     """A conversion under way that may be killed, with all its processes."""
-    return subprocess.Popen([COMMAND, "convert", *args, *OPTIONS], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [COMMAND, "convert", *args, *OPTIONS], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def example(path, chunks=60):
@@ -68,7 +71,7 @@ def example(path, chunks=60):
         f["g/empty"] = np.zeros((0, 3))
         f.create_dataset("g/sparse", (1000, 1000), "u2", chunks=(10, 10), fillvalue=7)[500, 500] = 1
         for i in range(30):
-            f.create_dataset(f"many/d{i}", data=steps[i * 10:i * 10 + 10], compression="lzf")
+            f.create_dataset(f"many/d{i}", data=steps[i * 10 : i * 10 + 10], compression="lzf")
         odd.attrs["x"] = 1
         flag = h5py.h5t.enum_create(h5py.h5t.STD_I8LE)
         flag.enum_insert(b"FALSE", 0)
@@ -156,7 +159,9 @@ def test_killed_at_any_moment_then_resumed(folder):
         shutil.rmtree(case.out)
     print(f"chunks done of {total} at each kill:", *seen)
     # fewer kills may fall less evenly, and those of a run with shards, which is soon over, may all come before or after
-    assert between >= kills // (10 if OPTIONS else 4), f"only {between} of {kills} kills fell between the first chunk and the last"
+    assert between >= kills // (10 if OPTIONS else 4), (
+        f"only {between} of {kills} kills fell between the first chunk and the last"
+    )
 
 
 @pytest.mark.usefixtures("shards_too")
@@ -216,8 +221,23 @@ def test_shares_that_a_launcher_tells(folder):
     alone = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "OMPI_", "PMI_", "PALS_"))}
     for task in (5, 7):
         for rank in (0, 1):
-            said = run("convert", case.source, case.out, "--partition", "slurm", env={**alone, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_MIN": "5",
-                       "SLURM_ARRAY_TASK_STEP": "2", "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_JOB_ID": "1", "PMI_RANK": str(rank), "PMI_SIZE": "2"})
+            said = run(
+                "convert",
+                case.source,
+                case.out,
+                "--partition",
+                "slurm",
+                env={
+                    **alone,
+                    "SLURM_ARRAY_TASK_ID": str(task),
+                    "SLURM_ARRAY_TASK_MIN": "5",
+                    "SLURM_ARRAY_TASK_STEP": "2",
+                    "SLURM_ARRAY_TASK_COUNT": "2",
+                    "SLURM_JOB_ID": "1",
+                    "PMI_RANK": str(rank),
+                    "PMI_SIZE": "2",
+                },
+            )
             assert f"share {task - 5 + rank} of 4 (the Slurm array and PMI)" in said, said
     run("finalize", case.source, case.out, "--report", case.out_report)
     case.matches()
@@ -238,6 +258,7 @@ def test_what_stands_in_the_way_is_one_sentence(folder):
         said = run("convert", *args, status=status, **how)
         assert said.count("\n") == 1 and said.startswith("zarrbits: "), said
         return said
+
     # the report is tried before anything is written
     assert "--report" in sentence(case.source, case.out, "--report", os.path.join(folder, "none", "r.json"))
     assert "--report" in sentence(case.source, case.out, "--report", folder)
@@ -262,8 +283,29 @@ def test_what_stands_in_the_way_is_one_sentence(folder):
 
 def test_options_come_from_the_plan(folder):
     """A run that resumes a store need not repeat the options; one that differs is named."""
-    everything = ["--profile", "recode", "--compress", "blosc:lz4:3:bitshuffle", "--chunk", "50,50", "--shard", "100,100", "--checksum", "crc32c", "--codec", "packbits",
-                  "--bits", "40", "--bits", "small=15", "--exclude", "/many", "--keep-going", "--allow-expansion", "--consolidate"]
+    everything = [
+        "--profile",
+        "recode",
+        "--compress",
+        "blosc:lz4:3:bitshuffle",
+        "--chunk",
+        "50,50",
+        "--shard",
+        "100,100",
+        "--checksum",
+        "crc32c",
+        "--codec",
+        "packbits",
+        "--bits",
+        "40",
+        "--bits",
+        "small=15",
+        "--exclude",
+        "/many",
+        "--keep-going",
+        "--allow-expansion",
+        "--consolidate",
+    ]
     for options in everything, ["--include", "/g", "--shard", "64k"], ["--compress", "zstd:7"], ["--profile", "native"]:
         case = same_store.Case(folder, example, *options)
         same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
@@ -272,9 +314,23 @@ def test_options_come_from_the_plan(folder):
         case.matches()
         case.clear()
         same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
-        said = same_store.run(COMMAND, "convert", case.source, case.out, "--resume", "--shard", "77k", "--checksum", "crc32c", *["--include", "/small"], status=1)
+        said = same_store.run(
+            COMMAND,
+            "convert",
+            case.source,
+            case.out,
+            "--resume",
+            "--shard",
+            "77k",
+            "--checksum",
+            "crc32c",
+            *["--include", "/small"],
+            status=1,
+        )
         assert "other options" in said and "--shard" in said and "--include" in said, said
-        assert ("--checksum" in said.split("it was begun by")[0]) == ("crc32c" not in options) and "--keep-going" not in said.split("it was begun by")[0], said
+        assert ("--checksum" in said.split("it was begun by")[0]) == (
+            "crc32c" not in options
+        ) and "--keep-going" not in said.split("it was begun by")[0], said
         same_store.run(COMMAND, "convert", case.source, case.out, "--resume", "--report", case.out_report)
         case.matches()
         shutil.rmtree(case.whole)
@@ -288,7 +344,18 @@ def test_a_plan_that_is_not_ours_to_believe(folder):
     path = os.path.join(case.out, ".zarrbits-unfinished", "plan")
     with open(path, encoding="utf-8") as f:
         plan = json.load(f)
-    for key, value in ("codec", 99), ("codec", -1), ("shard", {}), ("shard", {"bytes": "x", "shape": []}), ("include", [1]), ("keep_going", 1), ("compress", {"kind": 1}), ("bits", 1 << 40), ("bits", {"all": None, "of": [{"pattern": 5, "first": 0, "last": 3}]}), ("chunk", 5):
+    for key, value in (
+        ("codec", 99),
+        ("codec", -1),
+        ("shard", {}),
+        ("shard", {"bytes": "x", "shape": []}),
+        ("include", [1]),
+        ("keep_going", 1),
+        ("compress", {"kind": 1}),
+        ("bits", 1 << 40),
+        ("bits", {"all": None, "of": [{"pattern": 5, "first": 0, "last": 3}]}),
+        ("chunk", 5),
+    ):
         changed = json.loads(json.dumps(plan))
         changed["options"][key] = value
         with open(path, "w", encoding="utf-8") as f:
@@ -301,10 +368,12 @@ def test_a_plan_that_is_not_ours_to_believe(folder):
 
 def test_a_store_that_is_whole_is_not_resumed(folder):
     """It is compared with the source: one that was begun again has nothing to do."""
+
     def plain(path):
         with h5py.File(path, "w") as f:
             f.create_dataset("g/deflate", data=np.arange(5000, dtype="i4"), chunks=(100,), compression="gzip")
             f["contiguous"] = np.zeros((50, 50))
+
     case = same_store.Case(folder, plain, *OPTIONS)
     for store in case.whole, os.path.join(folder, "whole.zip"):
         if store.endswith(".zip"):
@@ -313,7 +382,9 @@ def test_a_store_that_is_whole_is_not_resumed(folder):
         said = run("convert", case.source, store, "--resume")
         assert "whole and of this source" in said and len(said.splitlines()) == 1, said
         assert run("convert", case.source, store, "--resume", "-q") == ""
-        assert before == {name: os.stat(os.path.join(at, name)).st_mtime_ns for at, _, names in os.walk(case.whole) for name in names}
+        assert before == {
+            name: os.stat(os.path.join(at, name)).st_mtime_ns for at, _, names in os.walk(case.whole) for name in names
+        }
         other = os.path.join(folder, "other.h5")
         shutil.copy(case.source, other)
         with h5py.File(other, "r+") as f:

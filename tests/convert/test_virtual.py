@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Virtual datasets: chunks that are whole chunks of a source are copied, all others are read through libhdf5. The store has the
 values that h5py reads."""
+
 import json
 import os
 import subprocess
@@ -28,13 +29,20 @@ def stored(name, path="data"):
     """The stored bytes of each chunk."""
     with h5py.File(name, "r") as f:
         d = f[path]
-        return {d.id.get_chunk_info(i).chunk_offset: d.id.read_direct_chunk(d.id.get_chunk_info(i).chunk_offset)[1] for i in range(d.id.get_num_chunks())}
+        return {
+            d.id.get_chunk_info(i).chunk_offset: d.id.read_direct_chunk(d.id.get_chunk_info(i).chunk_offset)[1]
+            for i in range(d.id.get_num_chunks())
+        }
 
 
 def convert(folder, *options, status=0):
     out, report = f"{folder}/out.zarr", f"{folder}/report.json"
-    done = subprocess.run([COMMAND, "convert", "-q", "--overwrite", f"{folder}/in.h5", out, "--report", report, *options],
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [COMMAND, "convert", "-q", "--overwrite", f"{folder}/in.h5", out, "--report", report, *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == status, done.stderr
     checked = subprocess.run([COMMAND, "verify", f"{folder}/in.h5", out], capture_output=True, text=True, timeout=120)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -62,7 +70,7 @@ def test_stacked_along_the_first_dimension(folder):
     layout = h5py.VirtualLayout((30, 16, 24), "u4")
     for i in range(3):
         source(f"{folder}/f{i}.h5", frames(10))
-        layout[10 * i:10 * i + 10] = h5py.VirtualSource(f"f{i}.h5", "data", (10, 16, 24))
+        layout[10 * i : 10 * i + 10] = h5py.VirtualSource(f"f{i}.h5", "data", (10, 16, 24))
     values = make(folder, layout)
     store, report = convert(folder, "--profile", "native")
     assert raw(report) == (30, 0), report
@@ -105,12 +113,12 @@ def test_borders_that_are_no_borders_of_chunks(folder):
     source(f"{folder}/b.h5", -one, chunks=(4, 16))
     source(f"{folder}/c.h5", one * 3, chunks=(4, 16), shuffle=False)
     source(f"{folder}/d.h5", one.astype(">i2"), chunks=(4, 16))
-    layout[0:8] = h5py.VirtualSource(f"{folder}/a.h5", "data", (20, 16))[4:12]      # two chunks
-    layout[8:18] = h5py.VirtualSource(f"{folder}/b.h5", "data", (20, 16))[2:12]     # none: begins inside of one
-    layout[20:28] = h5py.VirtualSource(f"{folder}/c.h5", "data", (20, 16))[0:8]     # other filters
-    layout[28:36] = h5py.VirtualSource(f"{folder}/d.h5", "data", (20, 16))[0:8]     # another type
+    layout[0:8] = h5py.VirtualSource(f"{folder}/a.h5", "data", (20, 16))[4:12]  # two chunks
+    layout[8:18] = h5py.VirtualSource(f"{folder}/b.h5", "data", (20, 16))[2:12]  # none: begins inside of one
+    layout[20:28] = h5py.VirtualSource(f"{folder}/c.h5", "data", (20, 16))[0:8]  # other filters
+    layout[28:36] = h5py.VirtualSource(f"{folder}/d.h5", "data", (20, 16))[0:8]  # another type
     layout[36:44] = h5py.VirtualSource(f"{folder}/none.h5", "data", (20, 16))[0:8]  # not there
-    layout[44:50] = h5py.VirtualSource(f"{folder}/b.h5", "data", (20, 16))[12:18]   # ends with the array
+    layout[44:50] = h5py.VirtualSource(f"{folder}/b.h5", "data", (20, 16))[12:18]  # ends with the array
     values = make(folder, layout, fillvalue=0)
     store, report = convert(folder, "--profile", "native", status=3)
     assert raw(report)[0] == 4, report
@@ -163,7 +171,7 @@ def test_one_over_the_other(folder):
     layout = h5py.VirtualLayout((12, 8), "u1")
     for i, at in enumerate((0, 4)):
         source(f"{folder}/f{i}.h5", np.full((8, 8), i + 1, "u1"), chunks=(2, 8))
-        layout[at:at + 8] = h5py.VirtualSource(f"f{i}.h5", "data", (8, 8))
+        layout[at : at + 8] = h5py.VirtualSource(f"f{i}.h5", "data", (8, 8))
     values = make(folder, layout)
     store, report = convert(folder)
     same(store, values)

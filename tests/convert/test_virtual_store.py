@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """--virtual: a store of references. The test follows each one itself; it must lead to the bytes that a native copy has."""
+
 import json
 import os
 import random
@@ -87,8 +88,13 @@ def test_overwritten_whole_or_not_at_all(tmp_path):
 
 def test_options_that_mean_nothing(tmp_path):
     path = source(tmp_path / "in.h5")
-    for arguments, words in ((["--virtual", path, "out.zarr"], "OUT.json"), ([path, "out.json"], "--virtual"), (["--inline", "5", path, "out.zarr"], "--inline"),
-                             (["--virtual", "--shard", "64M", path, "out.json"], "--shard"), (["--virtual", "--partition", "0/2", path, "out.json"], "--partition")):
+    for arguments, words in (
+        (["--virtual", path, "out.zarr"], "OUT.json"),
+        ([path, "out.json"], "--virtual"),
+        (["--inline", "5", path, "out.zarr"], "--inline"),
+        (["--virtual", "--shard", "64M", path, "out.json"], "--shard"),
+        (["--virtual", "--partition", "0/2", path, "out.json"], "--partition"),
+    ):
         done = subprocess.run([COMMAND, "convert", *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode in (1, 2) and words in done.stderr, (arguments, done)
     assert os.listdir(tmp_path) == ["in.h5"]
@@ -103,21 +109,27 @@ def test_a_source_that_changed_or_is_gone(tmp_path):
     assert "cannot be opened" in run("verify", tmp_path / "moved.h5", tmp_path / "refs.json", status=1).stdout
 
 
-@pytest.mark.parametrize("change, words", [
-    (lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]), "not in the folder of a source; name it with --external"),
-    (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "behind the end"),
-    (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "behind the end"),
-    (lambda r: r.__setitem__("native/c/0/0", "base64:!!"), "base64"),
-    (lambda r: r.__setitem__("native/c/0/0", ["file:///x"]), "references"),
-    (lambda r: r.__setitem__("native/c/0/0", [[["file:///x"]]]), "references"),
-    (lambda r: r.__setitem__("native/c/0/0", None), "references"),
-    (lambda r: r.__setitem__("/native/c/0/0", "x"), "not a key"),
-    (lambda r: r.__setitem__("", "x"), "not a key"),
-    (lambda r: r.__setitem__("native//c", "x"), "not a key"),
-    (lambda r: r.__setitem__("native/../c", "x"), "not a key"),
-    (lambda r: r.__setitem__("native/", "x"), "not a key"),
-    (lambda r: r.__setitem__("native/c/0/0", {"a": {"b": {"c": {"d": {"e": {"f": {"g": 1}}}}}}}), "references"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (
+            lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]),
+            "not in the folder of a source; name it with --external",
+        ),
+        (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "behind the end"),
+        (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "behind the end"),
+        (lambda r: r.__setitem__("native/c/0/0", "base64:!!"), "base64"),
+        (lambda r: r.__setitem__("native/c/0/0", ["file:///x"]), "references"),
+        (lambda r: r.__setitem__("native/c/0/0", [[["file:///x"]]]), "references"),
+        (lambda r: r.__setitem__("native/c/0/0", None), "references"),
+        (lambda r: r.__setitem__("/native/c/0/0", "x"), "not a key"),
+        (lambda r: r.__setitem__("", "x"), "not a key"),
+        (lambda r: r.__setitem__("native//c", "x"), "not a key"),
+        (lambda r: r.__setitem__("native/../c", "x"), "not a key"),
+        (lambda r: r.__setitem__("native/", "x"), "not a key"),
+        (lambda r: r.__setitem__("native/c/0/0", {"a": {"b": {"c": {"d": {"e": {"f": {"g": 1}}}}}}}), "references"),
+    ],
+)
 def test_hostile_references(tmp_path, change, words):
     path = source(tmp_path / "in.h5")
     run("convert", "-q", "--virtual", path, tmp_path / "refs.json")
@@ -161,7 +173,7 @@ def test_joined_files(tmp_path):
         with h5py.File(names[-1], "w") as f:
             f["t"] = np.arange(first, first + count)
             f["t"].make_scale("t")
-            f.create_dataset("x", data=values[first:first + count], chunks=(4, 6), compression="gzip", maxshape=(None, 6))
+            f.create_dataset("x", data=values[first : first + count], chunks=(4, 6), compression="gzip", maxshape=(None, 6))
             f["x"].dims[0].attach_scale(f["t"])
     run("convert", "-q", "--virtual", "--concat", "t", *names, tmp_path / "refs.json")
     run("verify", "--concat", "t", *names, tmp_path / "refs.json")
@@ -178,9 +190,15 @@ def joined(folder, parts, chunk=4):
         with h5py.File(names[-1], "w") as f:
             f["t"] = np.arange(first, first + count)
             f["t"].make_scale("t")
-            f.create_dataset("x", data=values[first:first + count], chunks=(chunk, 6), compression="gzip", maxshape=(None, 6))
+            f.create_dataset("x", data=values[first : first + count], chunks=(chunk, 6), compression="gzip", maxshape=(None, 6))
             f["x"].dims[0].attach_scale(f["t"])
-            f.create_dataset("g/text", data=[f"row {k}" for k in range(first, first + count)], dtype=h5py.string_dtype(), chunks=(chunk,), maxshape=(None,))
+            f.create_dataset(
+                "g/text",
+                data=[f"row {k}" for k in range(first, first + count)],
+                dtype=h5py.string_dtype(),
+                chunks=(chunk,),
+                maxshape=(None,),
+            )
             f["g/text"].dims[0].attach_scale(f["t"])
             f["fixed"] = np.arange(5)
         first += count
@@ -224,8 +242,11 @@ def test_files_that_are_appended(tmp_path, form, inline):
 
 def snapshot(folder, form):
     """All files of a store of references, as they are."""
-    return {os.path.relpath(n, folder): open(n, "rb").read() for n in
-            (os.path.join(at, n) for at, _, files in os.walk(folder) for n in files) if os.path.relpath(n, folder).startswith(form)}
+    return {
+        os.path.relpath(n, folder): open(n, "rb").read()
+        for n in (os.path.join(at, n) for at, _, files in os.walk(folder) for n in files)
+        if os.path.relpath(n, folder).startswith(form)
+    }
 
 
 def dump(store):
@@ -247,7 +268,14 @@ def test_parquet_has_what_json_has(tmp_path):
     run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet", status=1)
     run("convert", "-q", "--virtual", "--overwrite", "--inline", "1M", path, tmp_path / "refs.parquet/")
     run("verify", path, tmp_path / "refs.parquet")
-    assert sorted(os.listdir(tmp_path)) == ["in.h5", "refs.json", "refs.json.data", "refs.parquet", "whole.json", "whole.json.data"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "in.h5",
+        "refs.json",
+        "refs.json.data",
+        "refs.parquet",
+        "whole.json",
+        "whole.json.data",
+    ]
     (tmp_path / "other.parquet").mkdir()
     assert "made" in run("convert", "-q", "--virtual", "--overwrite", path, tmp_path / "other.parquet", status=1).stderr
     run("convert", "-q", "--virtual", f"{path}:/native", tmp_path / "one.json")
@@ -280,23 +308,35 @@ def test_overwriting_leaves_the_old_store_until_the_new_one_is_whole(tmp_path, f
     run("verify", path, store)
 
 
-@pytest.mark.parametrize("change, words", [
-    (lambda d: (d / ".zmetadata").write_text("{"), "Parquet"),
-    (lambda d: (d / ".zmetadata").write_text('{"metadata":{},"record_size":0}'), "Parquet"),
-    (lambda d: edit(d, lambda m: m["metadata"].update({"../native/zarr.json": m["metadata"]["native/zarr.json"]})), "leads out of it"),
-    (lambda d: edit(d, lambda m: m["metadata"]["native/zarr.json"].update(shape=[4, 30])), "not a chunk of the array"),
-    (lambda d: (d / "native/refs.0.parq").write_bytes(b"PAR1"), "not a Parquet file"),
-    (lambda d: (d / "native/refs.0.parq").write_bytes((d / "native/refs.0.parq").read_bytes()[:-9] + b"\xff" * 9), "not a Parquet file"),
-    (lambda d: (d / "native/refs.18446744073709551615.parq").write_bytes((d / "native/refs.0.parq").read_bytes()), "not a chunk of the array"),
-    (lambda d: (d / "native/refs.0.parq").unlink(), '"native/refs.0.parq" is missing'),
-    (lambda d: shutil.rmtree(d / "native"), "leads out of it|is missing"),
-    (lambda d: (d / "native/refs.0.parq").write_bytes(b""), "not a Parquet file"),
-    (lambda d: cut(d / "native/refs.0.parq"), "not a Parquet file"),
-    (lambda d: shutil.copy(d / "masked/refs.0.parq", d / "native/refs.0.parq"), "only 2 rows"),
-    (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[0, 6]])), "it has 5 references, and had 6"),
-    (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[1, 6]])), "should not be there"),
-    (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[0]])), "Parquet"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda d: (d / ".zmetadata").write_text("{"), "Parquet"),
+        (lambda d: (d / ".zmetadata").write_text('{"metadata":{},"record_size":0}'), "Parquet"),
+        (
+            lambda d: edit(d, lambda m: m["metadata"].update({"../native/zarr.json": m["metadata"]["native/zarr.json"]})),
+            "leads out of it",
+        ),
+        (lambda d: edit(d, lambda m: m["metadata"]["native/zarr.json"].update(shape=[4, 30])), "not a chunk of the array"),
+        (lambda d: (d / "native/refs.0.parq").write_bytes(b"PAR1"), "not a Parquet file"),
+        (
+            lambda d: (d / "native/refs.0.parq").write_bytes((d / "native/refs.0.parq").read_bytes()[:-9] + b"\xff" * 9),
+            "not a Parquet file",
+        ),
+        (
+            lambda d: (d / "native/refs.18446744073709551615.parq").write_bytes((d / "native/refs.0.parq").read_bytes()),
+            "not a chunk of the array",
+        ),
+        (lambda d: (d / "native/refs.0.parq").unlink(), '"native/refs.0.parq" is missing'),
+        (lambda d: shutil.rmtree(d / "native"), "leads out of it|is missing"),
+        (lambda d: (d / "native/refs.0.parq").write_bytes(b""), "not a Parquet file"),
+        (lambda d: cut(d / "native/refs.0.parq"), "not a Parquet file"),
+        (lambda d: shutil.copy(d / "masked/refs.0.parq", d / "native/refs.0.parq"), "only 2 rows"),
+        (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[0, 6]])), "it has 5 references, and had 6"),
+        (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[1, 6]])), "should not be there"),
+        (lambda d: edit(d, lambda m: m["zarrbits"]["parts"].update(native=[[0]])), "Parquet"),
+    ],
+)
 def test_hostile_parquet(tmp_path, change, words):
     path = source(tmp_path / "in.h5")
     run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
@@ -331,7 +371,9 @@ def test_killed_at_any_moment_with_a_reader(tmp_path, form):
 
     def look():
         try:  # all of it by one process; a replaced file of data may be gone before it is read, which is an error and no wrong value
-            done = subprocess.run([COMMAND, "verify", "--concat", "t", *map(str, names[:2]), str(store)], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(
+                [COMMAND, "verify", "--concat", "t", *map(str, names[:2]), str(store)], capture_output=True, text=True, timeout=60
+            )
         except subprocess.TimeoutExpired:
             raise AssertionError("a reader that does not end") from None
         if done.returncode == 0:
@@ -339,13 +381,16 @@ def test_killed_at_any_moment_with_a_reader(tmp_path, form):
         if "along the dimension" in done.stdout or "differ" in done.stdout:
             assert "values" not in done.stdout, done
             return "more files"
-        assert any(why in done.stdout + done.stderr for why in ("cannot be opened", "No such file", "has no \"", "was replaced while")), done
+        assert any(
+            why in done.stdout + done.stderr for why in ("cannot be opened", "No such file", 'has no "', "was replaced while")
+        ), done
         return "between"
+
     with Reader(look) as reader:
         for count in (3, 4, 2):
             for _ in range(-(-kills // 3)):
                 how = ["--append", "t", *names[:count]] if count > 2 else ["--overwrite", "--concat", "t", *names[:2]]
-                kill_after(dice.uniform(0, .06), "convert", "-q", "--virtual", *map(str, inline), *map(str, how), str(store))
+                kill_after(dice.uniform(0, 0.06), "convert", "-q", "--virtual", *map(str, inline), *map(str, how), str(store))
                 assert subprocess.run([COMMAND, "inspect", str(store)], capture_output=True).returncode == 0
             run("convert", "-q", "--virtual", *inline, *how, store)
             run("verify", "--concat", "t", *names[:count], store)
@@ -365,5 +410,7 @@ def test_parquet_mutations(tmp_path):
         for at in dice.integers(0, len(bad), dice.integers(1, 4)):
             bad[at] = dice.integers(0, 256)
         part.write_bytes(bad)
-        done = subprocess.run([COMMAND, "verify", str(path), str(tmp_path / "refs.parquet")], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [COMMAND, "verify", str(path), str(tmp_path / "refs.parquet")], capture_output=True, text=True, timeout=60
+        )
         assert done.returncode in (0, 1, 3), (bytes(bad), done)

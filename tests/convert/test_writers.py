@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Sources to which another process writes, or wrote until it was killed: h5py in a process of its own."""
+
 import os
 import shutil
 import subprocess
@@ -45,7 +46,9 @@ class Writer:
     """A process that has the file open; how: append, new, swmr."""
 
     def __init__(self, path, how):
-        self.process = subprocess.Popen([sys.executable, "-c", WRITER, path, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, path, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert self.process.stdout.readline() == "ready\n"
 
     def do(self, what, answer):
@@ -69,7 +72,9 @@ class Waiting:
     def __init__(self, folder, source, store, *options):
         self.pipe = os.path.join(folder, "report")
         os.mkfifo(self.pipe)
-        self.process = subprocess.Popen([COMMAND, "convert", source, store, "-q", "--report", self.pipe, *options], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [COMMAND, "convert", source, store, "-q", "--report", self.pipe, *options], stderr=subprocess.PIPE, text=True
+        )
         self.report = open(self.pipe, encoding="utf-8")
 
     def end(self):
@@ -153,7 +158,10 @@ def test_without_a_lock_it_is_read(folder):
     # with a mark, libhdf5 itself refuses; nobody knows whether the writer lives
     with Writer(source, "new"):
         os.rename(store, store + "2")
-        for line in refused("convert", source, store, "--no-lock"), refused("convert", source, store, env={"HDF5_USE_FILE_LOCKING": "FALSE"}):
+        for line in (
+            refused("convert", source, store, "--no-lock"),
+            refused("convert", source, store, env={"HDF5_USE_FILE_LOCKING": "FALSE"}),
+        ):
             assert "marked as open for writing" in line and "h5clear" not in line, line
 
 
@@ -185,7 +193,9 @@ def test_readers_share_their_locks_and_keep_writers_away(folder):
     with h5py.File(source, "r"):
         whole(source, store)
     with Waiting(folder, source, store + "2") as waiting:
-        again = subprocess.run([sys.executable, "-c", "import sys, h5py; h5py.File(sys.argv[1], 'r+')", source], capture_output=True, text=True)
+        again = subprocess.run(
+            [sys.executable, "-c", "import sys, h5py; h5py.File(sys.argv[1], 'r+')", source], capture_output=True, text=True
+        )
         assert "unable to lock file" in again.stderr, again.stderr
         assert waiting.end() == 0
 
@@ -253,7 +263,13 @@ def test_other_files_that_are_written_to(folder):
     whole(source, store + ".before")
     with Writer(other, "new"):
         made = store + ".before"
-        for command in ["convert", source, store], ["plan", source], ["verify", source, made], ["inspect", source], ["suggest", source]:
+        for command in (
+            ["convert", source, store],
+            ["plan", source],
+            ["verify", source, made],
+            ["inspect", source],
+            ["suggest", source],
+        ):
             done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=60)
             assert done.returncode == 1, (command, done)
             [line] = done.stderr.splitlines()
@@ -261,5 +277,5 @@ def test_other_files_that_are_written_to(folder):
         assert not os.path.exists(store)
     with Writer(other, "swmr"):  # libhdf5 does not open it as a SWMR reader
         done = run("convert", source, store)
-        assert done.returncode == 3 and "other.h5\" is marked as open for writing" in done.stderr, done.stderr
+        assert done.returncode == 3 and 'other.h5" is marked as open for writing' in done.stderr, done.stderr
         assert not os.path.exists(os.path.join(store, "v"))

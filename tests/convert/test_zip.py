@@ -2,6 +2,7 @@
 """Stores in one .zip file, read by Python's zipfile: the members are the files of a directory.
 
 ZARRBITS_LARGE=1 adds a file of more than 4 GiB, which takes a minute and the room."""
+
 import os
 import subprocess
 import zipfile
@@ -39,7 +40,11 @@ class TestZip:
         self.small()
         with self.converted() as z:
             assert convert(self.source, self.folder / "out.zarr").returncode == 0
-            files = {str(p.relative_to(self.folder / "out.zarr")): p.read_bytes() for p in (self.folder / "out.zarr").rglob("*") if p.is_file()}
+            files = {
+                str(p.relative_to(self.folder / "out.zarr")): p.read_bytes()
+                for p in (self.folder / "out.zarr").rglob("*")
+                if p.is_file()
+            }
             assert {n: z.read(n) for n in z.namelist()} == files
             assert z.namelist() == sorted(files)
             assert all(i.compress_type == zipfile.ZIP_STORED and i.date_time == (1980, 1, 1, 0, 0, 0) for i in z.infolist())
@@ -86,7 +91,13 @@ class TestZip:
             f.create_dataset("d", data=np.arange(66000, dtype="u4"), chunks=(1,))
         with self.converted() as z:
             assert len(z.namelist()) == 66002
-            assert [int.from_bytes(z.read(f"d/c/{i}"), "little") for i in (0, 1, 65534, 65535, 65999)] == [0, 1, 65534, 65535, 65999]
+            assert [int.from_bytes(z.read(f"d/c/{i}"), "little") for i in (0, 1, 65534, 65535, 65999)] == [
+                0,
+                1,
+                65534,
+                65535,
+                65999,
+            ]
 
     @pytest.mark.skipif(not (os.environ.get("ZARRBITS_LARGE")), reason="ZARRBITS_LARGE is not set")
     def test_more_than_4_gib_and_65535_members(self):
@@ -94,7 +105,7 @@ class TestZip:
         with h5py.File(self.source, "w") as f:
             d = f.create_dataset("d", (count * size,), "u1", chunks=(size,))
             for i in range(0, count, 1000):
-                d[i * size:(i + 1000) * size] = np.repeat(np.arange(i, i + 1000).astype("u1"), size)
+                d[i * size : (i + 1000) * size] = np.repeat(np.arange(i, i + 1000).astype("u1"), size)
         with self.converted() as z:
             assert (self.folder / "out.zip").stat().st_size > 1 << 32
             assert len(z.namelist()) == count + 2

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs zarrbits doctor and suggest for their tests, and makes a file for both."""
+
 import os
 import subprocess
 
 import h5py
 import numpy as np
 
-PLUGINS, PACKBITS, BYTES = os.environ["ZARRBITS_PLUGINS"], int(os.environ["ZARRBITS_PACKBITS_ID"]), int(os.environ["ZARRBITS_BYTES_ID"])
+PLUGINS, PACKBITS, BYTES = (
+    os.environ["ZARRBITS_PLUGINS"],
+    int(os.environ["ZARRBITS_PACKBITS_ID"]),
+    int(os.environ["ZARRBITS_BYTES_ID"]),
+)
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The libraries and symbols that the plugins need and export."""
+
 import os
 import subprocess
 
@@ -27,9 +28,15 @@ def test_what_a_plugin_needs_and_shows(name):
     dynamic = run("readelf", "-d", path)
     assert "TEXTREL" not in dynamic and "RPATH" not in dynamic and "RUNPATH" not in dynamic, dynamic
     defined = {l.split()[-1].split("@")[0] for l in run("nm", "-D", "--defined-only", path).splitlines()}
-    entries = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error"} | ({"NCZ_get_codec_info"} if "packbits" in name else set())
+    entries = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error"} | (
+        {"NCZ_get_codec_info"} if "packbits" in name else set()
+    )
     assert defined == entries, f"{name} exports {defined}"
     undefined = {l.split()[-1].split("@")[0] for l in run("nm", "-D", "--undefined-only", path).splitlines()}
-    foreign = {u for u in undefined if u.startswith(("H5", "_ZS", "_Zn", "_Zd", "__cxa_", "__gxx_", "nc_")) and u not in {"__cxa_finalize", "__cxa_atexit"}}
+    foreign = {
+        u
+        for u in undefined
+        if u.startswith(("H5", "_ZS", "_Zn", "_Zd", "__cxa_", "__gxx_", "nc_")) and u not in {"__cxa_finalize", "__cxa_atexit"}
+    }
     assert not foreign, f"{name} leaves {foreign} undefined"
     print(name, "needs", sorted(needed), "and", len(undefined), "symbols; exports", sorted(defined))

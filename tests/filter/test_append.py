@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A dataset that was created yesterday is packed on, too, by a new process that does what docs/hdf5.md says. Each day is a process of its own."""
+
 import os
 import pathlib
 import subprocess
@@ -22,7 +23,9 @@ with h5py.File(sys.argv[1], "a") as f:
     d.resize((2 * n,))
     d[n:] = np.arange(n, 2 * n).astype("u2") & 0xFFF
 """
-pytestmark = pytest.mark.skipif(os.environ["ZARRBITS_PACKBITS_ID"] != "45429", reason="the helper knows the usual filter ids, and the plugins have others")
+pytestmark = pytest.mark.skipif(
+    os.environ["ZARRBITS_PACKBITS_ID"] != "45429", reason="the helper knows the usual filter ids, and the plugins have others"
+)
 
 
 def run(*command):
@@ -50,7 +53,9 @@ def chunks(file):
 PACKED, RAW = (CHUNK * 12 // 8, 0), (CHUNK * 2, 1)
 
 
-@pytest.mark.parametrize("imports", ["import zarrbits, h5py", "import h5py, zarrbits", "import h5py.h5z; assert h5py.h5z.filter_avail(45429)"])
+@pytest.mark.parametrize(
+    "imports", ["import zarrbits, h5py", "import h5py, zarrbits", "import h5py.h5z; assert h5py.h5z.filter_avail(45429)"]
+)
 def test_python_packs(file, imports):
     run(sys.executable, "-c", imports + APPEND, file)
     assert chunks(file) == [PACKED] * 4

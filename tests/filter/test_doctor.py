@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits doctor, with every fault that it can report planted."""
+
 import json
 import os
 import shutil
@@ -44,8 +45,12 @@ def ours(here, name):
 
 def hdf5_finds(path):
     """What Debian's HDF5 says."""
-    r = subprocess.run([sys.executable, "-c", f"import h5py; print(h5py.h5z.filter_avail({PACKBITS}))"], env={**os.environ, "HDF5_PLUGIN_PATH": str(path)},
-                       capture_output=True, text=True)
+    r = subprocess.run(
+        [sys.executable, "-c", f"import h5py; print(h5py.h5z.filter_avail({PACKBITS}))"],
+        env={**os.environ, "HDF5_PLUGIN_PATH": str(path)},
+        capture_output=True,
+        text=True,
+    )
     return r.stdout.strip() == "True"
 
 
@@ -53,15 +58,22 @@ def follows(line):
     """HDF5 and doctor agree that the export line helps."""
     value = subprocess.run(["bash", "-c", line + '; printf %s "$HDF5_PLUGIN_PATH"'], capture_output=True, text=True).stdout
     assert hdf5_finds(value), line
-    again = json.loads(subprocess.run(
-        [COMMAND, "doctor", "--json"], env={**os.environ, "HDF5_PLUGIN_PATH": value}, capture_output=True, text=True).stdout)["plugins"]
+    again = json.loads(
+        subprocess.run(
+            [COMMAND, "doctor", "--json"], env={**os.environ, "HDF5_PLUGIN_PATH": value}, capture_output=True, text=True
+        ).stdout
+    )["plugins"]
     assert again["filters"]["packbits"]["found_up_to_1_14"] and again["export"] == "", again
 
 
 def test_a_healthy_folder_has_no_faults():
     report = doctor(PLUGINS, status=0)
     assert report["faults"] == 0 and report["export"] == "" and hdf5_finds(PLUGINS)
-    assert report["filters"]["packbits"] == {"id": PACKBITS, "found_up_to_1_14": f"{PLUGINS}/libzarrbits_packbits.so", "found_from_2_0": f"{PLUGINS}/libzarrbits_packbits.so"}
+    assert report["filters"]["packbits"] == {
+        "id": PACKBITS,
+        "found_up_to_1_14": f"{PLUGINS}/libzarrbits_packbits.so",
+        "found_from_2_0": f"{PLUGINS}/libzarrbits_packbits.so",
+    }
     assert what(report, "libzarrbits_packbits.so")["netcdf_codec"] and not what(report, "libzarrbits_bytes.so")["netcdf_codec"]
     assert "FAULT" not in run("doctor")
 
@@ -100,7 +112,11 @@ def test_signatures_are_missed_where_there_is_a_keystore(here):
 def test_a_missing_folder_in_front_stops_hdf5_up_to_1_14(here):
     missing = here / "missing"
     report = doctor(missing, PLUGINS)
-    assert report["folders"][0]["fault"] and report["folders"][0]["ends_search_up_to_1_14"] and "does not exist" in report["folders"][0]["says"]
+    assert (
+        report["folders"][0]["fault"]
+        and report["folders"][0]["ends_search_up_to_1_14"]
+        and "does not exist" in report["folders"][0]["says"]
+    )
     assert report["filters"]["packbits"]["found_up_to_1_14"] == "" and report["filters"]["packbits"]["found_from_2_0"]
     if h5py.version.hdf5_version_tuple < (1, 15):
         assert not hdf5_finds(f"{missing}:{PLUGINS}")
@@ -133,8 +149,13 @@ def test_another_architecture_and_junk_are_skipped(here):
     (folder / "libempty.so").touch()
     (folder / "notlib.so").touch()
     report = doctor(folder)
-    assert "wrong architecture" in what(report, "libother_machine.so")["says"] and "32 bits" in what(report, "libnarrow.so")["says"]
-    assert "not a shared library" in what(report, "libjunk.so")["says"] and "not a shared library" in what(report, "libempty.so")["says"]
+    assert (
+        "wrong architecture" in what(report, "libother_machine.so")["says"] and "32 bits" in what(report, "libnarrow.so")["says"]
+    )
+    assert (
+        "not a shared library" in what(report, "libjunk.so")["says"]
+        and "not a shared library" in what(report, "libempty.so")["says"]
+    )
     assert not what(report, "notlib.so")["opened"]
     assert report["faults"] == 4 and report["filters"]["packbits"]["found_up_to_1_14"] and hdf5_finds(folder)
 
@@ -157,20 +178,45 @@ def test_a_class_version_that_netcdf_refuses(here):
     compile_plugin(folder, "libnewer.so", PLUGIN % (2, 300, "newer", 0))
     report = doctor(folder)
     says = what(report, "libnewer.so")
-    assert says["class_version"] == 2 and says["fault"] and "netCDF" in says["says"] and "every other plugin of this folder" in says["says"], says
+    assert (
+        says["class_version"] == 2
+        and says["fault"]
+        and "netCDF" in says["says"]
+        and "every other plugin of this folder" in says["says"]
+    ), says
     assert report["faults"] == 1
 
 
 def test_what_cannot_be_loaded_or_crashes_or_is_no_filter(here):
     folder = ours(here, "loading")
-    compile_plugin(folder, "libundefined.so", "extern int nowhere_defined; int f(void) { return nowhere_defined; }" + PLUGIN % (1, 300, "u", 0))
-    compile_plugin(folder, "libcrash.so", "__attribute__((constructor)) static void c(void) { *(volatile int*)0 = 1; }" + PLUGIN % (1, 300, "c", 0))
-    compile_plugin(folder, "libloud.so", "#include <stdio.h>\n__attribute__((constructor)) static void c(void) { puts(\"{loud\"); fflush(stdout); }" + PLUGIN % (1, 301, "loud", 0))
+    compile_plugin(
+        folder,
+        "libundefined.so",
+        "extern int nowhere_defined; int f(void) { return nowhere_defined; }" + PLUGIN % (1, 300, "u", 0),
+    )
+    compile_plugin(
+        folder,
+        "libcrash.so",
+        "__attribute__((constructor)) static void c(void) { *(volatile int*)0 = 1; }" + PLUGIN % (1, 300, "c", 0),
+    )
+    compile_plugin(
+        folder,
+        "libloud.so",
+        '#include <stdio.h>\n__attribute__((constructor)) static void c(void) { puts("{loud"); fflush(stdout); }'
+        + PLUGIN % (1, 301, "loud", 0),
+    )
     compile_plugin(folder, "libvol.so", PLUGIN % (1, 300, "v", 1))
     compile_plugin(folder, "libplain.so", "int x;")
     report = doctor(folder)
-    assert "nowhere_defined" in what(report, "libundefined.so")["says"] and "ended the process" in what(report, "libcrash.so")["says"]
-    assert what(report, "libloud.so")["filter"] == 301 and "no filter" in what(report, "libvol.so")["says"] and "no plugin" in what(report, "libplain.so")["says"]
+    assert (
+        "nowhere_defined" in what(report, "libundefined.so")["says"]
+        and "ended the process" in what(report, "libcrash.so")["says"]
+    )
+    assert (
+        what(report, "libloud.so")["filter"] == 301
+        and "no filter" in what(report, "libvol.so")["says"]
+        and "no plugin" in what(report, "libplain.so")["says"]
+    )
     assert report["faults"] == 2, report
 
 
@@ -200,7 +246,11 @@ def test_what_the_filters_did_in_a_file(here, packed):
     assert camera["parameters"] == "bits 0 to 11 of each 16-bit value" and not camera["mandatory"]
     assert camera["raw"] == [{"origin": [1, 0], "why": "element (1, 7) is 0x1000, which bits 0 to 11 cannot hold"}], camera["raw"]
     assert found["/checked"]["raw"] == camera["raw"] and found["/checked"]["after"] == ["fletcher32"]
-    assert "1 bit of each boolean" in found["/mask"]["parameters"] and found["/mask"]["raw_chunks"] == 0 and found["/mask"]["stored_bytes"] == 14
+    assert (
+        "1 bit of each boolean" in found["/mask"]["parameters"]
+        and found["/mask"]["raw_chunks"] == 0
+        and found["/mask"]["stored_bytes"] == 14
+    )
     assert found["/edge"]["raw_chunks"] == 1 and "over the edge, where the fill value is 0x9" in found["/edge"]["raw"][0]["why"]
     assert found["/big"]["parameters"] == "big endian chunks" and found["/mandatory"]["mandatory"]
     text = run("doctor", packed)
@@ -212,7 +262,8 @@ def test_what_the_filters_did_in_a_file(here, packed):
 
 def make(path, script, plugins=PLUGINS):
     """A file, by a process that has these plugins. `create` makes a dataset of 12 bits of 16, in chunks of 64."""
-    program = f"""if 1:
+    program = (
+        f"""if 1:
         import h5py, numpy as np, zlib
         PACKBITS, BYTES = {PACKBITS}, {BYTES}
         def create(f, name, n, after=lambda p: None, before=lambda p: None, flag=h5py.h5z.FLAG_OPTIONAL, values=(12,), number=PACKBITS, tid=h5py.h5t.STD_U16LE):
@@ -227,8 +278,13 @@ def make(path, script, plugins=PLUGINS):
             v = np.arange(n, dtype="u2")
             for i, x in at.items(): v[int(i[1:])] = x
             return v
-        """ + "\n" + "\n".join("        " + line for line in script.strip().splitlines())
-    subprocess.run([sys.executable, "-c", program, str(path)], env={**os.environ, "HDF5_PLUGIN_PATH": str(plugins)}, check=True, timeout=120)
+        """
+        + "\n"
+        + "\n".join("        " + line for line in script.strip().splitlines())
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, str(path)], env={**os.environ, "HDF5_PLUGIN_PATH": str(plugins)}, check=True, timeout=120
+    )
 
 
 def filtered(file, status=0, **more):
@@ -236,7 +292,9 @@ def filtered(file, status=0, **more):
 
 
 def test_how_many_chunks_are_unpacked_and_what_would_hold_their_values(here):
-    make(here / "x.h5", f"""
+    make(
+        here / "x.h5",
+        f"""
 with h5py.File({str(here / "x.h5")!r}, "w") as f:
     check, deflate = (lambda p: p.set_fletcher32()), (lambda p: p.set_deflate(1))
     both = lambda p: (check(p), deflate(p))
@@ -247,65 +305,106 @@ with h5py.File({str(here / "x.h5")!r}, "w") as f:
     create(f, "shifted", 128, values=(4, 0, 4))[:] = values(128, _5=0xF1) & 0xFFF1
     create(f, "fits", 128)[:] = values(128)
     f.create_dataset("mask", data=np.array([0, 1, 2], "i1").view(bool), chunks=(3,), compression=PACKBITS)
-""")
+""",
+    )
     found = filtered(here / "x.h5")
     for name in ("alone", "checked", "deflated", "both", "before", "before_deflated", "mandatory"):
         d = found["/" + name]
         assert (d["chunks"], d["raw_chunks"], d["would_hold_all"], d["problem"]) == (10, 2, "14 bits (0 to 13)", ""), d
-        assert d["raw"] == [{"origin": [64], "why": "element (70) is 0x1388, which bits 0 to 11 cannot hold"},
-                            {"origin": [384], "why": "element (400) is 0x1f40, which bits 0 to 11 cannot hold"}], d
-    assert found["/before"]["before"] == ["fletcher32"] and found["/both"]["after"] == ["fletcher32", "deflate"] and found["/mandatory"]["mandatory"]
+        assert d["raw"] == [
+            {"origin": [64], "why": "element (70) is 0x1388, which bits 0 to 11 cannot hold"},
+            {"origin": [384], "why": "element (400) is 0x1f40, which bits 0 to 11 cannot hold"},
+        ], d
+    assert (
+        found["/before"]["before"] == ["fletcher32"]
+        and found["/both"]["after"] == ["fletcher32", "deflate"]
+        and found["/mandatory"]["mandatory"]
+    )
     assert found["/signed"]["would_hold_all"] == "14 bits (0 to 13)" and found["/signed"]["raw_chunks"] == 1
-    assert found["/shifted"]["would_hold_all"] == "8 bits (0 to 7)" and found["/shifted"]["raw"][0]["why"].startswith("element (1) is 0x1,")
+    assert found["/shifted"]["would_hold_all"] == "8 bits (0 to 7)" and found["/shifted"]["raw"][0]["why"].startswith(
+        "element (1) is 0x1,"
+    )
     assert found["/fits"]["raw_chunks"] == 0 and found["/fits"]["would_hold_all"] == ""
-    assert found["/mask"]["raw"][0]["why"] == "element (2) is 2, which is not a boolean" and found["/mask"]["would_hold_all"] == ""
+    assert (
+        found["/mask"]["raw"][0]["why"] == "element (2) is 2, which is not a boolean" and found["/mask"]["would_hold_all"] == ""
+    )
     assert "14 bits (0 to 13) would hold every value" in run("doctor", here / "x.h5")
     # nothing of it needs the plugins
-    assert {name: d["raw"] for name, d in filtered(here / "x.h5", 1, path=here).items()} == {name: d["raw"] for name, d in found.items()}
+    assert {name: d["raw"] for name, d in filtered(here / "x.h5", 1, path=here).items()} == {
+        name: d["raw"] for name, d in found.items()
+    }
 
 
 def test_why_chunks_are_unpacked_whose_values_fit(here):
     path = here / "x.h5"
-    make(path, f"""
+    make(
+        path,
+        f"""
 with h5py.File({str(path)!r}, "w") as f:
     create(f, "appended", 128)[:] = values(128)
     d = create(f, "direct", 64)
     d.id.write_direct_chunk((0,), values(64).tobytes())
     f.create_dataset("whole", data=values(128), chunks=(64,), compression=PACKBITS, compression_opts=(12,))
-""")
-    make(path, f"""
+""",
+    )
+    make(
+        path,
+        f"""
 with h5py.File({str(path)!r}, "r+") as f:
     f["appended"].resize((256,))
     f["appended"][128:] = values(128)
-""", here)
+""",
+        here,
+    )
     found = filtered(path)
-    assert found["/appended"]["raw_chunks"] == 2 and "had not loaded the plugin" in found["/appended"]["raw"][0]["why"], found["/appended"]
-    assert found["/direct"]["raw_chunks"] == 1 and "written past the filter" in found["/direct"]["raw"][0]["why"], found["/direct"]
+    assert found["/appended"]["raw_chunks"] == 2 and "had not loaded the plugin" in found["/appended"]["raw"][0]["why"], found[
+        "/appended"
+    ]
+    assert found["/direct"]["raw_chunks"] == 1 and "written past the filter" in found["/direct"]["raw"][0]["why"], found[
+        "/direct"
+    ]
     assert found["/whole"]["raw_chunks"] == 0
 
 
 def test_what_was_created_without_the_plugin_is_named(here):
     path = here / "x.h5"
-    make(path, f"""
+    make(
+        path,
+        f"""
 with h5py.File({str(path)!r}, "w") as f:
     create(f, "numbers", 64)[:] = values(64)
     create(f, "order", 64, values=(1,), number=BYTES)[:] = values(64)
     create(f, "order0", 64, values=(), number=BYTES)[:] = values(64)
-""", here)
-    make(path, f"""
+""",
+        here,
+    )
+    make(
+        path,
+        f"""
 with h5py.File({str(path)!r}, "r+") as f:
     f.create_dataset("words", data=["a", "b"], dtype=h5py.string_dtype(), chunks=(2,), compression=PACKBITS, compression_opts=(12,))
     regions = f.create_dataset("regions", (2,), h5py.regionref_dtype, chunks=(2,), compression=PACKBITS, compression_opts=(12,))
     regions[:] = [f["numbers"].regionref[:3]] * 2
     f["numbers"][3] = 5
-""")
+""",
+    )
     found = filtered(path, 1)
-    for name, line in (("/numbers", f"-f NAME:UD={PACKBITS},1,1,12"), ("/order", f"-f NAME:UD={BYTES},1,1,1"), ("/order0", f"-f NAME:UD={BYTES},1,1,0")):
+    for name, line in (
+        ("/numbers", f"-f NAME:UD={PACKBITS},1,1,12"),
+        ("/order", f"-f NAME:UD={BYTES},1,1,1"),
+        ("/order0", f"-f NAME:UD={BYTES},1,1,0"),
+    ):
         problem = found[name]["problem"]
-        assert "did not find the plugin when the dataset was created" in problem and f"(h5repack {line} old.h5 new.h5)" in problem, found[name]
+        assert (
+            "did not find the plugin when the dataset was created" in problem and f"(h5repack {line} old.h5 new.h5)" in problem
+        ), found[name]
     for name in ("/words", "/regions"):
         assert found[name]["problem"] == "" and "variable length" in found[name]["parameters"], found[name]
-    repack = [part for name in ("numbers", "order", "order0") for part in found["/" + name]["problem"].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name).split()]
+    repack = [
+        part
+        for name in ("numbers", "order", "order0")
+        for part in found["/" + name]["problem"].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name).split()
+    ]
     subprocess.run(["h5repack", *repack, path, here / "new.h5"], check=True, timeout=120)
     found = filtered(here / "new.h5")
     assert found["/numbers"]["parameters"].startswith("bits 0 to 11") and found["/numbers"]["stored_bytes"] == 96
@@ -314,7 +413,9 @@ with h5py.File({str(path)!r}, "r+") as f:
 def test_old_files_whose_masks_say_that_chunks_are_unpacked(here):
     """As earlier plugins left them; without the plugin, HDF5 takes them as they are given."""
     path = here / "old.h5"
-    make(path, f"""
+    make(
+        path,
+        f"""
 with h5py.File({str(path)!r}, "w") as f:
     def old(name, chunk, raw, after=lambda p: None, compress=lambda b: b, mask=None):
         packed = (chunk * 12 + 7) // 8
@@ -331,12 +432,16 @@ with h5py.File({str(path)!r}, "w") as f:
     old("deflate", 64, False, **deflate)
     old("deflate_raw", 64, True, **deflate)
     old("collective", 64, True, mask=0)
-""", here)
+""",
+        here,
+    )
     wanted = {"alone": 5000, "one": 5000, "deflate": 0, "deflate_raw": 5000, "collective": 5000}
     with h5py.File(path, "r") as f:
         assert {name: set(f[name][:]) for name in wanted} == {name: {value} for name, value in wanted.items()}
     found = filtered(path)
-    assert {name: d["raw_chunks"] for name, d in found.items()} == {"/" + name: int(value == 5000) for name, value in wanted.items()}
+    assert {name: d["raw_chunks"] for name, d in found.items()} == {
+        "/" + name: int(value == 5000) for name, value in wanted.items()
+    }
     assert all("0x1388" in d["raw"][0]["why"] for d in found.values() if d["raw_chunks"])
     with h5py.File(path, "r+") as f:  # written again by this plugin, also where masks were
         for name in ("alone", "deflate", "deflate_raw", "collective"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Common behaviour of zarrbits doctor and suggest: on a terminal, with wrong and with damaged files."""
+
 import fcntl
 import os
 import pty
@@ -67,7 +68,9 @@ def test_on_a_terminal_lines_are_broken_between_words_and_nothing_else_changes(p
                 copied = line.startswith(("  h5repack ", "  export ", "  zarrbits convert "))
                 assert len(line) <= columns or copied or " " not in line.strip(), (columns, line)
             # lines that people copy are whole
-            assert [l for l in shown.splitlines() if l.startswith("  h5repack ")] == [l for l in piped.splitlines() if l.startswith("  h5repack ")]
+            assert [l for l in shown.splitlines() if l.startswith("  h5repack ")] == [
+                l for l in piped.splitlines() if l.startswith("  h5repack ")
+            ]
         assert on_a_terminal(1000, *arguments) == piped
 
 
@@ -88,5 +91,7 @@ def test_damaged_files_never_end_without_a_word(here, packed):
             damaged[rng.integers(8, len(damaged))] = rng.integers(0, 256)
         (here / "damaged.h5").write_bytes(damaged)
         for command in ("doctor", "suggest"):
-            r = subprocess.run([COMMAND, command, str(here / "damaged.h5")], capture_output=True, text=True, errors="replace", timeout=60)
+            r = subprocess.run(
+                [COMMAND, command, str(here / "damaged.h5")], capture_output=True, text=True, errors="replace", timeout=60
+            )
             assert r.returncode in (0, 1) and r.stdout + r.stderr, (command, k, r)

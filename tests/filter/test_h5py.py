@@ -3,6 +3,7 @@
 
 Expected chunks come from a model of one line, or from numpy's packbits; the plugins are found by HDF5_PLUGIN_PATH alone.
 """
+
 import ctypes
 import os
 import subprocess
@@ -89,7 +90,11 @@ def copy_with(tid, precision, offset=0):
     """h5py cannot set the precision of bitfields: the last four bytes of an encoded type are its offset and its precision."""
     encoded = tid.encode()[:-4] + offset.to_bytes(2, "little") + precision.to_bytes(2, "little")
     t = h5py.h5t.decode(encoded)
-    assert (t.get_precision(), t.get_offset()) == (precision, offset) if isinstance(t, h5py.h5t.TypeIntegerID) else encoded == t.encode()
+    assert (
+        (t.get_precision(), t.get_offset()) == (precision, offset)
+        if isinstance(t, h5py.h5t.TypeIntegerID)
+        else encoded == t.encode()
+    )
     return t
 
 
@@ -111,7 +116,12 @@ def test_numcodecs_order_of_booleans(file):
 
 
 def test_enumerations(file):
-    for members, base, bits in (({"A": 0, "F": 5}, "u1", 3), ({"A": 0, "F": 5}, "i1", 3), ({"N": -2, "P": 1}, "<i4", 2), ({"P": 300}, ">u2", 9)):
+    for members, base, bits in (
+        ({"A": 0, "F": 5}, "u1", 3),
+        ({"A": 0, "F": 5}, "i1", 3),
+        ({"N": -2, "P": 1}, "<i4", 2),
+        ({"P": 300}, ">u2", 9),
+    ):
         v = np.array(list(members.values()) * 20, base)
         packs(file, h5py.h5t.py_create(h5py.enum_dtype(members, base), logical=True), v, payload(v, bits))
     v = np.array([0, 9, 5], "u1")
@@ -127,7 +137,12 @@ def test_bitfields(file):
 
 
 def test_integers_of_reduced_precision(file):
-    for tid, dtype in ((h5py.h5t.STD_I16LE, "<u2"), (h5py.h5t.STD_I16BE, ">u2"), (h5py.h5t.STD_U16LE, "<u2"), (h5py.h5t.STD_U32BE, ">u4")):
+    for tid, dtype in (
+        (h5py.h5t.STD_I16LE, "<u2"),
+        (h5py.h5t.STD_I16BE, ">u2"),
+        (h5py.h5t.STD_U16LE, "<u2"),
+        (h5py.h5t.STD_U32BE, ">u4"),
+    ):
         bits = 20 if dtype == ">u4" else 12
         for offset in (0, 3):
             v = (rng.integers(0, 1 << bits, 99).astype(dtype) << offset).astype(dtype)  # as HDF5 fills it: zeros outside
@@ -159,7 +174,13 @@ def test_integers_and_floats_with_bits(file):
     for dtype, bits, first in (("<u2", 12, 0), (">u2", 12, 0), ("<u4", 20, 5), (">u8", 33, 31), ("u1", 1, 7), ("<u2", 16, 0)):
         v = (rng.integers(0, 1 << bits, 77, dtype="u8") << np.uint64(first)).astype(dtype)
         for padding, wrap in ((0, b"%b"), (FIRST, bytes([-77 * bits % 8]) + b"%b"), (LAST, b"%b" + bytes([-77 * bits % 8]))):
-            packs(file, h5py.h5t.py_create(np.dtype(dtype)), v, wrap.replace(b"%b", payload(v, bits, first)), cd=(bits, padding, first))
+            packs(
+                file,
+                h5py.h5t.py_create(np.dtype(dtype)),
+                v,
+                wrap.replace(b"%b", payload(v, bits, first)),
+                cd=(bits, padding, first),
+            )
     f = rng.normal(size=50).astype("f4").view("u4") & np.uint32(0xFFFF0000)
     packs(file, h5py.h5t.IEEE_F32LE, f, payload(f, 16, 16), cd=(16, 0, 16))
 
@@ -221,7 +242,9 @@ def test_with_the_policy_error_a_misfit_is_one_and_nothing_changes(file):
         """
     other = os.path.join(folder.name, "other.h5")
     for cache in ("0", "1000000"):
-        run = subprocess.run([sys.executable, "-c", program, other, str(PACKBITS), cache, str(ERROR)], capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-c", program, other, str(PACKBITS), cache, str(ERROR)], capture_output=True, text=True
+        )
         assert run.returncode == 0 and "error:" in run.stdout and "closed" in run.stdout, (cache, run)
         assert "element 3 of a chunk holds 0x1388" in run.stdout + run.stderr and "with option 12" in run.stderr, run
         with h5py.File(other, "r") as f:
@@ -243,11 +266,18 @@ def test_reports_and_warnings_are_lines_on_standard_error(file):
         env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}
         if log:
             env["ZARRBITS_HDF5_LOG"] = log
-        run = subprocess.run([sys.executable, "-c", program, os.path.join(folder.name, "log.h5"), str(PACKBITS), str(policy)], env=env, capture_output=True,
-                             text=True)
+        run = subprocess.run(
+            [sys.executable, "-c", program, os.path.join(folder.name, "log.h5"), str(PACKBITS), str(policy)],
+            env=env,
+            capture_output=True,
+            text=True,
+        )
         assert run.returncode == 0, run
         assert run.stderr.count("element 2 of a chunk holds 0x1388") == reports, (log, policy, run.stderr)
-        assert run.stderr.count("0x1388, which the 12 bits from bit 0 on cannot hold; the chunk is stored as it is; keep more bits") == reports, run.stderr
+        assert (
+            run.stderr.count("0x1388, which the 12 bits from bit 0 on cannot hold; the chunk is stored as it is; keep more bits")
+            == reports
+        ), run.stderr
         assert run.stderr.count("one bit of a signed integer holds 0 and -1") == warnings, run.stderr
 
 
@@ -346,11 +376,17 @@ def test_damaged_chunks_raise(file):
 
 
 def test_a_log_line_says_which_chunks_stay_raw(file):
-    program = ("import h5py, sys; f = h5py.File(sys.argv[1], 'w'); "
-               f"f.create_dataset('x', data=[1, 5000], dtype='u2', chunks=(2,), compression={PACKBITS}, compression_opts=(12,)); f.close()")
+    program = (
+        "import h5py, sys; f = h5py.File(sys.argv[1], 'w'); "
+        f"f.create_dataset('x', data=[1, 5000], dtype='u2', chunks=(2,), compression={PACKBITS}, compression_opts=(12,)); f.close()"
+    )
     for log, lines in (("1", 1), (None, 0)):
         env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}
         if log:
             env["ZARRBITS_HDF5_LOG"] = log
-        run = subprocess.run([sys.executable, "-c", program, os.path.join(folder.name, "log.h5")], env=env, capture_output=True, text=True)
-        assert run.returncode == 0 and run.stderr.count("zarrbits: packbits: element 1 of a chunk holds 0x1388") == lines, run.stderr
+        run = subprocess.run(
+            [sys.executable, "-c", program, os.path.join(folder.name, "log.h5")], env=env, capture_output=True, text=True
+        )
+        assert run.returncode == 0 and run.stderr.count("zarrbits: packbits: element 1 of a chunk holds 0x1388") == lines, (
+            run.stderr
+        )

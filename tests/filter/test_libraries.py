@@ -3,6 +3,7 @@
 
 The second one is a copy of the first under another name, loaded privately: its ids, its memory and its error stack are its own.
 """
+
 import ctypes
 import os
 import shutil
@@ -64,7 +65,9 @@ def test_a_program_may_unload_a_libhdf5_that_it_loaded(folder):
         print("done")
         """
     for close in ([False], [True], [False, False], [True, True, True]):
-        r = subprocess.run([sys.executable, "-c", program.replace("{}", repr(close))], capture_output=True, text=True, timeout=120)
+        r = subprocess.run(
+            [sys.executable, "-c", program.replace("{}", repr(close))], capture_output=True, text=True, timeout=120
+        )
         assert (r.returncode, r.stdout) == (0, "done\n"), (close, r)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Chunks over the edge of datasets that leave such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS): doctor FILE names them, convert and verify get them right."""
+
 import ctypes
 import json
 
@@ -28,7 +29,9 @@ def create(f, name, values, filters):
     dont_filter_partial_chunks = 2
     assert libhdf5().H5Pset_chunk_opts(ctypes.c_int64(dcpl.id), ctypes.c_uint(dont_filter_partial_chunks)) >= 0
     filters(dcpl)
-    d = h5py.Dataset(h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16LE, h5py.h5s.create_simple((SHAPE,), (h5py.h5s.UNLIMITED,)), dcpl))
+    d = h5py.Dataset(
+        h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_U16LE, h5py.h5s.create_simple((SHAPE,), (h5py.h5s.UNLIMITED,)), dcpl)
+    )
     d[:] = values
     return d
 
@@ -73,7 +76,11 @@ def test_doctor_names_them(file):
 
 
 def test_inspect_counts_them_where_sizes_tell(file):
-    found = {n["path"][1:]: n.get("unpacked_chunks") for n in json.loads(run("inspect", file, "--json"))["trees"][0]["nodes"] if n["kind"] == "array"}
+    found = {
+        n["path"][1:]: n.get("unpacked_chunks")
+        for n in json.loads(run("inspect", file, "--json"))["trees"][0]["nodes"]
+        if n["kind"] == "array"
+    }
     assert found == {"alone": 1, "checked": None, "checked_before": None, "deflated": None, "big": None, "misfit": 1, "both": 2}
 
 
@@ -93,8 +100,16 @@ def test_convert_and_verify_get_the_values_right(file):
             assert codecs == [{"name": "packbits", "configuration": {"last_bit": 11}}]
             values = np.concatenate([unpack(c) for c in chunks])
         else:  # a value does not fit; another codec cannot hold the dataset's chunks
-            assert codecs == [{"name": "bytes", "configuration": {"endian": "big" if name == "big" else "little"}}], (name, codecs)
-            values = np.concatenate([np.frombuffer(c, codecs[0]["configuration"]["endian"][0].replace("l", "<").replace("b", ">") + "u2") for c in chunks])
+            assert codecs == [{"name": "bytes", "configuration": {"endian": "big" if name == "big" else "little"}}], (
+                name,
+                codecs,
+            )
+            values = np.concatenate(
+                [
+                    np.frombuffer(c, codecs[0]["configuration"]["endian"][0].replace("l", "<").replace("b", ">") + "u2")
+                    for c in chunks
+                ]
+            )
         wanted = np.arange(SHAPE)
         if name == "misfit":
             wanted[70] = TOO_MANY_BITS

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Datasets whose chunks the filters leave as they are, because nothing resolved their parameters: variable length, and where the plugin was not found."""
+
 import os
 import subprocess
 import sys
@@ -21,8 +22,18 @@ def test_variable_length_passes_through_and_can_be_written_after_reopening(path)
     words = ["a", "bc", "", "d" * 100]
     with h5py.File(path, "w") as file:
         for number in (PACKBITS, BYTES):
-            file.create_dataset(f"words{number}", data=words, dtype=h5py.string_dtype(), chunks=(2,), maxshape=(None,), compression=number, compression_opts=(1,))
-            lists = file.create_dataset(f"lists{number}", (2,), dtype=h5py.vlen_dtype("i4"), chunks=(2,), maxshape=(None,), compression=number)
+            file.create_dataset(
+                f"words{number}",
+                data=words,
+                dtype=h5py.string_dtype(),
+                chunks=(2,),
+                maxshape=(None,),
+                compression=number,
+                compression_opts=(1,),
+            )
+            lists = file.create_dataset(
+                f"lists{number}", (2,), dtype=h5py.vlen_dtype("i4"), chunks=(2,), maxshape=(None,), compression=number
+            )
             lists[0], lists[1] = [1, 2], [3]
     for turn in range(2):
         with h5py.File(path, "r+") as again:
@@ -49,8 +60,12 @@ def test_what_was_created_without_the_plugin_can_be_written_with_it(path, folder
                 d = h5py.h5d.create(f.id, b"d%d" % number, h5py.h5t.STD_U16LE, h5py.h5s.create_simple((128,)), dcpl)
                 h5py.Dataset(d)[:64] = np.arange(64)
         """
-    run = subprocess.run([sys.executable, "-c", program, path, str(PACKBITS), str(BYTES)], env={**os.environ, "HDF5_PLUGIN_PATH": folder}, capture_output=True,
-                         text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program, path, str(PACKBITS), str(BYTES)],
+        env={**os.environ, "HDF5_PLUGIN_PATH": folder},
+        capture_output=True,
+        text=True,
+    )
     assert run.returncode == 0, run
     for number in (PACKBITS, BYTES):
         assert h5py.h5z.filter_avail(number)

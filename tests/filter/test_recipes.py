@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs the recipes of docs/hdf5.md that have a name."""
+
 import os
 import pathlib
 import re
@@ -9,7 +10,12 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-env = {**os.environ, "HDF5_PLUGIN_PATH": os.environ["ZARRBITS_PLUGINS"], "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+env = {
+    **os.environ,
+    "HDF5_PLUGIN_PATH": os.environ["ZARRBITS_PLUGINS"],
+    "PYTHONPATH": str(ROOT / "python"),
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 recipes = re.findall(r"<!-- recipe: (\S+) -->\n```\w+\n(.*?)```", (ROOT / "docs/hdf5.md").read_text(), re.S)
 
 CHECK = """
@@ -30,8 +36,10 @@ for name in ("plain.h5", "two.nc"):
 """
 
 
-@pytest.mark.skipif((os.environ["ZARRBITS_PACKBITS_ID"], os.environ["ZARRBITS_BYTES_ID"]) != ("45429", "45438"),
-                    reason="the recipes have the usual filter ids, and the plugins have others")
+@pytest.mark.skipif(
+    (os.environ["ZARRBITS_PACKBITS_ID"], os.environ["ZARRBITS_BYTES_ID"]) != ("45429", "45438"),
+    reason="the recipes have the usual filter ids, and the plugins have others",
+)
 def test_each_recipe_runs(folder):
     assert [name for name, _ in recipes] == ["helper.py", "plain.py", "h5repack.sh", "program.c", "netcdf.sh"], recipes
 
@@ -47,8 +55,11 @@ def test_each_recipe_runs(folder):
         elif name.endswith(".sh"):
             run("bash", "-euo", "pipefail", name)
         else:
-            flags = subprocess.run(["sh", "-c", "pkg-config --cflags --libs hdf5-serial || pkg-config --cflags --libs hdf5"], capture_output=True,
-                                   text=True).stdout.split()
+            flags = subprocess.run(
+                ["sh", "-c", "pkg-config --cflags --libs hdf5-serial || pkg-config --cflags --libs hdf5"],
+                capture_output=True,
+                text=True,
+            ).stdout.split()
             run("cc", "-Wall", "-Werror", f"-I{ROOT}/include", "-o", "program", name, *flags)
             run("./program")
     run(sys.executable, "-c", CHECK)

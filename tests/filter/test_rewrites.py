@@ -4,6 +4,7 @@
 With each filter that may follow packbits, or fletcher32 before it, so many rewrites of random chunks have to leave what was written last, and none may fail.
 ZARRBITS_REWRITES: how many; ZARRBITS_SEED: others.
 """
+
 import glob
 import os
 import subprocess
@@ -27,11 +28,23 @@ PACKBITS = int(os.environ["ZARRBITS_PACKBITS_ID"])
 REWRITES, SEED = int(os.environ.get("ZARRBITS_REWRITES", "600")), int(os.environ.get("ZARRBITS_SEED", "17"))
 DEFLATE, SHUFFLE, FLETCHER32, SZIP, LZF, BLOSC, LZ4, BITSHUFFLE, ZSTD, BZIP2 = 1, 2, 3, 4, 32000, 32001, 32004, 32008, 32015, 307
 CHECK, HERE = (FLETCHER32, 0, ()), (PACKBITS, None, None)
-PIPELINES = {"alone": [HERE], "fletcher32": [HERE, CHECK], "fletcher32 before": [CHECK, HERE], "deflate": [HERE, (DEFLATE, 1, (4,))], "lzf": [HERE, (LZF, 1, ())],
-             "shuffle, deflate": [HERE, (SHUFFLE, 0, ()), (DEFLATE, 1, (4,))], "fletcher32, deflate": [HERE, CHECK, (DEFLATE, 1, (1,))],
-             "deflate, fletcher32": [HERE, (DEFLATE, 1, (1,)), CHECK], "fletcher32 before, deflate": [CHECK, HERE, (DEFLATE, 1, (1,))],
-             "szip": [HERE, (SZIP, 1, (141, 32))], "blosc": [HERE, (BLOSC, 1, ())], "lz4": [HERE, (LZ4, 1, ())],
-             "bitshuffle": [HERE, (BITSHUFFLE, 1, (0, 2))], "zstd": [HERE, (ZSTD, 1, ())], "bzip2": [HERE, (BZIP2, 1, (9,))]}
+PIPELINES = {
+    "alone": [HERE],
+    "fletcher32": [HERE, CHECK],
+    "fletcher32 before": [CHECK, HERE],
+    "deflate": [HERE, (DEFLATE, 1, (4,))],
+    "lzf": [HERE, (LZF, 1, ())],
+    "shuffle, deflate": [HERE, (SHUFFLE, 0, ()), (DEFLATE, 1, (4,))],
+    "fletcher32, deflate": [HERE, CHECK, (DEFLATE, 1, (1,))],
+    "deflate, fletcher32": [HERE, (DEFLATE, 1, (1,)), CHECK],
+    "fletcher32 before, deflate": [CHECK, HERE, (DEFLATE, 1, (1,))],
+    "szip": [HERE, (SZIP, 1, (141, 32))],
+    "blosc": [HERE, (BLOSC, 1, ())],
+    "lz4": [HERE, (LZ4, 1, ())],
+    "bitshuffle": [HERE, (BITSHUFFLE, 1, (0, 2))],
+    "zstd": [HERE, (ZSTD, 1, ())],
+    "bzip2": [HERE, (BZIP2, 1, (9,))],
+}
 CHUNKS = 4
 
 
@@ -79,7 +92,7 @@ class Rewritten:
             values[rng.integers(self.chunk)] = rng.integers(1 << self.bits, 1 << 8 * self.dtype.itemsize)
         self.space.select_hyperslab((first,), (self.chunk,))
         self.id.write(self.memory, self.space, values)
-        self.wanted[first:first + self.chunk] = values
+        self.wanted[first : first + self.chunk] = values
 
     def faults(self, start, count):
         """(wrong, unreadable) of a dataset's chunks."""
@@ -88,7 +101,7 @@ class Rewritten:
             self.space.select_hyperslab((first,), (self.chunk,))
             try:
                 self.id.read(self.memory, self.space, self.back)
-                wrong += not np.array_equal(self.back, self.wanted[first:first + self.chunk])
+                wrong += not np.array_equal(self.back, self.wanted[first : first + self.chunk])
             except OSError:
                 unreadable += 1
         return wrong, unreadable
@@ -127,13 +140,25 @@ def check(name, path, rng, swmr, **how):
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_value_is_kept(name, folder):
     """Without a cache of chunks, so that each write and each read goes through the filters."""
-    check(name, os.path.join(folder, "rewrites.h5"), np.random.default_rng([SEED, list(PIPELINES).index(name)]), False, rdcc_nbytes=0)
+    check(
+        name,
+        os.path.join(folder, "rewrites.h5"),
+        np.random.default_rng([SEED, list(PIPELINES).index(name)]),
+        False,
+        rdcc_nbytes=0,
+    )
 
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_value_is_kept_where_a_reader_may_look_on(name, folder):
     """In HDF5's cache and in its newest format, as one who writes while others read."""
-    check(name, os.path.join(folder, "swmr.h5"), np.random.default_rng([SEED, 100 + list(PIPELINES).index(name)]), True, libver="latest")
+    check(
+        name,
+        os.path.join(folder, "swmr.h5"),
+        np.random.default_rng([SEED, 100 + list(PIPELINES).index(name)]),
+        True,
+        libver="latest",
+    )
 
 
 PROGRAM = """if 1:
@@ -159,5 +184,10 @@ PROGRAM = """if 1:
 @pytest.mark.parametrize("flag", [0, 1])
 def test_a_misfit_before_a_compressor_neither_fails_nor_ends_the_process(flag, folder):
     """The chunk stays in HDF5's cache until the file is closed; where a filter fails then, libhdf5 ends the process when it ends."""
-    r = subprocess.run([sys.executable, "-c", PROGRAM, os.path.join(folder, "m.h5"), str(PACKBITS), str(flag)], capture_output=True, text=True, timeout=120)
+    r = subprocess.run(
+        [sys.executable, "-c", PROGRAM, os.path.join(folder, "m.h5"), str(PACKBITS), str(flag)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert (r.returncode, r.stdout, r.stderr) == (0, "equal\n", ""), r

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits suggest: the lines do what they say, whatever is in the file."""
+
 import json
 import subprocess
 
@@ -29,14 +30,26 @@ def test_what_packbits_would_do(here):
     rng = np.random.default_rng(5)
     source = here / "it's plain.h5"
     fields = {
-        "raw": (rng.integers(0, 4096, (300, 200)).astype("u2"), 0, 11), "mask": (rng.integers(0, 2, (30, 20)).astype(bool), 0, 0),
-        "shifted": ((rng.integers(0, 1000, (64, 65)) << 4).astype(">i4"), 4, 14), "negative": (rng.integers(-8, 8, 1000), 0, 3),
-        "floats": (rng.integers(0, 100, 1000).astype("f4"), 17, 30), "flags": (rng.integers(0, 2, 1000).astype("u1"), 0, 0), "zeros": (np.zeros(50, "u8"), 0, 0),
-        "minus": (np.full(50, -1, "i2"), 0, 0), "top": (np.full(50, 128, "u1"), 7, 7), "least": (np.full(50, -128, "i1"), 7, 7)}
+        "raw": (rng.integers(0, 4096, (300, 200)).astype("u2"), 0, 11),
+        "mask": (rng.integers(0, 2, (30, 20)).astype(bool), 0, 0),
+        "shifted": ((rng.integers(0, 1000, (64, 65)) << 4).astype(">i4"), 4, 14),
+        "negative": (rng.integers(-8, 8, 1000), 0, 3),
+        "floats": (rng.integers(0, 100, 1000).astype("f4"), 17, 30),
+        "flags": (rng.integers(0, 2, 1000).astype("u1"), 0, 0),
+        "zeros": (np.zeros(50, "u8"), 0, 0),
+        "minus": (np.full(50, -1, "i2"), 0, 0),
+        "top": (np.full(50, 128, "u1"), 7, 7),
+        "least": (np.full(50, -128, "i1"), 7, 7),
+    }
     with h5py.File(source, "w") as f:
         for name, (values, _, _) in fields.items():
             f[f"a group/{name}"] = values
-            values.flat[0] = {"raw": 4095, "shifted": 1023 << 4 if values.dtype.kind == "i" else 0, "negative": -8, "floats": 99}.get(name, values.flat[0])
+            values.flat[0] = {
+                "raw": 4095,
+                "shifted": 1023 << 4 if values.dtype.kind == "i" else 0,
+                "negative": -8,
+                "floats": 99,
+            }.get(name, values.flat[0])
             f[f"a group/{name}"][...] = values
         f["full"] = rng.integers(0, 65536, 1000).astype("u2")
         f["full"][0] = 65535
@@ -63,8 +76,12 @@ def test_what_packbits_would_do(here):
             path = found[name]["path"]
             assert np.array_equal(f[path][...], g[path][...]), path
             if found[name]["worthwhile"]:
-                assert f[path].id.get_storage_size() == found[name]["packed_bytes"], (path, f[path].id.get_storage_size(), found[name])
-    assert f'{sum(d["worthwhile"] for d in found.values())} datasets would gain' in text, text
+                assert f[path].id.get_storage_size() == found[name]["packed_bytes"], (
+                    path,
+                    f[path].id.get_storage_size(),
+                    found[name],
+                )
+    assert f"{sum(d['worthwhile'] for d in found.values())} datasets would gain" in text, text
     done = run("suggest", "--all", here / "packed.h5")
     # "fill" was not packed, and h5repack wrote all its chunks
     assert "1 dataset would gain" in done and done.count("packed already") == len(fields) + 1, done
@@ -95,7 +112,9 @@ def test_suggestions_are_made_in_little_memory(here):
     with h5py.File(big, "w", libver="latest") as f:
         d = f.create_dataset("x", (1 << 26,), "u4", chunks=(1 << 20,))  # 256 MiB
         for i in range(0, 1 << 26, 1 << 22):
-            d[i:i + (1 << 22)] = np.full(1 << 22, 7, "u4")
-    r = subprocess.run(["sh", "-c", f'ulimit -v 200000; exec "{COMMAND}" suggest --json "{big}"'], capture_output=True, text=True, timeout=120)
+            d[i : i + (1 << 22)] = np.full(1 << 22, 7, "u4")
+    r = subprocess.run(
+        ["sh", "-c", f'ulimit -v 200000; exec "{COMMAND}" suggest --json "{big}"'], capture_output=True, text=True, timeout=120
+    )
     big.unlink()
     assert r.returncode == 0 and json.loads(r.stdout)["datasets"][0]["last_bit"] == 2, r.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The filters under HDF5's and netCDF's own programs."""
+
 import os
 import subprocess
 import tempfile
@@ -39,7 +40,10 @@ def little(values):
 
 
 def twelve(values):
-    return np.packbits(np.unpackbits(values.astype("<u2").view("u1").reshape(-1, 2), axis=1, bitorder="little")[:, :12].ravel(), bitorder="little").tobytes()
+    return np.packbits(
+        np.unpackbits(values.astype("<u2").view("u1").reshape(-1, 2), axis=1, bitorder="little")[:, :12].ravel(),
+        bitorder="little",
+    ).tobytes()
 
 
 mask = rng.integers(0, 2, (300, 200)).astype(bool)
@@ -57,7 +61,19 @@ def same(path, names=("mask", "raw", "text")):
 
 @pytest.fixture(scope="module", autouse=True)
 def repacked():
-    run("h5repack", "-l", "mask:CHUNK=100x100", "-l", "raw:CHUNK=100x100", "-f", f"mask:UD={PACKBITS},1,0", "-f", f"raw:UD={PACKBITS},1,1,12", plain, packed)
+    run(
+        "h5repack",
+        "-l",
+        "mask:CHUNK=100x100",
+        "-l",
+        "raw:CHUNK=100x100",
+        "-f",
+        f"mask:UD={PACKBITS},1,0",
+        "-f",
+        f"raw:UD={PACKBITS},1,1,12",
+        plain,
+        packed,
+    )
     run("h5repack", "-l", "mask:CHUNK=64x50", "-l", "raw:CHUNK=64x50", packed, again)
 
 
@@ -97,7 +113,9 @@ def test_h5repack_without_names_on_whatever_a_file_has(number, value, flag):
         f["scalar"] = 1
         f.create_dataset("numbers", data=np.arange(256, dtype="u2"), chunks=(64,), maxshape=(None,))
         f.create_dataset("words", data=words, dtype=h5py.string_dtype(), chunks=(2,), maxshape=(None,))
-        f.create_dataset("lists", (2,), h5py.vlen_dtype("i4"), chunks=(2,), maxshape=(None,))[:] = np.array([np.arange(3), np.arange(1)], object)
+        f.create_dataset("lists", (2,), h5py.vlen_dtype("i4"), chunks=(2,), maxshape=(None,))[:] = np.array(
+            [np.arange(3), np.arange(1)], object
+        )
         f.create_dataset("records", data=np.array([(1, "x"), (2, "yy")], record), chunks=(1,), maxshape=(None,))
         f.create_dataset("table", data=np.zeros(64, [("a", "i4"), ("b", "f8")]), chunks=(32,))
         f.create_dataset("text", data=np.array([b"abc"] * 64), chunks=(32,))
@@ -114,7 +132,11 @@ def test_h5repack_without_names_on_whatever_a_file_has(number, value, flag):
         f["words"][4:] = ["new", "newer"]
         f["records"][1] = (3, "zzz")
     with h5py.File(repacked, "r") as f:
-        assert list(f["words"].asstr()[:]) == words + ["new", "newer"] and f["records"][1]["word"] == b"zzz" and f["lists"][0].tolist() == [0, 1, 2]
+        assert (
+            list(f["words"].asstr()[:]) == words + ["new", "newer"]
+            and f["records"][1]["word"] == b"zzz"
+            and f["lists"][0].tolist() == [0, 1, 2]
+        )
 
 
 def test_h5repack_of_bytes():
@@ -136,7 +158,12 @@ def test_h5dump_and_h5diff():
 
 def test_a_reader_without_the_plugin_is_told_its_name():
     """A reader without the plugin is told the filter's name."""
-    r = subprocess.run(["h5dump", "--enable-error-stack", "-d", "raw", packed], capture_output=True, text=True, env={**os.environ, "HDF5_PLUGIN_PATH": folder.name})
+    r = subprocess.run(
+        ["h5dump", "--enable-error-stack", "-d", "raw", packed],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HDF5_PLUGIN_PATH": folder.name},
+    )
     assert "zarrbits-packbits" in r.stderr, r.stderr[-800:]
 
 
@@ -145,8 +172,10 @@ def test_netcdf_copies_the_settings():
     cdl, one, two, three = place("x.cdl"), place("one.nc"), place("two.nc"), place("three.nc")
     values = ", ".join(str(v) for v in raw[:30, :20].ravel())
     with open(cdl, "w") as f:
-        f.write("netcdf x { dimensions: y = 30 ; x = 20 ; variables: ushort v(y, x) ; "
-                f'v:_Filter = "{PACKBITS},12" ; v:_ChunkSizes = 10, 20 ; data: v = {values} ; }}')
+        f.write(
+            "netcdf x { dimensions: y = 30 ; x = 20 ; variables: ushort v(y, x) ; "
+            f'v:_Filter = "{PACKBITS},12" ; v:_ChunkSizes = 10, 20 ; data: v = {values} ; }}'
+        )
     run("ncgen", "-4", "-o", one, cdl)
     run("nccopy", one, two)
     run("nccopy", "-M", "0", "-c", "v:5,20", one, three)

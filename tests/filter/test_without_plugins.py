@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The command needs no plugin for files of our filters: what libhdf5 has to decode for it, our decoders do."""
+
 import os
 import subprocess
 
@@ -13,8 +14,12 @@ DEFLATE, FLETCHER32 = (1, 0, (4,)), (3, 0, ())
 INTEGERS = ["u1", "i1", "<u2", ">u2", "<i2", ">i4", "<u4", "<i8", ">u8"]
 # options: 1 and 2 count the padding in the first or last byte, 4 cuts what does not fit
 PARAMETERS = [(5,), (5, 1), (7, 2), (4, 0, 2), (6, 1, 1), (5, 4)]
-PIPELINES = {"alone": lambda ours: [ours], "deflate": lambda ours: [ours, DEFLATE], "fletcher32 before": lambda ours: [FLETCHER32, ours],
-             "before both": lambda ours: [FLETCHER32, ours, DEFLATE]}
+PIPELINES = {
+    "alone": lambda ours: [ours],
+    "deflate": lambda ours: [ours, DEFLATE],
+    "fletcher32 before": lambda ours: [FLETCHER32, ours],
+    "before both": lambda ours: [FLETCHER32, ours, DEFLATE],
+}
 
 
 def create(f, name, values, pipeline, chunk):
@@ -22,7 +27,9 @@ def create(f, name, values, pipeline, chunk):
     dcpl.set_chunk(chunk)
     for f_id, flags, parameters in pipeline:
         dcpl.set_filter(f_id, flags, parameters)
-    d = h5py.h5d.create(f.id, name.encode(), h5py.h5t.py_create(values.dtype, logical=True), h5py.h5s.create_simple(values.shape), dcpl)
+    d = h5py.h5d.create(
+        f.id, name.encode(), h5py.h5t.py_create(values.dtype, logical=True), h5py.h5s.create_simple(values.shape), dcpl
+    )
     h5py.Dataset(d)[...] = values
 
 
@@ -48,12 +55,30 @@ def source(tmp_path_factory):
                     v[-1, -1] = 1  # often a value that does not fit in these bits
                     create(f, f"{how} {dtype} {p}".replace(" ", "_"), v, pipeline((PACKBITS, 0, p)), (2, 16))
             for p in [(1,), (1, 16), (1, 18)]:  # 16: the most significant bit first
-                create(f, f"{how} ? {p}".replace(" ", "_"), rng.integers(0, 2, (5, 30)).astype(bool), pipeline((PACKBITS, 0, p)), (2, 16))
+                create(
+                    f,
+                    f"{how} ? {p}".replace(" ", "_"),
+                    rng.integers(0, 2, (5, 30)).astype(bool),
+                    pipeline((PACKBITS, 0, p)),
+                    (2, 16),
+                )
             for dtype, bits in (("<f4", 31), (">f8", 63), ("<c8", 31), (">c16", 63)):  # without the sign
-                create(f, f"{how} {dtype}".replace(" ", "_"), rng.integers(0, 2, (5, 30)).astype(dtype), pipeline((PACKBITS, 0, (bits,))), (2, 16))
+                create(
+                    f,
+                    f"{how} {dtype}".replace(" ", "_"),
+                    rng.integers(0, 2, (5, 30)).astype(dtype),
+                    pipeline((PACKBITS, 0, (bits,))),
+                    (2, 16),
+                )
             for dtype in [*INTEGERS, "<f4", ">f8", ">c16"]:
                 for big in (0, 1):
-                    create(f, f"{how} bytes {dtype} {big}".replace(" ", "_"), rng.integers(0, 99, (5, 30)).astype(dtype), pipeline((BYTES, 0, (big,))), (2, 16))
+                    create(
+                        f,
+                        f"{how} bytes {dtype} {big}".replace(" ", "_"),
+                        rng.integers(0, 99, (5, 30)).astype(dtype),
+                        pipeline((BYTES, 0, (big,))),
+                        (2, 16),
+                    )
         layout = h5py.VirtualLayout((150,), "<i2")
         v = values_of("<i2", rng, 5).ravel()
         create(f, "one", v, [(PACKBITS, 0, (5,)), DEFLATE], (64,))
@@ -65,7 +90,13 @@ def source(tmp_path_factory):
 
 def run(*arguments, plugins):
     env = {k: v for k, v in os.environ.items() if k != "HDF5_PLUGIN_PATH"}
-    done = subprocess.run([COMMAND, *map(str, arguments)], env={**env, **({"HDF5_PLUGIN_PATH": PLUGINS} if plugins else {})}, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        env={**env, **({"HDF5_PLUGIN_PATH": PLUGINS} if plugins else {})},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     return done.returncode, done.stdout
 
 

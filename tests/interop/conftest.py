@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What the interop tests share. scripts/ci/interop sets ZARRBITS_COMMAND, HDF5_PLUGIN_PATH and ZARRBITS_ZARRS and runs them."""
+
 import itertools
 import json
 import os
@@ -23,7 +24,9 @@ if not os.path.exists(COMMAND):
 def run(*arguments, data=None, status=0):
     """The zarrbits command; its standard output. `status`: the exit status that must come."""
     result = subprocess.run([COMMAND, *map(str, arguments)], input=data, capture_output=True, timeout=300)
-    assert result.returncode == status, f"zarrbits {arguments}: exit status {result.returncode}: {result.stderr.decode(errors='replace')}"
+    assert result.returncode == status, (
+        f"zarrbits {arguments}: exit status {result.returncode}: {result.stderr.decode(errors='replace')}"
+    )
     return result.stdout
 
 
@@ -76,7 +79,9 @@ def debian_python(script, *arguments):
     """A script in Debian's Python, whose h5py uses Debian's libhdf5."""
     # the environment of the virtual one would bring the other h5py in
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    result = subprocess.run([DEBIAN_PYTHON, "-c", script, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300)
+    result = subprocess.run(
+        [DEBIAN_PYTHON, "-c", script, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -90,10 +95,17 @@ def packed_model(values, bits, first_bit=0):
 def write_zarr_json(folder, data_type, shape, chunk, codec, fill_value=0):
     """The metadata of an array whose chunks something else writes."""
     os.makedirs(folder, exist_ok=True)
-    document = {"zarr_format": 3, "node_type": "array", "shape": list(shape), "data_type": data_type,
-                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
-                "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-                "fill_value": fill_value, "codecs": [codec], "attributes": {}}
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value,
+        "codecs": [codec],
+        "attributes": {},
+    }
     (pathlib.Path(folder) / "zarr.json").write_text(json.dumps(document))
 
 

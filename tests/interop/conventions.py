@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files of communities, read from HDF5 and from the store, are equal by the community's own comparison. docs/conventions.md has the
 table. Each file is converted in four ways: portable, native, with shards, and as one .zip file."""
+
 import importlib.metadata
 import importlib.util
 import os
@@ -28,6 +29,7 @@ def convert(request, tmp_path):
         store = tmp_path / ("store.zip" if request.param == "zip" else "store.zarr")
         run("convert", source, store, "--quiet", *WAYS[request.param], *options)
         return str(store)
+
     return to_store
 
 
@@ -36,15 +38,18 @@ def opened(store):
     if not store.endswith(".zip"):
         return store
     import zarr
+
     return zarr.storage.ZipStore(store, mode="r")
 
 
 def as_in_zarr(tree):
     """A tree that was read from netCDF without decoding: xarray writes booleans to netCDF as int8 with an attribute, to Zarr as bool."""
+
     def booleans(dataset):
         marked = [k for k, v in dataset.variables.items() if v.dtype == "int8" and v.attrs.get("dtype") == "bool"]
         for name in marked:
             attributes = {k: v for k, v in dataset[name].attrs.items() if k != "dtype"}
             dataset[name] = (dataset[name].dims, dataset[name].values.astype(bool), attributes)
         return dataset
+
     return tree.map_over_datasets(booleans)

@@ -5,6 +5,7 @@ The chunk holds 4096 values of 12 bits in uint16. 30 mutations give it another l
 of any length. 30 change bytes and keep the length. Each is read in a process of its own. The table counts, for both kinds: errors, right values,
 wrong values, crashes, processes that did not end within 2 seconds. HDF5_PLUGIN_PATH is for ours, the package hdf5plugin for the peers.
 """
+
 import os
 import random
 import resource
@@ -18,7 +19,9 @@ import hdf5plugin
 import numpy as np
 
 PACKBITS = 45429
-values = (np.arange(4096) // 8 * 5 % 4096 + np.random.default_rng(4).integers(0, 4, 4096)).clip(0, 4095).astype("u2")  # compresses a little
+values = (
+    (np.arange(4096) // 8 * 5 % 4096 + np.random.default_rng(4).integers(0, 4, 4096)).clip(0, 4095).astype("u2")
+)  # compresses a little
 
 FILTERS = {
     "packbits, 12 bits": dict(compression=PACKBITS, compression_opts=(12,)),
@@ -39,7 +42,7 @@ def mutated(chunk, k):
     r = random.Random(k)
     if k < 30:
         if k % 3 == 0:
-            return chunk[:r.randrange(1, len(chunk))]
+            return chunk[: r.randrange(1, len(chunk))]
         if k % 3 == 1:
             return chunk + r.randbytes(r.choice([1, 2, 7, 1000, 60000]))
         size = r.choice([1, 2, 8, 16, 100, 4096, 8192, 70000])
@@ -47,7 +50,7 @@ def mutated(chunk, k):
     b = bytearray(chunk)
     for _ in range(r.choice([1, 2, 8, 64])):
         # half of them near the start, where formats have their headers
-        b[r.randrange(min(32, len(b)) if r.random() < .5 else len(b))] = r.randrange(256)
+        b[r.randrange(min(32, len(b)) if r.random() < 0.5 else len(b))] = r.randrange(256)
     return bytes(b)
 
 
@@ -76,7 +79,13 @@ KINDS = ["error", "right", "wrong", "crash", "hang"]
 
 def run():
     print(f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}, hdf5plugin {hdf5plugin.version}")
-    print("| filter | " + " | ".join(f"{k}, other length" for k in KINDS) + " | " + " | ".join(f"{k}, changed bytes" for k in KINDS) + " |")
+    print(
+        "| filter | "
+        + " | ".join(f"{k}, other length" for k in KINDS)
+        + " | "
+        + " | ".join(f"{k}, changed bytes" for k in KINDS)
+        + " |"
+    )
     ours_failed = False
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x.h5")
@@ -93,7 +102,9 @@ def run():
             counts = [dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)]
             for k in range(60):
                 with h5py.File(path, "w") as f:
-                    f.create_dataset("x", values.shape, "u2", chunks=values.shape, **arguments).id.write_direct_chunk((0,), mutated(chunk, k))
+                    f.create_dataset("x", values.shape, "u2", chunks=values.shape, **arguments).id.write_direct_chunk(
+                        (0,), mutated(chunk, k)
+                    )
                 counts[k // 30][outcome(path)] += 1
             print(f"| {name} | " + " | ".join(str(c[k]) for c in counts for k in KINDS) + " |", flush=True)
             if name.startswith("packbits"):
@@ -101,7 +112,12 @@ def run():
                 lost = counts[0]["crash"] if "fletcher32" in name else 0
                 # a chunk as long as a raw one is taken for one: parallel HDF5 stores such without saying so in the filter mask
                 raw = 0 if "fletcher32" in name else sum(len(mutated(chunk, k)) == values.nbytes for k in range(30))
-                ours_failed |= counts[0]["error"] + lost + raw != 30 or counts[0]["wrong"] > raw or counts[1]["crash"] + counts[1]["hang"] > 0 or ("fletcher32" in name and counts[1]["error"] != 30)
+                ours_failed |= (
+                    counts[0]["error"] + lost + raw != 30
+                    or counts[0]["wrong"] > raw
+                    or counts[1]["crash"] + counts[1]["hang"] > 0
+                    or ("fletcher32" in name and counts[1]["error"] != 30)
+                )
     return ours_failed
 
 

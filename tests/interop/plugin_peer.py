@@ -9,6 +9,7 @@
 
 VALUES is a folder that plugin_values.py made. The last line is JSON.
 """
+
 import ctypes
 import glob
 import json
@@ -32,14 +33,22 @@ def wanted(folder):
 class H5py:
     def __init__(self):
         import h5py
+
         self.h5py, self.version = h5py, h5py.version.hdf5_version
 
     def write(self, cases, path):
         import numpy as np
+
         with self.h5py.File(path, "w", libver=("earliest", "v110")) as f:
             for c in cases:
                 values = np.frombuffer(c["bytes"], c["dtype"]).reshape(c["shape"])
-                f.create_dataset(c["name"], data=values, chunks=tuple(c["chunk"]), compression=c["filter"], compression_opts=tuple(c["values"]) or None)
+                f.create_dataset(
+                    c["name"],
+                    data=values,
+                    chunks=tuple(c["chunk"]),
+                    compression=c["filter"],
+                    compression_opts=tuple(c["values"]) or None,
+                )
 
     def read(self, cases, path):
         with self.h5py.File(path, "r") as f:
@@ -66,7 +75,11 @@ class Library:
     def __init__(self, path):
         # a wheel's library finds those beside it where the wheel's own modules loaded them before
         folder = os.path.dirname(path)
-        beside = [n for n in glob.glob(os.path.join(folder, "*.so*")) if not os.path.basename(n).startswith(("libhdf5", "libnetcdf"))] if folder.endswith(".libs") else []
+        beside = (
+            [n for n in glob.glob(os.path.join(folder, "*.so*")) if not os.path.basename(n).startswith(("libhdf5", "libnetcdf"))]
+            if folder.endswith(".libs")
+            else []
+        )
         for _ in range(4):
             for n in beside:
                 try:
@@ -86,7 +99,17 @@ class Library:
         self.h5.H5free_memory(ctypes.c_void_p(block))
         # hid_t had 32 bits in 1.8
         self.hid = ctypes.c_int64 if [n.value for n in numbers] >= [1, 10, 0] else ctypes.c_int32
-        for name in ("H5Fcreate", "H5Fopen", "H5Dcreate2", "H5Dopen2", "H5Dget_type", "H5Dget_space", "H5Screate_simple", "H5Pcreate", "H5Tenum_create"):
+        for name in (
+            "H5Fcreate",
+            "H5Fopen",
+            "H5Dcreate2",
+            "H5Dopen2",
+            "H5Dget_type",
+            "H5Dget_space",
+            "H5Screate_simple",
+            "H5Pcreate",
+            "H5Tenum_create",
+        ):
             getattr(self.h5, name).restype = self.hid
 
     def check(self, status):
@@ -113,7 +136,11 @@ class Library:
             n = len(c["values"])
             self.check(self.h5.H5Pset_filter(self.hid(dcpl), c["filter"], 1, size(n), (ctypes.c_uint * max(n, 1))(*c["values"])))
             space, t = self.check(self.h5.H5Screate_simple(rank, dims(*c["shape"]), None)), self.type_of(c["dtype"])
-            d = self.check(self.h5.H5Dcreate2(self.hid(f), c["name"].encode(), self.hid(t), self.hid(space), self.hid(0), self.hid(dcpl), self.hid(0)))
+            d = self.check(
+                self.h5.H5Dcreate2(
+                    self.hid(f), c["name"].encode(), self.hid(t), self.hid(space), self.hid(0), self.hid(dcpl), self.hid(0)
+                )
+            )
             self.check(self.h5.H5Dwrite(self.hid(d), self.hid(t), self.hid(0), self.hid(0), self.hid(0), c["bytes"]))
             self.check(self.h5.H5Dclose(self.hid(d)))
         self.check(self.h5.H5Fclose(self.hid(f)))
@@ -124,7 +151,10 @@ class Library:
             d = self.check(self.h5.H5Dopen2(self.hid(f), c["name"].encode(), self.hid(0)))
             t = self.check(self.h5.H5Dget_type(self.hid(d)))
             into = ctypes.create_string_buffer(len(c["bytes"]))
-            if self.h5.H5Dread(self.hid(d), self.hid(t), self.hid(0), self.hid(0), self.hid(0), into) < 0 or into.raw != c["bytes"]:
+            if (
+                self.h5.H5Dread(self.hid(d), self.hid(t), self.hid(0), self.hid(0), self.hid(0), into) < 0
+                or into.raw != c["bytes"]
+            ):
                 bad.append(c["name"])
             self.h5.H5Dclose(self.hid(d))
         self.check(self.h5.H5Fclose(self.hid(f)))
@@ -132,8 +162,16 @@ class Library:
 
     def error_stack(self):
         class Entry(ctypes.Structure):
-            _fields_ = [("cls", self.hid), ("major", self.hid), ("minor", self.hid), ("line", ctypes.c_uint), ("function", ctypes.c_char_p),
-                        ("file", ctypes.c_char_p), ("text", ctypes.c_char_p)]
+            _fields_ = [
+                ("cls", self.hid),
+                ("major", self.hid),
+                ("minor", self.hid),
+                ("line", ctypes.c_uint),
+                ("function", ctypes.c_char_p),
+                ("file", ctypes.c_char_p),
+                ("text", ctypes.c_char_p),
+            ]
+
         said = []
         visit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.POINTER(Entry), ctypes.c_void_p)
         keep = visit(lambda n, entry, data: said.append((entry.contents.text or b"").decode()) or 0)
@@ -151,13 +189,23 @@ class Library:
         self.check(self.h5.H5Pset_chunk(self.hid(dcpl), 1, one))
         self.check(self.h5.H5Pset_filter(self.hid(dcpl), PACKBITS, 1, size(1), (ctypes.c_uint * 1)(17)))
         space = self.check(self.h5.H5Screate_simple(1, one, None))
-        if self.h5.H5Dcreate2(self.hid(f), b"d", self.hid(self.type_of("<u2")), self.hid(space), self.hid(0), self.hid(dcpl), self.hid(0)) < 0:
+        if (
+            self.h5.H5Dcreate2(
+                self.hid(f), b"d", self.hid(self.type_of("<u2")), self.hid(space), self.hid(0), self.hid(dcpl), self.hid(0)
+            )
+            < 0
+        ):
             said["create"] = self.error_stack()
         self.check(self.h5.H5Fclose(self.hid(f)))
         f = self.check(self.h5.H5Fopen(damaged.encode(), 0, self.hid(0)))
         d = self.check(self.h5.H5Dopen2(self.hid(f), b"d", self.hid(0)))
         into = ctypes.create_string_buffer(1 << 16)
-        if self.h5.H5Dread(self.hid(d), self.hid(self.check(self.h5.H5Dget_type(self.hid(d)))), self.hid(0), self.hid(0), self.hid(0), into) < 0:
+        if (
+            self.h5.H5Dread(
+                self.hid(d), self.hid(self.check(self.h5.H5Dget_type(self.hid(d)))), self.hid(0), self.hid(0), self.hid(0), into
+            )
+            < 0
+        ):
             said["read"] = self.error_stack()
         return said
 
@@ -171,10 +219,24 @@ def main():
             for writer in libraries:
                 path = os.path.join(folder, writer.version + ".h5")
                 writer.write(cases, path)
-                bad += [[writer.version, reader.version, names] for reader in libraries for names in [reader.read(cases, path)] if names]
+                bad += [
+                    [writer.version, reader.version, names]
+                    for reader in libraries
+                    for names in [reader.read(cases, path)]
+                    if names
+                ]
         maps = [line.split()[-1] for line in open("/proc/self/maps")]
-        print(json.dumps({"pid": os.getpid(), "versions": [l.version for l in libraries], "bad": bad,
-                          "plugins": sorted({m for m in maps if "libzarrbits_" in m}), "libraries": len({m for m in maps if os.path.basename(m).startswith("libhdf5")})}))
+        print(
+            json.dumps(
+                {
+                    "pid": os.getpid(),
+                    "versions": [l.version for l in libraries],
+                    "bad": bad,
+                    "plugins": sorted({m for m in maps if "libzarrbits_" in m}),
+                    "libraries": len({m for m in maps if os.path.basename(m).startswith("libhdf5")}),
+                }
+            )
+        )
         sys.exit(1 if bad else 0)
     if rest[0] == "--library":
         peer, rest = Library(rest[1]), rest[2:]

@@ -3,6 +3,7 @@
 
 They lie in the folder as they do in the files, so that a peer can read them without numpy, and values.json says what they are.
 """
+
 import json
 import pathlib
 import sys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Real S3 servers at the loopback address, and what is in them. ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/ci/interop
 sets it."""
+
 import contextlib
 import os
 import pathlib
@@ -38,7 +39,19 @@ def server(request, tmp_path_factory):
         pytest.skip(f"there is no {name}")
     port, folder = free_port(), tmp_path_factory.mktemp(name)
     if name == "versitygw":
-        command = [SERVERS[name], "--access", KEY, "--secret", SECRET, "--region", "us-east-1", "--port", f"127.0.0.1:{port}", "posix", str(folder)]
+        command = [
+            SERVERS[name],
+            "--access",
+            KEY,
+            "--secret",
+            SECRET,
+            "--region",
+            "us-east-1",
+            "--port",
+            f"127.0.0.1:{port}",
+            "posix",
+            str(folder),
+        ]
     else:
         command = [SERVERS[name], "-H", "127.0.0.1", "-p", str(port)]
     with open(folder.parent / f"{name}.log", "wb") as log:
@@ -58,15 +71,21 @@ def server(request, tmp_path_factory):
 
 
 def client(endpoint):
-    return boto3.client("s3", endpoint_url=endpoint, aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1",
-                        config=boto3.session.Config(s3={"addressing_style": "path"}, proxies={}))
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+        region_name="us-east-1",
+        config=boto3.session.Config(s3={"addressing_style": "path"}, proxies={}),
+    )
 
 
 def content(endpoint, prefix):
     s3 = client(endpoint)
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix + "/")
     keys = [o["Key"] for p in pages for o in p.get("Contents", [])]
-    return {k[len(prefix) + 1:]: s3.get_object(Bucket=BUCKET, Key=k)["Body"].read() for k in keys}
+    return {k[len(prefix) + 1 :]: s3.get_object(Bucket=BUCKET, Key=k)["Body"].read() for k in keys}
 
 
 def files(folder):
@@ -74,7 +93,13 @@ def files(folder):
 
 
 def convert(*arguments, **variables):
-    return subprocess.run([COMMAND, "convert", "-q", *map(str, arguments)], env=environment(**variables), capture_output=True, text=True, timeout=600)
+    return subprocess.run(
+        [COMMAND, "convert", "-q", *map(str, arguments)],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A store that is appended to is identical, for xarray, to one that was made of all files. docs/many.md."""
+
 import json
 import os
 import random
@@ -15,8 +16,15 @@ from conftest import COMMAND, run
 from test_concat import CASES, files, xr
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-WAYS = {"portable": [], "native": ["--profile", "native"], "shards": ["--profile", "native", "--shard", "64,18,36"], "shards of compressed": ["--compress", "zstd", "--shard", "1M"],
-        "checksum": ["--checksum", "crc32c"], "consolidated": ["--consolidate"], "other chunks": ["--chunk", "5,18,36"]}
+WAYS = {
+    "portable": [],
+    "native": ["--profile", "native"],
+    "shards": ["--profile", "native", "--shard", "64,18,36"],
+    "shards of compressed": ["--compress", "zstd", "--shard", "1M"],
+    "checksum": ["--checksum", "crc32c"],
+    "consolidated": ["--consolidate"],
+    "other chunks": ["--chunk", "5,18,36"],
+}
 
 
 def opened(store, **how):
@@ -24,7 +32,9 @@ def opened(store, **how):
 
 
 def joined(paths):
-    return xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer").load()
+    return xr.open_mfdataset(
+        paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer"
+    ).load()
 
 
 def append(*paths, status=0, more=()):
@@ -32,11 +42,17 @@ def append(*paths, status=0, more=()):
 
 
 def state(folder):
-    return {os.path.relpath(os.path.join(at, name), folder): open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(folder) for name in names}
+    return {
+        os.path.relpath(os.path.join(at, name), folder): open(os.path.join(at, name), "rb").read()
+        for at, _, names in os.walk(folder)
+        for name in names
+    }
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("case", [c for c in CASES if c not in ("packing that differs", "packing in float32 that differs", "types that differ")])
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c not in ("packing that differs", "packing in float32 that differs", "types that differ")]
+)
 def test_file_by_file(case, way, tmp_path):
     paths = files(tmp_path, **CASES[case])
     store = tmp_path / "out.zarr"
@@ -60,7 +76,9 @@ def test_file_by_file(case, way, tmp_path):
     append(*paths, store)
     assert state(store) == before
     notes = json.loads((store / "zarr.json").read_text())["attributes"]["_nc_zarrbits"]["sources"]
-    assert [n["file"] for n in notes] == [p.name for p in paths] and [n["first"] for n in notes] == list(np.cumsum([0, *CASES[case]["lengths"]])[:len(paths)])
+    assert [n["file"] for n in notes] == [p.name for p in paths] and [n["first"] for n in notes] == list(
+        np.cumsum([0, *CASES[case]["lengths"]])[: len(paths)]
+    )
 
 
 def test_several_at_once(tmp_path):
@@ -93,15 +111,25 @@ def test_what_was_unpacked_takes_packed_files(tmp_path):
 def test_stores_of_xarray(how, tmp_path):
     """The other files can be appended to a store that xarray wrote of the first."""
     import zarr
+
     # a netCDF file has integers where xarray has booleans, and its stores have these
     paths = files(tmp_path, [24, 20, 7], change=lambda i, ds: ds.drop_vars("wet"))
     store = tmp_path / "out.zarr"
-    encoding = {"plain": {}, "consolidated": {}, "shards": {"chunks": (8, 9, 36), "shards": (32, 18, 36)}, "none": {"compressors": ()},
-                "blosc": {"compressors": zarr.codecs.BloscCodec(cname="lz4", clevel=3, shuffle="bitshuffle")}}[how]
+    encoding = {
+        "plain": {},
+        "consolidated": {},
+        "shards": {"chunks": (8, 9, 36), "shards": (32, 18, 36)},
+        "none": {"compressors": ()},
+        "blosc": {"compressors": zarr.codecs.BloscCodec(cname="lz4", clevel=3, shuffle="bitshuffle")},
+    }[how]
     first = xr.open_dataset(paths[0]).load().drop_encoding()
     first["station"] = first["station"].astype(object)  # else of a fixed length
-    first.to_zarr(store, zarr_format=3, consolidated=how == "consolidated", encoding={
-        "t2m": encoding, "time": {"units": "hours since 2000-01-01", "dtype": "i8"}})
+    first.to_zarr(
+        store,
+        zarr_format=3,
+        consolidated=how == "consolidated",
+        encoding={"t2m": encoding, "time": {"units": "hours since 2000-01-01", "dtype": "i8"}},
+    )
     append(paths[1], store)
     append(paths[2], store)
     want, got = joined(paths), opened(store, consolidated=how == "consolidated")
@@ -126,7 +154,12 @@ def test_refused(tmp_path):
     append(paths[2], store, status=2, more=["--chunk", "3,3,3"])
     assert state(store) == before
     other = xr.open_dataset(paths[2])
-    for name, ds in {"shape": other.isel(lat=slice(9)), "mask": other.assign(mask=other.mask + 1), "more": other.assign(more=other.t2m), "less": other.drop_vars("t2m")}.items():
+    for name, ds in {
+        "shape": other.isel(lat=slice(9)),
+        "mask": other.assign(mask=other.mask + 1),
+        "more": other.assign(more=other.t2m),
+        "less": other.drop_vars("t2m"),
+    }.items():
         ds.drop_encoding().to_netcdf(tmp_path / f"{name}.nc", unlimited_dims=["time"])
         append(tmp_path / f"{name}.nc", store, status=1)
         assert state(store) == before, name

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Attributes and names as the communities' readers expect them, of files that real writers make."""
+
 import h5py
 import numpy as np
 import pytest
@@ -23,7 +24,10 @@ def written_again(xr, source, store, folder):
         xr.testing.assert_identical(a, b)
         b.to_netcdf(folder / "again.nc")
         b.to_zarr(folder / "again.zarr", consolidated=False)
-        with xr.open_dataset(folder / "again.nc", engine="netcdf4") as c, xr.open_zarr(folder / "again.zarr", consolidated=False) as d:
+        with (
+            xr.open_dataset(folder / "again.nc", engine="netcdf4") as c,
+            xr.open_zarr(folder / "again.zarr", consolidated=False) as d,
+        ):
             xr.testing.assert_identical(a, c)
             xr.testing.assert_identical(a, d)
 
@@ -107,8 +111,14 @@ def test_names_of_anndata(convert, tmp_path):
     anndata = at_least("anndata", (0, 13))
     import pandas as pd
     from anndata.tests.helpers import assert_equal
-    a = anndata.AnnData(np.ones((3, 2), "f4"), obs=pd.DataFrame({n: [1.0, 2, 3] for n in NAMES}, index=list("abc")),
-                        uns={n: i for i, n in enumerate(NAMES)}, obsm={"p%": np.ones((3, 2))}, layers={"__l": np.zeros((3, 2))})
+
+    a = anndata.AnnData(
+        np.ones((3, 2), "f4"),
+        obs=pd.DataFrame({n: [1.0, 2, 3] for n in NAMES}, index=list("abc")),
+        uns={n: i for i, n in enumerate(NAMES)},
+        obsm={"p%": np.ones((3, 2))},
+        layers={"__l": np.zeros((3, 2))},
+    )
     a.write_h5ad(tmp_path / "in.h5ad")
     assert_equal(a, anndata.read_zarr(opened(convert(tmp_path / "in.h5ad"))), exact=True)
 
@@ -119,8 +129,13 @@ def test_nan_and_names_of_nwb(tmp_path):
 
     from hdmf_zarr import NWBZarrIO
     from pynwb import NWBHDF5IO, NWBFile, TimeSeries
+
     nwb = NWBFile(session_description="d", identifier="id1", session_start_time=datetime(2020, 1, 1, tzinfo=timezone.utc))
-    nwb.add_acquisition(TimeSeries(name="t", data=np.arange(5), unit="V", timestamps=np.arange(5.0), resolution=np.nan, conversion=np.inf, offset=-np.inf))
+    nwb.add_acquisition(
+        TimeSeries(
+            name="t", data=np.arange(5), unit="V", timestamps=np.arange(5.0), resolution=np.nan, conversion=np.inf, offset=-np.inf
+        )
+    )
     nwb.add_trial_column(name="q%", description="quality")
     nwb.add_trial(start_time=0.0, stop_time=1.0, **{"q%": 5.0})
     with NWBHDF5IO(tmp_path / "in.nwb", "w") as io:
@@ -128,6 +143,7 @@ def test_nan_and_names_of_nwb(tmp_path):
     run("convert", tmp_path / "in.nwb", tmp_path / "store.zarr", "--quiet", "--consolidate")
     run("verify", tmp_path / "in.nwb", tmp_path / "store.zarr")
     from test_conventions_nwb import same_session
+
     assert same_session(str(tmp_path / "in.nwb"), str(tmp_path / "store.zarr")) > 3
     with NWBZarrIO(str(tmp_path / "store.zarr"), "r") as io:
         read = io.read()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """netCDF files joined to one store, compared with xarray.open_mfdataset of the files by xarray's own assert_identical. docs/many.md."""
+
 import json
 import os
 import random
@@ -28,13 +29,23 @@ def files(folder, lengths, encode=lambda i: {}, change=lambda i, ds: ds, engine=
         begin += length
         field = noise.normal(280, 10, (length, 18, 36)).astype("f4")
         field[:, 3, 4] = np.nan
-        ds = xr.Dataset({"t2m": (("time", "lat", "lon"), field, {"units": "K"}),
-                         "wet": (("time", "lat"), field[:, :, 0] > 280),
-                         "station": (("time",), np.array([f"s{h}é" for h in hours], object)),
-                         "mask": (("lat", "lon"), np.arange(18 * 36, dtype="i4").reshape(18, 36))},
-                        coords={"time": np.datetime64("2000-01-01", "ns") + hours * np.timedelta64(1, "h"),
-                                "lat": np.linspace(-85, 85, 18), "lon": np.linspace(0, 350, 36)})
-        encoding = {"t2m": {"zlib": True, "shuffle": True, "chunksizes": (min(8, length), 9, 36)}, "time": {"units": "hours since 2000-01-01", "dtype": "i8"}}
+        ds = xr.Dataset(
+            {
+                "t2m": (("time", "lat", "lon"), field, {"units": "K"}),
+                "wet": (("time", "lat"), field[:, :, 0] > 280),
+                "station": (("time",), np.array([f"s{h}é" for h in hours], object)),
+                "mask": (("lat", "lon"), np.arange(18 * 36, dtype="i4").reshape(18, 36)),
+            },
+            coords={
+                "time": np.datetime64("2000-01-01", "ns") + hours * np.timedelta64(1, "h"),
+                "lat": np.linspace(-85, 85, 18),
+                "lon": np.linspace(0, 350, 36),
+            },
+        )
+        encoding = {
+            "t2m": {"zlib": True, "shuffle": True, "chunksizes": (min(8, length), 9, 36)},
+            "time": {"units": "hours since 2000-01-01", "dtype": "i8"},
+        }
         for variable, more in encode(i).items():
             encoding[variable] = encoding.get(variable, {}) | more
         ds = change(i, ds)
@@ -55,16 +66,38 @@ CASES = {
     "uneven": dict(lengths=[24, 20, 7, 24]),
     "a record a file": dict(lengths=[1] * 5),
     "h5netcdf": dict(lengths=[24, 24], engine="h5netcdf"),
-    "packing that differs": dict(lengths=[24, 24, 24], encode=packed((.01, 280., -32768), (.02, 281., -32768))),
-    "packing in float32 that differs": dict(lengths=[8, 8], encode=packed((np.float32(.01), np.float32(280), -32768), (np.float32(.02), np.float32(281), -32768))),
-    "packing that is shifted": dict(lengths=[24, 24, 24], encode=packed((.5, 280., -32768), (.5, 285., -32767))),
-    "packing that is shifted, and floats": dict(lengths=[8, 8, 8], encode=lambda i: {"t2m": [{"dtype": "i2", "scale_factor": .5, "add_offset": 280., "_FillValue": -32768},
-        {"dtype": "i2", "scale_factor": .5, "add_offset": 285., "_FillValue": -32768}, {"dtype": "f4", "scale_factor": .5, "add_offset": 280., "_FillValue": -32768}][i]}),
-    "fill values that differ": dict(lengths=[24, 24], encode=lambda i: {"t2m": {"_FillValue": -999. - i}}),
-    "epochs that differ": dict(lengths=[24, 24, 24], encode=lambda i: {"time": {"units": ["hours since 2000-01-01", "hours since 2000-01-02", "minutes since 1999-12-31 12:00"][i]}}),
-    "calendars that agree": dict(lengths=[24, 24], encode=lambda i: {"time": {"calendar": ["standard", "proleptic_gregorian"][i]}}),
-    "types that differ": dict(lengths=[24, 24], encode=lambda i: {"mask": {}, "t2m": {"dtype": ["f4", "f8"][i], "_FillValue": None if i > 1 else np.nan}}),
-    "chunks that differ": dict(lengths=[24, 24, 24], encode=lambda i: {"t2m": {"chunksizes": [(8, 9, 36), (12, 9, 36), (8, 9, 36)][i]}}),
+    "packing that differs": dict(lengths=[24, 24, 24], encode=packed((0.01, 280.0, -32768), (0.02, 281.0, -32768))),
+    "packing in float32 that differs": dict(
+        lengths=[8, 8], encode=packed((np.float32(0.01), np.float32(280), -32768), (np.float32(0.02), np.float32(281), -32768))
+    ),
+    "packing that is shifted": dict(lengths=[24, 24, 24], encode=packed((0.5, 280.0, -32768), (0.5, 285.0, -32767))),
+    "packing that is shifted, and floats": dict(
+        lengths=[8, 8, 8],
+        encode=lambda i: {
+            "t2m": [
+                {"dtype": "i2", "scale_factor": 0.5, "add_offset": 280.0, "_FillValue": -32768},
+                {"dtype": "i2", "scale_factor": 0.5, "add_offset": 285.0, "_FillValue": -32768},
+                {"dtype": "f4", "scale_factor": 0.5, "add_offset": 280.0, "_FillValue": -32768},
+            ][i]
+        },
+    ),
+    "fill values that differ": dict(lengths=[24, 24], encode=lambda i: {"t2m": {"_FillValue": -999.0 - i}}),
+    "epochs that differ": dict(
+        lengths=[24, 24, 24],
+        encode=lambda i: {
+            "time": {"units": ["hours since 2000-01-01", "hours since 2000-01-02", "minutes since 1999-12-31 12:00"][i]}
+        },
+    ),
+    "calendars that agree": dict(
+        lengths=[24, 24], encode=lambda i: {"time": {"calendar": ["standard", "proleptic_gregorian"][i]}}
+    ),
+    "types that differ": dict(
+        lengths=[24, 24],
+        encode=lambda i: {"mask": {}, "t2m": {"dtype": ["f4", "f8"][i], "_FillValue": None if i > 1 else np.nan}},
+    ),
+    "chunks that differ": dict(
+        lengths=[24, 24, 24], encode=lambda i: {"t2m": {"chunksizes": [(8, 9, 36), (12, 9, 36), (8, 9, 36)][i]}}
+    ),
 }
 
 
@@ -75,7 +108,10 @@ def test_identical(case, way, tmp_path):
     store = tmp_path / ("out.zip" if way == "zip" else "out.zarr")
     run("convert", "--concat", "time", *paths, store, "--quiet", *WAYS[way])
     import zarr
-    want = xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer").load()
+
+    want = xr.open_mfdataset(
+        paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer"
+    ).load()
     got = xr.open_zarr(zarr.storage.ZipStore(store, mode="r") if way == "zip" else store).load()
     xr.testing.assert_identical(want, got)
     result = json.loads(run("verify", "--json", "--concat", "time", *paths, store))
@@ -84,11 +120,17 @@ def test_identical(case, way, tmp_path):
 
 def test_a_variable_is_missing(tmp_path):
     """If a file lacks a variable, xarray has NaN; the store has its fill value, which is NaN here, and a note."""
-    paths = files(tmp_path, [8, 8, 8], change=lambda i, ds: ds.drop_vars("t2m") if i == 1 else ds,
-                  encode=lambda i: {} if i == 1 else {"t2m": {"_FillValue": np.nan}})
+    paths = files(
+        tmp_path,
+        [8, 8, 8],
+        change=lambda i, ds: ds.drop_vars("t2m") if i == 1 else ds,
+        encode=lambda i: {} if i == 1 else {"t2m": {"_FillValue": np.nan}},
+    )
     report = json.loads(run("convert", "--concat", "time", *paths, tmp_path / "out.zarr", "--quiet", "--json"))
     assert [len(s["notes"]) for s in report["sources"]] == [0, 1, 0]
-    want = xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer").load()
+    want = xr.open_mfdataset(
+        paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer"
+    ).load()
     got = xr.open_zarr(tmp_path / "out.zarr", consolidated=False).load()
     xr.testing.assert_equal(want, got)
 
@@ -101,7 +143,9 @@ def test_times_of_another_calendar_are_refused(tmp_path):
 def test_names_in_the_order_of_their_numbers(tmp_path):
     paths = files(tmp_path, [2] * 11, name="d{}.nc")
     run("convert", "--concat", "time", str(tmp_path / "d*.nc"), tmp_path / "out.zarr", "--quiet")
-    want = xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer").load()
+    want = xr.open_mfdataset(
+        paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals", join="outer"
+    ).load()
     xr.testing.assert_identical(want, xr.open_zarr(tmp_path / "out.zarr", consolidated=False).load())
 
 
@@ -112,8 +156,10 @@ def test_killed_at_any_moment(tmp_path):
     want = xr.open_zarr(tmp_path / "whole.zarr", consolidated=False).load()
     store = tmp_path / "out.zarr"
     for _ in range(20):
-        process = subprocess.Popen([COMMAND, "convert", "--concat", "time", *map(str, paths), str(store), "--resume", "--quiet"], start_new_session=True)
-        time.sleep(random.uniform(0, .15))
+        process = subprocess.Popen(
+            [COMMAND, "convert", "--concat", "time", *map(str, paths), str(store), "--resume", "--quiet"], start_new_session=True
+        )
+        time.sleep(random.uniform(0, 0.15))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         with pytest.raises(ProcessLookupError):  # one that was killed holds its locks until it is gone
@@ -126,16 +172,26 @@ def test_killed_at_any_moment(tmp_path):
     xr.testing.assert_identical(want, xr.open_zarr(store, consolidated=False).load())
 
 
-@pytest.mark.parametrize("how", [[], ["--profile", "native"], ["--compress", "zstd", "--shard", "1M"], ["--chunk", "2,6,8"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "how", [[], ["--profile", "native"], ["--compress", "zstd", "--shard", "1M"], ["--chunk", "2,6,8"]], ids=" ".join
+)
 def test_a_new_dimension(how, tmp_path):
     """As xarray has files without the dimension: data variables get it, coordinates that are equal do not."""
     noise, paths = np.random.default_rng(2), [tmp_path / f"r{i}.nc" for i in range(4)]
     for i, path in enumerate(paths):
-        ds = xr.Dataset({"v": (("lat", "lon"), noise.normal(size=(6, 8)).astype("f4"), {"units": "K"}), "n": ((), np.int32(i)),
-                         "s": (("lat",), np.array([f"{i}{k}é" for k in range(6)], object))}, coords={"lat": np.arange(6.), "lon": np.arange(8.)})
+        ds = xr.Dataset(
+            {
+                "v": (("lat", "lon"), noise.normal(size=(6, 8)).astype("f4"), {"units": "K"}),
+                "n": ((), np.int32(i)),
+                "s": (("lat",), np.array([f"{i}{k}é" for k in range(6)], object)),
+            },
+            coords={"lat": np.arange(6.0), "lon": np.arange(8.0)},
+        )
         ds.to_netcdf(path, encoding={"v": {"zlib": True, "shuffle": True, "chunksizes": (3, 8)}})
     run("convert", "--concat-new", "run", *paths, tmp_path / "out.zarr", "--quiet", *how)
-    want = xr.open_mfdataset(paths, combine="nested", concat_dim="run", data_vars="all", coords="different", compat="equals", join="exact").load()
+    want = xr.open_mfdataset(
+        paths, combine="nested", concat_dim="run", data_vars="all", coords="different", compat="equals", join="exact"
+    ).load()
     xr.testing.assert_identical(want, xr.open_zarr(tmp_path / "out.zarr", consolidated=False).load())
     result = json.loads(run("verify", "--json", "--concat-new", "run", *paths, tmp_path / "out.zarr"))
     assert result["elements"]["unchecked"] == 0 and result["dimension_names"]["differs"] == 0, result

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Bounds, climatologies and floating times of several netCDF files, compared with what xarray.open_mfdataset makes of the files. docs/many.md."""
+
 import json
 
 import netCDF4
@@ -31,10 +32,11 @@ def files(folder, case):
             def numbers(values):
                 dates = netCDF4.num2date(values, EPOCHS[0], calendar)
                 return netCDF4.date2num(dates, units, calendar)
+
             assert origin.year == 2000
             time = group.createVariable("time", dtype, "time")
             time.units, time.calendar, time.bounds = units, calendar, "time_bnds"
-            time[:] = numbers(days + (0 if case == "integers" else .25))
+            time[:] = numbers(days + (0 if case == "integers" else 0.25))
             bounds = group.createVariable("time_bnds", dtype, ("time", "nv"))
             bounds[:] = numbers(np.stack([days, days + 1], axis=1))
             if case == "own units":
@@ -42,7 +44,7 @@ def files(folder, case):
             if case == "one has none" and i == 1:
                 bounds.units, bounds.calendar = units, calendar
             if case == "packed":
-                bounds.scale_factor = .5
+                bounds.scale_factor = 0.5
             field = group.createVariable("t2m", "f4", ("time",))
             field[:] = days
         paths.append(path)
@@ -74,7 +76,10 @@ def test_bounds(case, way, tmp_path):
     group = "g" if case == "group" else None
     want = joined(paths, group=group, decode_times=xr.coders.CFDatetimeCoder(use_cftime=True))
     got = xr.open_zarr(store, group=group, consolidated=False, decode_times=xr.coders.CFDatetimeCoder(use_cftime=True)).load()
-    assert want.time_bnds.dtype == object and (want.time_bnds.values == got.time_bnds.values).all(), (want.time_bnds, got.time_bnds)
+    assert want.time_bnds.dtype == object and (want.time_bnds.values == got.time_bnds.values).all(), (
+        want.time_bnds,
+        got.time_bnds,
+    )
     assert (want.time.values == got.time.values).all() and (want.t2m.values == got.t2m.values).all()
 
 
@@ -93,7 +98,9 @@ def test_a_new_dimension(tmp_path):
             f.createVariable("v", "f4", ("y",))[:] = i
         paths.append(tmp_path / f"r{i}.nc")
     run("convert", "--concat-new", "run", *paths, tmp_path / "out.zarr", "--quiet")
-    want = xr.open_mfdataset(paths, combine="nested", concat_dim="run", data_vars="all", coords="different", compat="equals", join="exact").load()
+    want = xr.open_mfdataset(
+        paths, combine="nested", concat_dim="run", data_vars="all", coords="different", compat="equals", join="exact"
+    ).load()
     got = xr.open_zarr(tmp_path / "out.zarr", consolidated=False).load()
     assert (want.time_bnds.values == got.time_bnds.values).all() and (want.time.values == got.time.values).all(), (want, got)
     result = json.loads(run("verify", "--json", "--concat-new", "run", *paths, tmp_path / "out.zarr"))
@@ -103,7 +110,7 @@ def test_a_new_dimension(tmp_path):
 def test_bounds_are_unpacked_by_their_own_attributes(tmp_path):
     """Neither xarray nor the store lends them scale_factor, add_offset or _FillValue of the variable that names them."""
     paths = []
-    for i, scale in enumerate([.5, .25]):
+    for i, scale in enumerate([0.5, 0.25]):
         with netCDF4.Dataset(tmp_path / f"p{i}.nc", "w") as f:
             f.createDimension("time", None)
             f.createDimension("nv", 2)

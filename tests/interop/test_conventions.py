@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """netCDF, as xarray sees it: in the file and in the store. conventions.py says how; test_corpus_roundtrips.py has files of others."""
+
 import shutil
 import warnings
 
@@ -135,8 +136,18 @@ def no_records(d, nc):
     d.createVariable("scalar", "i4", ())
 
 
-MADE = [everyday, units_as_strings, named_like_another_dimension, characters, fewer_records, groups, a_dimension_twice, types,
-        coordinates_of_two_dimensions, no_records]
+MADE = [
+    everyday,
+    units_as_strings,
+    named_like_another_dimension,
+    characters,
+    fewer_records,
+    groups,
+    a_dimension_twice,
+    types,
+    coordinates_of_two_dimensions,
+    no_records,
+]
 
 
 def identical(xr, source, store):
@@ -171,11 +182,17 @@ def test_xarray_sees_what_it_wrote(engine, convert, tmp_path):
     xr = at_least("xarray", (2025, 0))
     at_least("zarr", (3, 4))
     pytest.importorskip(engine.replace("netcdf4", "netCDF4"))
-    ds = xr.Dataset({"a": (("time", "x"), np.arange(6.).reshape(3, 2), {"units": "m"}), "s": ("x", ["ab", "cde"]),
-                     "b": ("x", np.array([True, False])), "bytes": ("x", np.array([b"ab", b"c"], "S2")),
-                     "delta": ("x", np.array([1, 2], "m8[h]").astype("m8[ns]"))},
-                    coords={"time": np.array(["2001-01-01", "2001-01-02", "2001-01-05"], "M8[ns]"), "x": [1, 2],
-                            "lat": (("x",), [1., 2.])}, attrs={"text": "bar", "number": 3, "list": [1, 2]})
+    ds = xr.Dataset(
+        {
+            "a": (("time", "x"), np.arange(6.0).reshape(3, 2), {"units": "m"}),
+            "s": ("x", ["ab", "cde"]),
+            "b": ("x", np.array([True, False])),
+            "bytes": ("x", np.array([b"ab", b"c"], "S2")),
+            "delta": ("x", np.array([1, 2], "m8[h]").astype("m8[ns]")),
+        },
+        coords={"time": np.array(["2001-01-01", "2001-01-02", "2001-01-05"], "M8[ns]"), "x": [1, 2], "lat": (("x",), [1.0, 2.0])},
+        attrs={"text": "bar", "number": 3, "list": [1, 2]},
+    )
     ds.to_netcdf(tmp_path / "in.nc", engine=engine)
     identical(xr, tmp_path / "in.nc", convert(tmp_path / "in.nc"))
 
@@ -186,7 +203,10 @@ def test_xarray_sees_a_variable_for_each_link(convert, tmp_path):
     at_least("zarr", (3, 4))
     pytest.importorskip("netCDF4")
     import h5py
-    ds = xr.Dataset({"v": (("y", "x"), np.arange(6.0).reshape(2, 3), {"units": "m"}), "w": ("x", [1, 2, 3])}, coords={"x": [1, 2, 3]})
+
+    ds = xr.Dataset(
+        {"v": (("y", "x"), np.arange(6.0).reshape(2, 3), {"units": "m"}), "w": ("x", [1, 2, 3])}, coords={"x": [1, 2, 3]}
+    )
     ds.to_netcdf(tmp_path / "in.nc", engine="netcdf4")
     ds.to_netcdf(tmp_path / "other.nc", engine="netcdf4")
     with h5py.File(tmp_path / "in.nc", "r+") as f:
@@ -204,7 +224,9 @@ def test_xarray_opens_without_a_warning(tmp_path):
     """It looks for consolidated metadata first, and warns where there are none."""
     xr = pytest.importorskip("xarray")
     pytest.importorskip("netCDF4")
-    xr.Dataset({"t": (("time", "x"), np.ones((10, 5), "f4"))}, coords={"time": np.arange(10.0)}).to_netcdf(tmp_path / "in.nc", engine="netcdf4")
+    xr.Dataset({"t": (("time", "x"), np.ones((10, 5), "f4"))}, coords={"time": np.arange(10.0)}).to_netcdf(
+        tmp_path / "in.nc", engine="netcdf4"
+    )
     for options, wanted in ((), 0), (("--no-consolidate",), 1), (("--convention", "none", "--consolidate"), 0):
         shutil.rmtree(tmp_path / "out.zarr", ignore_errors=True)
         run("convert", "-q", tmp_path / "in.nc", tmp_path / "out.zarr", *options)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """AnnData's files: equal by its own assert_equal. test_corpus_roundtrips.py has files of others."""
+
 import importlib.metadata
 import importlib.util
 import pathlib
@@ -18,18 +19,34 @@ def annotated(kind):
     import anndata
     import pandas as pd
     import scipy.sparse as sp
+
     rng, n, m = np.random.default_rng(0), 20, 7
-    obs = pd.DataFrame({"category": pd.Categorical(rng.choice(["a", "b"], n)), "integer": pd.array([1, None] * 10, dtype="Int64"),
-                        "boolean": pd.array([True, None] * 10, dtype="boolean"), "f": rng.random(n), "s": [f"x{i}" for i in range(n)],
-                        "b": rng.random(n) > .5}, index=[f"c{i}" for i in range(n)])
+    obs = pd.DataFrame(
+        {
+            "category": pd.Categorical(rng.choice(["a", "b"], n)),
+            "integer": pd.array([1, None] * 10, dtype="Int64"),
+            "boolean": pd.array([True, None] * 10, dtype="boolean"),
+            "f": rng.random(n),
+            "s": [f"x{i}" for i in range(n)],
+            "b": rng.random(n) > 0.5,
+        },
+        index=[f"c{i}" for i in range(n)],
+    )
     var = pd.DataFrame({"g": np.arange(m)}, index=[f"g{i}" for i in range(m)])
     record = np.array([("g1", 1.5, 3), ("gene2ü", 2.5, 4)], dtype=[("name", "U8"), ("v", "f4"), ("i", "i8")])
-    x = {"dense": lambda: rng.random((n, m)).astype("f4"), "csr": lambda: sp.random(n, m, .3, "csr"),
-         "csc": lambda: sp.random(n, m, .3, "csc")}[kind]()
-    a = anndata.AnnData(x, obs=obs, var=var, layers={"l": sp.csr_matrix(np.eye(n, m))},
-                        obsm={"p": rng.random((n, 2)), "frame": pd.DataFrame({"q": np.arange(n)}, index=obs.index)},
-                        uns={"nested": {"a": 1, "b": "text", "c": np.array(["u", "vv"])}, "record": record, "n": np.float32(3),
-                             "empty": {}})
+    x = {
+        "dense": lambda: rng.random((n, m)).astype("f4"),
+        "csr": lambda: sp.random(n, m, 0.3, "csr"),
+        "csc": lambda: sp.random(n, m, 0.3, "csc"),
+    }[kind]()
+    a = anndata.AnnData(
+        x,
+        obs=obs,
+        var=var,
+        layers={"l": sp.csr_matrix(np.eye(n, m))},
+        obsm={"p": rng.random((n, 2)), "frame": pd.DataFrame({"q": np.arange(n)}, index=obs.index)},
+        uns={"nested": {"a": 1, "b": "text", "c": np.array(["u", "vv"])}, "record": record, "n": np.float32(3), "empty": {}},
+    )
     a.raw = a
     return a
 
@@ -37,6 +54,7 @@ def annotated(kind):
 def same_annotated(source, store):
     import anndata
     from anndata.tests.helpers import assert_equal
+
     a, b = anndata.read_h5ad(source), anndata.read_zarr(opened(store))
     for x in (a, b):  # by this equality a NaN is not equal to itself
         for part in (x.varm, x.obsm):
@@ -67,6 +85,7 @@ def test_anndata_sees_what_scanpy_ships(tmp_path):
 def test_anndata_sees_files_of_before_0_7(strings, tmp_path):
     at_least("anndata", (0, 13))
     import h5py
+
     text = h5py.string_dtype() if strings == "variable" else "S4"
     with h5py.File(tmp_path / "in.h5ad", "w") as f:
         f["X"] = np.arange(6, dtype="f4").reshape(3, 2)

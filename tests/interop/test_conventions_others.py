@@ -13,6 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 # PyTables, MATLAB, NeXus: no reader of Zarr of their own; what their readers of HDF5 give is what zarr-python gives of the store
 
+
 def zarr_group(store):
     zarr = at_least("zarr", (3, 4))
     return zarr.open_group(opened(store), mode="r")
@@ -31,7 +32,9 @@ def test_pytables_nodes(convert, tmp_path):
     with tables.open_file(tmp_path / "in.h5", "w") as f:
         g = f.create_group("/", "group", "a title")
         f.create_array(g, "array", rng.random((3, 4)))
-        f.create_carray(g, "chunked", obj=rng.integers(0, 9, (30, 40)), filters=tables.Filters(5, "zlib", shuffle=True, fletcher32=True))
+        f.create_carray(
+            g, "chunked", obj=rng.integers(0, 9, (30, 40)), filters=tables.Filters(5, "zlib", shuffle=True, fletcher32=True)
+        )
         f.create_carray(g, "blosc", obj=rng.random((30, 40)), filters=tables.Filters(5, "blosc"))
         f.create_carray(g, "complex", obj=rng.random(30) + 1j)
         f.create_earray(g, "grows", obj=np.arange(7, dtype="u2")).append(np.arange(3, dtype="u2"))
@@ -64,7 +67,7 @@ def test_times_of_pytables(tmp_path):
     tables = pytest.importorskip("tables")
     with tables.open_file(tmp_path / "in.h5", "w") as f:
         seconds = f.create_carray("/", "t", tables.Time64Atom(), (5,))
-        seconds[:] = [1.25, -1.25, 1700000000.123456, -.5, -1e9 - .999999]
+        seconds[:] = [1.25, -1.25, 1700000000.123456, -0.5, -1e9 - 0.999999]
         wanted = seconds[:]
     run("convert", tmp_path / "in.h5", tmp_path / "store.zarr", "--quiet")
     v = zarr_group(str(tmp_path / "store.zarr"))["t"][...]
@@ -75,6 +78,7 @@ def test_times_of_pytables(tmp_path):
 def test_matlab_variables(convert, tmp_path):
     mat73 = pytest.importorskip("mat73")
     import h5py
+
     rng = np.random.default_rng(0)
     values = {"z": rng.random((3, 4)) + 1j * rng.random((3, 4)), "x": rng.random((2, 5))}
     with h5py.File(tmp_path / "in.mat", "w", userblock_size=512) as f:  # as MATLAB writes it: the extent is reversed
@@ -83,7 +87,9 @@ def test_matlab_variables(convert, tmp_path):
             if v.dtype.kind == "c":
                 stored = np.empty(v.T.shape, [("real", "<f8"), ("imag", "<f8")])
                 stored["real"], stored["imag"] = v.T.real, v.T.imag
-            f.create_dataset(name, data=stored, chunks=stored.shape, compression="gzip", compression_opts=3).attrs["MATLAB_class"] = np.bytes_("double")
+            f.create_dataset(name, data=stored, chunks=stored.shape, compression="gzip", compression_opts=3).attrs[
+                "MATLAB_class"
+            ] = np.bytes_("double")
     with open(tmp_path / "in.mat", "r+b") as f:
         f.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Mon Nov 23 2026 HDF5 schema 1.00 .".ljust(124) + b"\0\2IM")
     root, read = zarr_group(convert(tmp_path / "in.mat")), mat73.loadmat(str(tmp_path / "in.mat"))
@@ -114,6 +120,7 @@ def test_nexus_signals_and_axes(convert, tmp_path):
 def test_a_detectors_master_file(convert, tmp_path):
     """As EIGER's: nothing but links into other files, and a virtual dataset."""
     import h5py
+
     frames = np.zeros((10, 64, 64), "u4")
     frames[:, 5, 7] = np.arange(10)
     layout = h5py.VirtualLayout((20, 64, 64), "u4")
@@ -124,7 +131,7 @@ def test_a_detectors_master_file(convert, tmp_path):
             with h5py.File(tmp_path / f"x_data_{i}.h5", "w") as d:
                 d.create_dataset("entry/data/data", data=frames + i, chunks=(1, 64, 64), compression="gzip", shuffle=True)
             data[f"data_{i}"] = h5py.ExternalLink(f"x_data_{i}.h5", "/entry/data/data")
-            layout[10 * i:10 * i + 10] = h5py.VirtualSource(f"x_data_{i}.h5", "/entry/data/data", frames.shape)
+            layout[10 * i : 10 * i + 10] = h5py.VirtualSource(f"x_data_{i}.h5", "/entry/data/data", frames.shape)
         data.create_virtual_dataset("all", layout)
     store = zarr_group(convert(tmp_path / "x_master.h5"))
     with h5py.File(tmp_path / "x_master.h5") as f:

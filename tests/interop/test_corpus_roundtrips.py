@@ -6,6 +6,7 @@ also written again from both, alike.
 Files are found by what h5py sees in them, whatever their names. ALLOWED lists the differences, each with its reason; an entry whose
 file is equal fails, so that the list stays true. ZARRBITS_CORPUS says where the files are; of netCDF and NeXus every third is tried, or as
 ZARRBITS_CORPUS_EVERY says."""
+
 import base64
 import functools
 import glob
@@ -24,12 +25,16 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 EVERY = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "3"))
 LARGEST = 1 << 24  # elements that are read of an array
-NEW_REFERENCES = "references to scales in the form of HDF5 1.12, which libhdf5 1.10 cannot list: `convert` names them and ends with 3"
+NEW_REFERENCES = (
+    "references to scales in the form of HDF5 1.12, which libhdf5 1.10 cannot list: `convert` names them and ends with 3"
+)
 ALLOWED = {
     "NCAS-CMS+pyfive/tests/data/dim_scales.hdf5": "libnetcdf gives a variable without scales dimensions of its group that happen to be as long",
     "OPENDAP+bes/modules/hdf5_handler/data/comp_complex.h5": "a compound in a compound: Zarr's struct has its bytes, and the notes its type",
     "OPENDAP+bes/modules/fileout_netcdf/data/ref_tst_compounds.nc": "a compound as _FillValue: xarray's zarr engine has none; it is a note",
-    **{f"brtnfld+hdf5/hl/test/testfiles/test_ds_{n}.h5": NEW_REFERENCES for n in ("le_new_ref", "be_new_ref", "be_new_ref-32bit")},
+    **{
+        f"brtnfld+hdf5/hl/test/testfiles/test_ds_{n}.h5": NEW_REFERENCES for n in ("le_new_ref", "be_new_ref", "be_new_ref-32bit")
+    },
     "fsspec+kerchunk/tests/air_linked.nc": "libnetcdf calls a dimension by another of the links to its scale",
 }
 # files of netCDF before 4.4.1 without dimensions do not say what they are
@@ -43,6 +48,7 @@ NOT_READ = {
 def is_netcdf(root):
     """Marks of netCDF, CF and HDF-EOS5, or a dimension scale; and netCDF's suffix, for files of before 4.4.1."""
     import h5py
+
     if root.filename.endswith((".nc", ".nc4")) or {"HDFEOS", "HDFEOS INFORMATION"} & set(root) or "_NCProperties" in root.attrs:
         return True
     if "Conventions" in root.attrs and any(word in str(root.attrs["Conventions"]) for word in ("CF-", "ACDD", "COARDS")):
@@ -53,6 +59,7 @@ def is_netcdf(root):
 def kind_of(path):
     """The community of a file; None where it has none, is damaged, or no HDF5 (tests/convert has these)."""
     import h5py
+
     try:
         with h5py.File(path, "r") as root:
             tables = {k for k, v in root.items() if isinstance(v, h5py.Dataset)}
@@ -79,7 +86,7 @@ def files():
 def of(kind):
     """The files of a community, each marked by what is said of it above."""
     found = []
-    for path in files().get(kind, [])[::EVERY if kind in ("netcdf", "nexus") else 1]:
+    for path in files().get(kind, [])[:: EVERY if kind in ("netcdf", "nexus") else 1]:
         name = os.path.relpath(path, CORPUS)
         marks = [pytest.mark.xfail(reason=ALLOWED[name], strict=True)] if name in ALLOWED else []
         marks += [pytest.mark.skip(NOT_READ[name])] if name in NOT_READ else []
@@ -161,6 +168,7 @@ def test_nwb(source, tmp_path):
     import h5py
     from hdmf_zarr import NWBZarrIO
     from pynwb import NWBHDF5IO
+
     store = convert(source, tmp_path / "store.zarr")
     with h5py.File(source) as f:  # before NWB 2.1 objects have no id in the file, so that each reading gives them another
         fields = Fields(identified="object_id" in f.attrs)
@@ -200,6 +208,7 @@ def same_attribute(source, path, name, value, stored):
     if not isinstance(stored, dict) or set(stored) != {"base64"}:
         return same(value, stored)
     import h5py
+
     with h5py.File(source) as f:
         return bytes(f["/" + path].attrs[name]) == base64.b64decode(stored["base64"])
 

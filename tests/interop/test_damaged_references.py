@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores of references that are damaged, or hostile, opened by the Python package: an Error that says so, never the fill value, a file that nobody allowed, a wait
 or gigabytes."""
+
 import importlib.util
 import json
 import os
@@ -21,6 +22,7 @@ from test_virtual_stores import FRAMES, check, needs_parquet, refs, source  # no
 def rewrite(path, change):
     """A part of a store, by another writer."""
     import pandas
+
     engine = "pyarrow" if importlib.util.find_spec("pyarrow") else "fastparquet"
     change(pandas.read_parquet(path, engine=engine)).to_parquet(path, engine=engine, compression="zstd")
 
@@ -31,18 +33,21 @@ def without_values(frame):
 
 
 @needs_parquet
-@pytest.mark.parametrize("change, words", [
-    (lambda part: part.write_bytes(part.read_bytes()[:part.stat().st_size // 2]), "not a whole Parquet file"),
-    (lambda part: part.write_bytes(b""), "not a whole Parquet file"),
-    (lambda part: part.unlink(), "No such file"),
-    (lambda part: rewrite(part, lambda f: f.iloc[:3]), "only 3 rows"),
-    (lambda part: rewrite(part, lambda f: f.drop(columns=["offset"])), "columns are missing"),
-    (lambda part: rewrite(part, lambda f: f.drop(columns=["path"])), "columns are missing"),
-    (lambda part: rewrite(part, without_values), "has 0 references, and had 5|columns are missing"),
-    (lambda part: rewrite(part, lambda f: f.astype({"path": "string", "offset": "float64"})), "columns are missing"),
-    (lambda part: (part.unlink(), os.mkfifo(part)), "not a regular file"),
-    (lambda part: (part.unlink(), part.mkdir()), "refs.0.parq"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda part: part.write_bytes(part.read_bytes()[: part.stat().st_size // 2]), "not a whole Parquet file"),
+        (lambda part: part.write_bytes(b""), "not a whole Parquet file"),
+        (lambda part: part.unlink(), "No such file"),
+        (lambda part: rewrite(part, lambda f: f.iloc[:3]), "only 3 rows"),
+        (lambda part: rewrite(part, lambda f: f.drop(columns=["offset"])), "columns are missing"),
+        (lambda part: rewrite(part, lambda f: f.drop(columns=["path"])), "columns are missing"),
+        (lambda part: rewrite(part, without_values), "has 0 references, and had 5|columns are missing"),
+        (lambda part: rewrite(part, lambda f: f.astype({"path": "string", "offset": "float64"})), "columns are missing"),
+        (lambda part: (part.unlink(), os.mkfifo(part)), "not a regular file"),
+        (lambda part: (part.unlink(), part.mkdir()), "refs.0.parq"),
+    ],
+)
 def test_damaged_parts(source, tmp_path, change, words):
     """No chunk of a damaged file reads as the fill value."""
     refs = tmp_path / "refs.parquet"
@@ -117,6 +122,7 @@ class Within:
     def __enter__(self):
         def over(*_):
             raise TimeoutError("it waits for ever")
+
         self.before = signal.signal(signal.SIGALRM, over)
         signal.alarm(20)
 
@@ -156,7 +162,7 @@ def test_only_files_that_may_be_read(source, refs, tmp_path, link):
             if path.is_file() and path.suffix != ".parq":
                 path.write_text(path.read_text().replace(f"file://{secret}/in.h5", f"file://{tmp_path}/given/in.h5"))
     for check_all in (True, False):
-        with pytest.raises(zarrbits.Error, match="secret/in.h5\", which is not in their folder or below.*external="):
+        with pytest.raises(zarrbits.Error, match='secret/in.h5", which is not in their folder or below.*external='):
             zarr.open_group(zarrbits.open_references(target, check=check_all), mode="r")["deflated"][...]
     with pytest.raises(zarrbits.Error, match="not in their folder or below"):
         zarrbits.to_icechunk(target, tmp_path / "repository")
@@ -172,8 +178,12 @@ def test_only_files_that_may_be_read(source, refs, tmp_path, link):
 def peak_of(*arguments):
     """The most memory that the command took, and its exit status."""
     with open(os.devnull, "w") as nothing:
-        pid = os.posix_spawn(COMMAND, [COMMAND, *map(str, arguments)], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, nothing.fileno(), 1),
-                                                                                               (os.POSIX_SPAWN_DUP2, nothing.fileno(), 2)])
+        pid = os.posix_spawn(
+            COMMAND,
+            [COMMAND, *map(str, arguments)],
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, nothing.fileno(), 1), (os.POSIX_SPAWN_DUP2, nothing.fileno(), 2)],
+        )
     _, status, usage = os.wait4(pid, 0)
     return usage.ru_maxrss << 10, os.waitstatus_to_exitcode(status)
 
@@ -193,7 +203,9 @@ def test_parquet_bombs(source, tmp_path, bomb):
     (refs / ".zmetadata").write_text(json.dumps(document))
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, "i4")), pa.array([bytes(size)]))
     for i in range(parts):
-        parquet.write_table(pa.table({"raw": column}), refs / f"deflated/refs.{i}.parq", compression="zstd", write_statistics=False)
+        parquet.write_table(
+            pa.table({"raw": column}), refs / f"deflated/refs.{i}.parq", compression="zstd", write_statistics=False
+        )
     assert sum(p.stat().st_size for p in refs.rglob("refs.*")) < 200_000
     for arguments in ("inspect", refs), ("verify", source, refs), ("convert", "-q", "--virtual", "--append", "t", source, refs):
         peak, status = peak_of(*arguments, *(["--memory", "256M"] if arguments[0] != "inspect" else []))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The days of CF's calendars, by the conversion and by the verification, against cftime: every month of the years 1 to 3000."""
+
 import pathlib
 import subprocess
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every kind of _FillValue at every type of array: xarray opens the store, sees the value if it can take it, and writes what it can write. The table is
 of HDF5 files as others write them; netCDF itself refuses most of these kinds."""
+
 import math
 
 import h5py
@@ -13,22 +14,67 @@ from conventions import at_least
 pytestmark = pytest.mark.filterwarnings("ignore")
 ENUM = h5py.enum_dtype({"A": 1, "B": 7}, "i1")
 PAIR = np.dtype([("a", "i4"), ("b", "f8")])
-ARRAYS = {name: np.zeros(2, name) for name in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i2", "f2", "f4", "f8", ">f4", "c8", "c16", "S1", "S5", "V3")}
-ARRAYS |= {"bool": np.array([True, False]), "enum": np.array([1, 7], ENUM), "text": np.array(["a", "b"], h5py.string_dtype()), "pair": np.zeros(2, PAIR),
-           "time": np.array([1, 2], "M8[us]").astype(h5py.opaque_dtype("M8[us]"))}
+ARRAYS = {
+    name: np.zeros(2, name)
+    for name in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i2", "f2", "f4", "f8", ">f4", "c8", "c16", "S1", "S5", "V3")
+}
+ARRAYS |= {
+    "bool": np.array([True, False]),
+    "enum": np.array([1, 7], ENUM),
+    "text": np.array(["a", "b"], h5py.string_dtype()),
+    "pair": np.zeros(2, PAIR),
+    "time": np.array([1, 2], "M8[us]").astype(h5py.opaque_dtype("M8[us]")),
+}
 PAYLOAD = np.array(0xFFC00001, "u4").view("f4")
-KINDS = {"int": np.int32(7), "zero": np.int64(0), "one": np.uint8(1), "negative": np.int16(-7), "large": np.int64(2**40), "largest": np.uint64(2**64 - 1),
-         "whole": np.float64(9.0), "fraction": np.float32(0.1), "big": np.float64(1e300), "nan": np.float64("nan"), "nan32": np.float32("nan"), "payload": PAYLOAD,
-         "infinity": np.float64("inf"), "-infinity": np.float32("-inf"), "minus zero": np.float64(-0.0), "bool": np.bool_(True), "no": np.bool_(False),
-         "complex": np.complex64(1 + 2j), "complex nan": np.complex128(complex("nan"), ), "enum": np.array(7, ENUM), "text": "x", "digits": "7", "empty text": "",
-         "bytes": np.bytes_(b"\xff"), "opaque": np.void(b"abc"), "pair": np.array((1, 2.5), PAIR), "one in a list": np.array([5], "i4"),
-         "one float in a list": np.array([5], "f4"), "two": np.array([1, 2], "i2"), "two floats": np.array([1, 2], "f4"), "texts": np.array(["a", "b"], h5py.string_dtype()),
-         "2-d": np.array([[5]], "i4"), "none": h5py.Empty("f4"), "no text": h5py.Empty("S1"), "empty": np.zeros(0, "f8")}
+KINDS = {
+    "int": np.int32(7),
+    "zero": np.int64(0),
+    "one": np.uint8(1),
+    "negative": np.int16(-7),
+    "large": np.int64(2**40),
+    "largest": np.uint64(2**64 - 1),
+    "whole": np.float64(9.0),
+    "fraction": np.float32(0.1),
+    "big": np.float64(1e300),
+    "nan": np.float64("nan"),
+    "nan32": np.float32("nan"),
+    "payload": PAYLOAD,
+    "infinity": np.float64("inf"),
+    "-infinity": np.float32("-inf"),
+    "minus zero": np.float64(-0.0),
+    "bool": np.bool_(True),
+    "no": np.bool_(False),
+    "complex": np.complex64(1 + 2j),
+    "complex nan": np.complex128(
+        complex("nan"),
+    ),
+    "enum": np.array(7, ENUM),
+    "text": "x",
+    "digits": "7",
+    "empty text": "",
+    "bytes": np.bytes_(b"\xff"),
+    "opaque": np.void(b"abc"),
+    "pair": np.array((1, 2.5), PAIR),
+    "one in a list": np.array([5], "i4"),
+    "one float in a list": np.array([5], "f4"),
+    "two": np.array([1, 2], "i2"),
+    "two floats": np.array([1, 2], "f4"),
+    "texts": np.array(["a", "b"], h5py.string_dtype()),
+    "2-d": np.array([[5]], "i4"),
+    "none": h5py.Empty("f4"),
+    "no text": h5py.Empty("S1"),
+    "empty": np.zeros(0, "f8"),
+}
 
 
 def wanted(array, fill):
     """What xarray can take of it, by what the value means: null where it would be another value, or nothing at all."""
-    if isinstance(fill, (str, bytes, h5py.Empty)) or np.asarray(fill).dtype.kind not in "biufc" or np.size(fill) != 1 or np.ndim(fill) > 1:
+    if (
+        isinstance(fill, (str, bytes, h5py.Empty))
+        or np.asarray(fill).dtype.kind not in "biufc"
+        or np.size(fill) != 1
+        or np.ndim(fill) > 1
+    ):
         return None
     value = np.ravel(fill)[0]
     kind = array.dtype.kind
@@ -67,7 +113,9 @@ def source(tmp_path_factory):
     return name
 
 
-@pytest.mark.parametrize("options", [[], ["--convention", "netcdf"], ["--convention", "none"]], ids=lambda o: "".join(o) or "not said")
+@pytest.mark.parametrize(
+    "options", [[], ["--convention", "netcdf"], ["--convention", "none"]], ids=lambda o: "".join(o) or "not said"
+)
 def test_each_kind_at_each_type(options, source, tmp_path):
     xr = at_least("xarray", (2025, 0))
     at_least("zarr", (3, 4))
@@ -90,6 +138,16 @@ def test_each_kind_at_each_type(options, source, tmp_path):
     if options[-1:] == ["none"]:  # our notes are attributes there, which netCDF cannot have
         return
     with xr.open_zarr(store, consolidated=False, decode_times=False) as ds:
-        writable = ds[[v for v in ds.variables if ds[v].dtype.kind in "iuf" and ds[v].dtype.itemsize * (ds[v].dtype.kind == "f") != 2 and ds[v].ndim == 1]]
-        writable.rename({v: v.replace(">", "big ") for v in writable.variables}).to_netcdf(tmp_path / "again.nc", engine="netcdf4")
-        ds.drop_vars([v for v in ds.variables if v.split()[0] in ("V3", "pair", "time")]).to_zarr(tmp_path / "again.zarr", consolidated=False)
+        writable = ds[
+            [
+                v
+                for v in ds.variables
+                if ds[v].dtype.kind in "iuf" and ds[v].dtype.itemsize * (ds[v].dtype.kind == "f") != 2 and ds[v].ndim == 1
+            ]
+        ]
+        writable.rename({v: v.replace(">", "big ") for v in writable.variables}).to_netcdf(
+            tmp_path / "again.nc", engine="netcdf4"
+        )
+        ds.drop_vars([v for v in ds.variables if v.split()[0] in ("V3", "pair", "time")]).to_zarr(
+            tmp_path / "again.zarr", consolidated=False
+        )

@@ -4,6 +4,7 @@ virtual have to do the same: copy what it reads, decode what it refuses. Then ra
 
 ZARRBITS_CASES: how many random orders; ZARRBITS_SEED: another seed than that of the day.
 """
+
 import datetime
 import faulthandler
 import itertools
@@ -41,8 +42,13 @@ FILTERS = {
     "deflate": (lambda p: p.set_deflate(4), lambda _: {"name": "numcodecs.zlib", "configuration": {"level": 4}}),
     "bzip2": (plugin(307, 5), lambda _: {"name": "numcodecs.bz2", "configuration": {"level": 5}}),
     "zstd": (plugin(32015, 3), lambda _: {"name": "zstd", "configuration": {"level": 3, "checksum": False}}),
-    "blosc": (plugin(32001, 0, 0, 0, 0, 5, 1, 1),
-              lambda size: {"name": "blosc", "configuration": {"typesize": size, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 0}}),
+    "blosc": (
+        plugin(32001, 0, 0, 0, 0, 5, 1, 1),
+        lambda size: {
+            "name": "blosc",
+            "configuration": {"typesize": size, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": 0},
+        },
+    ),
     "lz4": (plugin(32004), lambda _: {"name": "numcodecs.lz4", "configuration": {"acceleration": 1}}),
     "lzf": (lambda p: p.set_filter(32000, OPTIONAL, ()), None),
     "nbit": (plugin(5), None),
@@ -107,7 +113,11 @@ def is_defined(order):
     for name in order:
         if smaller and name in ("nbit", "scaleoffset"):
             return False
-        smaller = smaller or name not in ("shuffle", "fletcher32", "nbit")  # all types here have full precision, which nbit leaves alone
+        smaller = smaller or name not in (
+            "shuffle",
+            "fletcher32",
+            "nbit",
+        )  # all types here have full precision, which nbit leaves alone
     return True
 
 
@@ -152,8 +162,13 @@ def assert_reads(group, values):
 
 def check(path, values, folder):
     """Each profile, read by zarr-python, and verify."""
-    for way, target in ((["--profile", "native"], "native.zarr"), (["--profile", "native", "--checksum", "crc32c"], "summed.zarr"),
-                        (["--profile", "native", "--shard", "14,18"], "shards.zarr"), ([], "portable.zarr"), (["--virtual", "--inline", "0"], "refs.json")):
+    for way, target in (
+        (["--profile", "native"], "native.zarr"),
+        (["--profile", "native", "--checksum", "crc32c"], "summed.zarr"),
+        (["--profile", "native", "--shard", "14,18"], "shards.zarr"),
+        ([], "portable.zarr"),
+        (["--virtual", "--inline", "0"], "refs.json"),
+    ):
         command("convert", "-q", "--overwrite", *way, path, folder / target)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -166,7 +181,9 @@ def by_hand(path, store, name, order, dtype, want):
     """The chunks as HDF5 has them, under the codecs of the filters' names; whether zarr-python reads the values."""
     size = np.dtype(dtype).itemsize
     with h5py.File(path) as f:
-        chunks = {at: f[name].id.read_direct_chunk(at) for at in itertools.product(*(range(0, s, c) for s, c in zip(SHAPE, CHUNK)))}
+        chunks = {
+            at: f[name].id.read_direct_chunk(at) for at in itertools.product(*(range(0, s, c) for s, c in zip(SHAPE, CHUNK)))
+        }
     if any(mask for mask, _ in chunks.values()):
         return None
     node = json.loads((store / name / "zarr.json").read_text())
@@ -201,8 +218,11 @@ def rows_of(copies):
 
 
 def test_every_pair(tmp_path):
-    orders = [(f"{'_'.join(order)}_{i}", order, dtype, 1) for order in [*([f] for f in FILTERS), *map(list, itertools.product(FILTERS, repeat=2))]
-              for i, dtype in enumerate(TYPES)]
+    orders = [
+        (f"{'_'.join(order)}_{i}", order, dtype, 1)
+        for order in [*([f] for f in FILTERS), *map(list, itertools.product(FILTERS, repeat=2))]
+        for i, dtype in enumerate(TYPES)
+    ]
     path = tmp_path / "in.h5"
     values = write(path, orders)
     assert len(values) > 500
@@ -224,7 +244,9 @@ def test_every_pair(tmp_path):
             continue  # another frame in HDF5
         reads = by_hand(path, store, name, order, dtype, values[name])
         if reads is not None:
-            assert (has == named) == reads, f"{name}: zarr-python {'reads' if reads else 'refuses'} the chunks as they are, and native has {has}"
+            assert (has == named) == reads, (
+                f"{name}: zarr-python {'reads' if reads else 'refuses'} the chunks as they are, and native has {has}"
+            )
         if reads is False:
             refused.add("/" + name)
     assert len(refused) > 20
@@ -232,20 +254,25 @@ def test_every_pair(tmp_path):
     found = json.loads(command("verify", "--json", path, store, status=1))
     assert {f["path"] for f in found["findings"] if f["outcome"] == "differs"} == refused
     table = rows_of(copies)
-    assert "\n".join(table) in (ROOT / "docs/converter.md").read_text(), "docs/converter.md has another table; this is it:\n" + "\n".join(table)
+    assert "\n".join(table) in (ROOT / "docs/converter.md").read_text(), (
+        "docs/converter.md has another table; this is it:\n" + "\n".join(table)
+    )
 
 
 def test_random_orders(tmp_path):
     rng = random.Random(SEED)
-    orders = [(f"x{i}", rng.choices(list(FILTERS), k=rng.randint(1, 5)), rng.choice(TYPES), rng.randrange(1 << 30)) for i in range(CASES)]
+    orders = [
+        (f"x{i}", rng.choices(list(FILTERS), k=rng.randint(1, 5)), rng.choice(TYPES), rng.randrange(1 << 30))
+        for i in range(CASES)
+    ]
     path = tmp_path / "in.h5"
     values = write(path, orders)
     print(f"seed {SEED}: {len(values)} of {len(orders)} orders that HDF5 writes and reads")
     assert len(values) > CASES // 3
     with h5py.File(path, "r+") as f:  # chunks without some of their filters
         for name, order, dtype, _ in orders:
-            if name in values and rng.random() < .3:
-                plain = np.ascontiguousarray(values[name][:CHUNK[0], :CHUNK[1]])
+            if name in values and rng.random() < 0.3:
+                plain = np.ascontiguousarray(values[name][: CHUNK[0], : CHUNK[1]])
                 f[name].id.write_direct_chunk((0, 0), plain.tobytes(), (1 << len(order)) - 1)
     with h5py.File(path) as f:  # HDF5 2 keeps the mask of a chunk that is written again with the same size
         for name, want in values.items():
@@ -258,7 +285,11 @@ def test_sequences_with_filters(tmp_path):
     path = tmp_path / "in.h5"
     rows = [np.arange(n, dtype="i4") * n for n in (0, 5, 1, 700, 3)]
     with h5py.File(path, "w") as f:
-        for name, options in (("gzip", dict(compression="gzip")), ("both", dict(compression="gzip", shuffle=True)), ("shuffle", dict(shuffle=True))):
+        for name, options in (
+            ("gzip", dict(compression="gzip")),
+            ("both", dict(compression="gzip", shuffle=True)),
+            ("shuffle", dict(shuffle=True)),
+        ):
             d = f.create_dataset(name, (5,), h5py.vlen_dtype("i4"), chunks=(2,), **options)
             for i, row in enumerate(rows):
                 d[i] = row

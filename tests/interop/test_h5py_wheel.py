@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """h5py from the wheel brings its own libhdf5; the plugins that Debian's libhdf5 loads serve it too, by HDF5_PLUGIN_PATH alone."""
+
 import sys
 
 from conftest import debian_python, packed_model
@@ -26,8 +27,11 @@ with np.load(sys.argv[2]) as values, h5py.File(sys.argv[1], "r") as f:
 @pytest.fixture
 def values(tmp_path):
     rng = np.random.default_rng(3)
-    values = {"mask": rng.integers(0, 2, (100, 70)).astype(bool), "camera": rng.integers(0, 4096, (100, 70)).astype("u2"),
-              "big": rng.normal(size=(100, 70)).astype(">f4")}
+    values = {
+        "mask": rng.integers(0, 2, (100, 70)).astype(bool),
+        "camera": rng.integers(0, 4096, (100, 70)).astype("u2"),
+        "big": rng.normal(size=(100, 70)).astype(">f4"),
+    }
     np.savez(tmp_path / "values.npz", **values)
     return values
 
@@ -87,4 +91,9 @@ def test_a_value_that_does_not_fit_is_kept(tmp_path):
     with h5py.File(tmp_path / "wide.h5") as f:
         assert np.array_equal(f["d"][()], values)
         chunks = [f["d"].id.read_direct_chunk((o,)) for o in range(0, 1024, 256)]
-        assert [(mask, len(data)) for mask, data in chunks] == [(0, 384), (0, 512), (0, 384), (0, 384)]  # the length tells, no filter mask
+        assert [(mask, len(data)) for mask, data in chunks] == [
+            (0, 384),
+            (0, 512),
+            (0, 384),
+            (0, 384),
+        ]  # the length tells, no filter mask

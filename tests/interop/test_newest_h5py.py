@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """What h5py's wheel writes with libver="latest", through the wheel's command, which has libhdf5 2.2.0, read by zarr-python."""
+
 import json
 import os
 import subprocess
@@ -66,7 +67,11 @@ def test_each_type_is_read_and_equal(tmp_path, options):
         else:
             assert np.array_equal(back, values, equal_nan=values.dtype.kind == "c"), name
     assert np.array_equal(group["packed"][:], ARRAYS["bool"]) and group["packed"].dtype == bool
-    assert group["enum"][:].tolist() == [7, -2, 5] and group["enum"].metadata.extra_fields["zarrbits"]["enum"] == {"RED": 0, "GREEN": 7, "BLUE": -2}
+    assert group["enum"][:].tolist() == [7, -2, 5] and group["enum"].metadata.extra_fields["zarrbits"]["enum"] == {
+        "RED": 0,
+        "GREEN": 7,
+        "BLUE": -2,
+    }
     assert group["strings"][:].tolist() == ["a", "größe"]
     assert group["references"][:].tolist() == ["/bool", "/enum"]
     assert json.loads(group["regions"][:].tolist()[0]) == {"path": "/bool", "blocks": [[0, 1, 1, 1]]}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """numcodecs' PackBits and our numcodecs.packbits are the same format; ours and `packbits` differ by the order of bits in each byte."""
+
 from conftest import code, packbits
 import numcodecs
 import numpy as np
@@ -33,12 +34,15 @@ def test_bridge_to_packbits_reverses_the_bits_of_each_byte():
 def test_the_v3_name_in_zarr_python(tmp_path):
     """zarr-python knows the format as numcodecs.packbits; our command reads its chunks."""
     import zarr
+
     try:
         from zarr.codecs.numcodecs import PackBits
     except ImportError:
         from numcodecs.zarr3 import PackBits
     values = np.random.default_rng(6).integers(0, 2, 45).astype(bool)
-    array = zarr.create_array(tmp_path / "a.zarr", shape=(45,), chunks=(45,), dtype="bool", filters=[PackBits()], compressors=None, zarr_format=3)
+    array = zarr.create_array(
+        tmp_path / "a.zarr", shape=(45,), chunks=(45,), dtype="bool", filters=[PackBits()], compressors=None, zarr_format=3
+    )
     array[:] = values
     payload = (tmp_path / "a.zarr/c/0").read_bytes()
     assert code("decode", "bool", OURS, 45, payload) == values.tobytes()

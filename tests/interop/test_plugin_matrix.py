@@ -5,6 +5,7 @@
 scripts/ci/interop makes the virtual environments and names their Pythons in ZARRBITS_MATRIX (those with h5py) and ZARRBITS_NETCDF4. Libraries
 without a Python that could load their wheel, and those that scripts/ci/hdf5-versions built, are in ZARRBITS_LIBHDF5.
 """
+
 import glob
 import json
 import os
@@ -27,7 +28,9 @@ JUDGE = pathlib.Path(os.environ.get("ZARRBITS_JUDGE", ROOT.parent / "shared/judg
 
 def run(*command, **more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    r = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env={**env, "PYTHONDONTWRITEBYTECODE": "1", **more})
+    r = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=300, env={**env, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    )
     assert r.returncode == 0, f"{command}: exit status {r.returncode}\n{r.stdout[-3000:]}{r.stderr[-3000:]}"
     return r.stdout
 
@@ -70,7 +73,9 @@ def peer(name, what, values, *files):
 @pytest.fixture(scope="module")
 def files(values):
     """name of the writer -> (version of its HDF5, its file)"""
-    return {name: (peer(name, "write", values, values / f"{i}.h5")["version"], values / f"{i}.h5") for i, name in enumerate(PEERS)}
+    return {
+        name: (peer(name, "write", values, values / f"{i}.h5")["version"], values / f"{i}.h5") for i, name in enumerate(PEERS)
+    }
 
 
 def test_the_matrix_is_complete():
@@ -93,12 +98,22 @@ def test_each_reads_what_each_wrote(values, files, capsys):
 
 def test_the_chunks_are_the_same_whoever_writes(values, files):
     import h5py
+
     camera = np.frombuffer((values / "camera.bin").read_bytes(), "<u2").reshape(100, 70)
     chunks = {}
     for version, path in files.values():
         with h5py.File(path) as f:
-            chunks[version] = [f[name].id.read_direct_chunk(origin)
-                               for name, origin in (("mask", (64, 64)), ("camera", (0, 0)), ("big", (896,)), ("signed", (0,)), ("one_raw_chunk", (256,)), ("bytes", (0,)))]
+            chunks[version] = [
+                f[name].id.read_direct_chunk(origin)
+                for name, origin in (
+                    ("mask", (64, 64)),
+                    ("camera", (0, 0)),
+                    ("big", (896,)),
+                    ("signed", (0,)),
+                    ("one_raw_chunk", (256,)),
+                    ("bytes", (0,)),
+                )
+            ]
     first = next(iter(chunks.values()))
     assert all(c == first for c in chunks.values())
     assert first[1] == (0, packed_model(camera[:64, :32].ravel(), 12)) and first[4] == (0, values_of_raw_chunk(values))
@@ -110,16 +125,24 @@ def values_of_raw_chunk(values):
 
 def test_errors_reach_the_user(values, tmp_path, capfd):
     import h5py
+
     damaged = tmp_path / "damaged.h5"
     with h5py.File(damaged, "w", libver=("earliest", "v110")) as f:
         d = f.create_dataset("d", (1000,), "u2", chunks=(1000,), compression=PACKBITS, compression_opts=(12,))
         d.id.write_direct_chunk((0,), b"x" * 100)
     for name, (python, option) in PEERS.items():
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-        r = subprocess.run([*python, str(HERE / "plugin_peer.py"), "errors", str(values), *option, str(damaged)], capture_output=True, text=True, env=env)
+        r = subprocess.run(
+            [*python, str(HERE / "plugin_peer.py"), "errors", str(values), *option, str(damaged)],
+            capture_output=True,
+            text=True,
+            env=env,
+        )
         assert r.returncode == 0, (name, r.stderr)
         answer = json.loads(r.stdout.splitlines()[-1])
-        assert any("17 bits from bit 0 on do not lie in a component of 16 bits" in text for text in answer["said"]["create"]), answer
+        assert any("17 bits from bit 0 on do not lie in a component of 16 bits" in text for text in answer["said"]["create"]), (
+            answer
+        )
         # some versions drop the sentence while reading: then, and only then, it is on standard error
         sentence = "a chunk has 100 bytes in the file instead of 1500"
         on_stack = any(sentence in text for text in answer["said"]["read"])
@@ -127,7 +150,12 @@ def test_errors_reach_the_user(values, tmp_path, capfd):
 
 
 def all_libraries():
-    libraries = [debian_library(), *(wheel_library(p, "h5py") for p in PYTHONS), NETCDF4 and wheel_library(NETCDF4, "netcdf4"), *LIBRARIES]
+    libraries = [
+        debian_library(),
+        *(wheel_library(p, "h5py") for p in PYTHONS),
+        NETCDF4 and wheel_library(NETCDF4, "netcdf4"),
+        *LIBRARIES,
+    ]
     return [p for p in libraries if p]
 
 
@@ -135,7 +163,13 @@ def all_libraries():
 def test_what_is_not_packed_passes_through(library, tmp_path):
     """Variable length and references, optional and mandatory, before and after reopening; said once by each plugin. Complex numbers are packed."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    r = subprocess.run([DEBIAN_PYTHON, str(HERE / "variable_peer.py"), library, str(tmp_path / "x.h5")], capture_output=True, text=True, timeout=120, env=env)
+    r = subprocess.run(
+        [DEBIAN_PYTHON, str(HERE / "variable_peer.py"), library, str(tmp_path / "x.h5")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=env,
+    )
     assert r.returncode == 0, r.stderr
     answer = json.loads(r.stdout)
     # up to 2.0, HDF5 itself refuses mandatory filters for data of variable length
@@ -157,22 +191,36 @@ def test_all_of_them_in_one_process(values, capsys):
         pytest.skip(f"three libhdf5 are wanted, and there are {libraries}")
     answer = json.loads(run(sys.executable, HERE / "plugin_peer.py", "together", values, *libraries))
     with capsys.disabled():
-        print(f"\nin process {answer['pid']}, served by {len(answer['plugins'])} plugin files: HDF5 {', '.join(answer['versions'])}")
-    assert answer["bad"] == [] and len(answer["versions"]) == len(libraries) == answer["libraries"] and len(answer["plugins"]) == 2, answer
+        print(
+            f"\nin process {answer['pid']}, served by {len(answer['plugins'])} plugin files: HDF5 {', '.join(answer['versions'])}"
+        )
+    assert (
+        answer["bad"] == [] and len(answer["versions"]) == len(libraries) == answer["libraries"] and len(answer["plugins"]) == 2
+    ), answer
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
 def test_the_filters_under_this_h5py(python):
     for name in ("test_h5py.py", "test_pass_through.py", "test_rewrites.py"):
-        run(python, "-m", "pytest", "-q", ROOT / "tests/filter" / name, ZARRBITS_PLUGINS=PLUGINS, ZARRBITS_PACKBITS_ID=str(PACKBITS),
-            ZARRBITS_BYTES_ID=str(BYTES))
+        run(
+            python,
+            "-m",
+            "pytest",
+            "-q",
+            ROOT / "tests/filter" / name,
+            ZARRBITS_PLUGINS=PLUGINS,
+            ZARRBITS_PACKBITS_ID=str(PACKBITS),
+            ZARRBITS_BYTES_ID=str(BYTES),
+        )
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: pathlib.Path(p).parent.parent.name)
 def test_the_judge_under_this_h5py(python):
     if not JUDGE.exists():
         pytest.skip(f"no {JUDGE}")
-    answer = json.loads(run(DEBIAN_PYTHON, ROOT / "scripts/ci/plugin-judge", python, JUDGE, PLUGINS, "--other", DEBIAN_PYTHON).splitlines()[-2])
+    answer = json.loads(
+        run(DEBIAN_PYTHON, ROOT / "scripts/ci/plugin-judge", python, JUDGE, PLUGINS, "--other", DEBIAN_PYTHON).splitlines()[-2]
+    )
     assert answer["crashed"] == 0 and json.loads(answer["other"])["bad"] == []
 
 
@@ -215,9 +263,12 @@ def test_netcdf_writes_zarr_and_hdf5_with_the_one_plugin(tmp_path):
         pytest.skip("ZARRBITS_NETCDF4 is not set")
     import h5py
     import numcodecs
+
     mask = np.random.default_rng(8).integers(0, 2, (32, 30)).astype("u1")
     np.save(tmp_path / "mask.npy", mask)
-    answer = json.loads(run(NETCDF4, "-c", NCZARR, tmp_path / "mask.npy", tmp_path / "m.zarr", tmp_path / "m.nc").splitlines()[-1])
+    answer = json.loads(
+        run(NETCDF4, "-c", NCZARR, tmp_path / "mask.npy", tmp_path / "m.zarr", tmp_path / "m.nc").splitlines()[-1]
+    )
     assert answer["back"] and answer["refused"], answer
     metadata = json.loads((tmp_path / "m.zarr/mask/.zarray").read_text())
     assert metadata["compressor"] == {"id": "packbits"} and metadata["chunks"] == [16, 10]
@@ -261,10 +312,13 @@ def test_netcdf_writes_chunks_with_its_default_fill_values(tmp_path):
     if not NETCDF4:
         pytest.skip("ZARRBITS_NETCDF4 is not set")
     import h5py
+
     assert run(NETCDF4, "-c", DEFAULT_FILL, tmp_path / "x.nc") == "equal\n"
     with h5py.File(tmp_path / "x.nc") as f:
         sizes = [f["plain"].id.get_chunk_info(i).size for i in range(f["plain"].id.get_num_chunks())]
-        masks = {f[name].id.get_chunk_info(i).filter_mask for name in ("plain", "both") for i in range(f[name].id.get_num_chunks())}
+        masks = {
+            f[name].id.get_chunk_info(i).filter_mask for name in ("plain", "both") for i in range(f[name].id.get_num_chunks())
+        }
         pipeline = [f["both"].id.get_create_plist().get_filter(i)[0] for i in range(3)]
     assert set(sizes) == {12, 16} and masks == {0} and pipeline == [3, 45429, 1], (sizes, masks, pipeline)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every profile and compression of the converter, read by zarr-python and compared with h5py, and by `zarrbits verify`."""
+
 import json
 import os
 import subprocess
@@ -13,10 +14,24 @@ import zarr
 
 COMMAND = os.environ.get("ZARRBITS_COMMAND")
 pytestmark = pytest.mark.skipif(not COMMAND, reason="ZARRBITS_COMMAND names no command")
-WAYS = [["--profile", "portable"], ["--profile", "native"], ["--profile", "recode"], *(["--compress", how] for how in (
-    "none", "gzip", "zstd:3", "blosc:zstd:5", "blosc:lz4:5:bitshuffle", "blosc:lz4hc:9:noshuffle", "blosc:zlib"))]
-SHAPES = [["--shard", "20k"], ["--shard", "100,100"], ["--profile", "native", "--shard", "40,90"], ["--chunk", "50,1000"],
-          ["--chunk", "33,70", "--shard", "64k", "--compress", "zstd:3"], ["--chunk", "8,16", "--shard", "130,90"], ["--shard", "64k", "--checksum", "crc32c"]]
+WAYS = [
+    ["--profile", "portable"],
+    ["--profile", "native"],
+    ["--profile", "recode"],
+    *(
+        ["--compress", how]
+        for how in ("none", "gzip", "zstd:3", "blosc:zstd:5", "blosc:lz4:5:bitshuffle", "blosc:lz4hc:9:noshuffle", "blosc:zlib")
+    ),
+]
+SHAPES = [
+    ["--shard", "20k"],
+    ["--shard", "100,100"],
+    ["--profile", "native", "--shard", "40,90"],
+    ["--chunk", "50,1000"],
+    ["--chunk", "33,70", "--shard", "64k", "--compress", "zstd:3"],
+    ["--chunk", "8,16", "--shard", "130,90"],
+    ["--shard", "64k", "--checksum", "crc32c"],
+]
 WAYS += [[*way, "--checksum", "crc32c"] for way in WAYS[:5]]
 # H5Dread of `zarrbits verify` needs the plugins; the converter does not
 PLUGINS = os.environ | {"HDF5_PLUGIN_PATH": hdf5plugin.PLUGIN_PATH}
@@ -41,7 +56,9 @@ def source(tmp_path_factory):
         f.create_dataset("lz4", data=x, **grid, **hdf5plugin.LZ4())
         f.create_dataset("lz4_shuffle", data=x, shuffle=True, **grid, **hdf5plugin.LZ4())
         f.create_dataset("lz4_blocks", data=x, **grid, **hdf5plugin.LZ4(nbytes=1000))
-        f.create_dataset("lz4_stored", data=np.random.default_rng(1).integers(0, 256, (40, 100), "u1"), chunks=(10, 100), **hdf5plugin.LZ4())
+        f.create_dataset(
+            "lz4_stored", data=np.random.default_rng(1).integers(0, 256, (40, 100), "u1"), chunks=(10, 100), **hdf5plugin.LZ4()
+        )
         for name, options in (("masked_bzip2", hdf5plugin.BZip2()), ("masked_lz4", hdf5plugin.LZ4())):
             d = f.create_dataset(name, data=x, shuffle=True, **grid, **options)
             d.id.write_direct_chunk((0, 0), x[:40, :30].tobytes(), filter_mask=3)
@@ -63,7 +80,7 @@ def test_values_are_equal(source, way, tmp_path):
     report = converted(source, way, store)
     assert report["profile"] == (way[1] if way[0] == "--profile" else "portable" if way[0] == "--shard" else "recode")
     with h5py.File(source) as f, warnings.catch_warnings():
-        warnings.simplefilter("ignore")     # zarr-python warns of every codec of numcodecs
+        warnings.simplefilter("ignore")  # zarr-python warns of every codec of numcodecs
         for name in f:
             assert np.array_equal(zarr.open_array(os.path.join(store, name), mode="r")[...], f[name][...]), name
 
@@ -105,19 +122,32 @@ def test_tensorstore_reads_shards(source, way, tmp_path):
 def codecs_and_outcomes(source, store, *options):
     run = subprocess.run([COMMAND, "convert", source, store, "--quiet", "--json", *options], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    outcomes = {o["path"]: o.get("chunks", {}) | {"outcome": o["outcome"]} for o in json.loads(run.stdout)["objects"] if o["kind"] == "dataset"}
+    outcomes = {
+        o["path"]: o.get("chunks", {}) | {"outcome": o["outcome"]}
+        for o in json.loads(run.stdout)["objects"]
+        if o["kind"] == "dataset"
+    }
 
     def names(name):
         with open(os.path.join(store, name, "zarr.json")) as f:
             return [c["name"].removeprefix("numcodecs.") for c in json.load(f)["codecs"]]
+
     return outcomes, names
 
 
 def test_what_native_copies_is_copied(source, tmp_path):
     outcomes, names = codecs_and_outcomes(source, tmp_path / "out.zarr", "--profile", "native")
     assert names("bzip2_shuffle") == ["bytes", "shuffle", "bz2"] and names("lz4_shuffle") == ["bytes", "shuffle", "lz4"]
-    for name, raw, rewrapped, recoded in (("bzip2", 12, 0, 0), ("bzip2_shuffle", 12, 0, 0), ("lz4", 0, 12, 0), ("lz4_shuffle", 0, 12, 0), ("lz4_blocks", 0, 0, 12),
-                                          ("lz4_stored", 0, 0, 4), ("masked_bzip2", 11, 0, 1), ("masked_lz4", 0, 11, 1)):
+    for name, raw, rewrapped, recoded in (
+        ("bzip2", 12, 0, 0),
+        ("bzip2_shuffle", 12, 0, 0),
+        ("lz4", 0, 12, 0),
+        ("lz4_shuffle", 0, 12, 0),
+        ("lz4_blocks", 0, 0, 12),
+        ("lz4_stored", 0, 0, 4),
+        ("masked_bzip2", 11, 0, 1),
+        ("masked_lz4", 0, 11, 1),
+    ):
         found = outcomes["/" + name]
         assert (found.get("raw", 0), found.get("rewrapped", 0), found.get("recoded", 0)) == (raw, rewrapped, recoded), name
     with h5py.File(source) as f:
@@ -137,7 +167,7 @@ def test_every_array_ends_with_its_checksum(source, tmp_path):
     outcomes, names = codecs_and_outcomes(tmp_path / "in.h5", store, "--profile", "native", "--checksum", "crc32c")
     arrays = [p for p in store.rglob("zarr.json") if json.loads(p.read_text())["node_type"] == "array"]
     assert len(arrays) >= 20 and all(names(p.parent)[-1] == "crc32c" for p in arrays)
-    assert names("big") == ["bytes", "shuffle", "zlib", "crc32c"]   # in place of fletcher32, which was checked
+    assert names("big") == ["bytes", "shuffle", "zlib", "crc32c"]  # in place of fletcher32, which was checked
     assert outcomes["/big"]["outcome"] == "rewrapped" and outcomes["/contiguous"]["outcome"] == "rewrapped"
     # a changed byte of any chunk is refused by zarr-python and told by verify
     chunk = store / "contiguous/c/0/0"
@@ -147,4 +177,7 @@ def test_every_array_ends_with_its_checksum(source, tmp_path):
     with pytest.raises(ValueError, match="[Cc]hecksum"):
         zarr.open_array(store / "contiguous", mode="r")[...]
     verified = subprocess.run([COMMAND, "verify", tmp_path / "in.h5", store], env=PLUGINS, capture_output=True, text=True)
-    assert verified.returncode == 1 and "/contiguous cannot be read from the store: chunk [0, 0]: the crc32c checksum" in verified.stdout
+    assert (
+        verified.returncode == 1
+        and "/contiguous cannot be read from the store: chunk [0, 0]: the crc32c checksum" in verified.stdout
+    )

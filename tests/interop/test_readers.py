@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Common readers open a store of a file with many types, and read the values that h5py reads."""
+
 import json
 
 from conftest import run
@@ -12,7 +13,28 @@ import zarr
 tensorstore = pytest.importorskip("tensorstore")
 
 SHAPE, CHUNKS = (37, 23), (16, 10)
-NUMBERS = ["|i1", "|u1", "<i2", ">i2", "<u2", ">u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", ">u8", "<f2", "<f4", ">f4", "<f8", ">f8", "<c8", ">c16"]
+NUMBERS = [
+    "|i1",
+    "|u1",
+    "<i2",
+    ">i2",
+    "<u2",
+    ">u2",
+    "<i4",
+    ">i4",
+    "<u4",
+    "<i8",
+    ">i8",
+    "<u8",
+    ">u8",
+    "<f2",
+    "<f4",
+    ">f4",
+    "<f8",
+    ">f8",
+    "<c8",
+    ">c16",
+]
 
 
 def numbers(dtype):
@@ -36,8 +58,12 @@ def stores(tmp_path_factory):
             name = f"numbers/{dtype[1:]}_{'big' if dtype[0] == '>' else 'little'}"
             expected[name] = numbers(dtype)
             # one of the storage forms each: chunked, deflate, contiguous, deflate with shuffle and fletcher32
-            form = [{"chunks": CHUNKS}, {"chunks": CHUNKS, "compression": "gzip"}, {},
-                    {"chunks": CHUNKS, "compression": "gzip", "shuffle": True, "fletcher32": True}][i % 4]
+            form = [
+                {"chunks": CHUNKS},
+                {"chunks": CHUNKS, "compression": "gzip"},
+                {},
+                {"chunks": CHUNKS, "compression": "gzip", "shuffle": True, "fletcher32": True},
+            ][i % 4]
             f.create_dataset(name, data=expected[name], **form)
         expected["mask"] = numbers("|u1") > 99
         f.create_dataset("mask", data=expected["mask"], chunks=CHUNKS)
@@ -72,7 +98,9 @@ def test_zarr_python_reads_every_array(stores):
 def test_tensorstore_reads_every_array(stores):
     _, store, expected = stores
     for name, values in expected.items():
-        array = tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store / name)}}, open=True).result()
+        array = tensorstore.open(
+            {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store / name)}}, open=True
+        ).result()
         assert same(array.read().result(), values), name
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """References to the chunks of an HDF5 file (as kerchunk makes them), read through fsspec and zarr-python with the numcodecs codec of the package."""
+
 import json
 
 import h5py
@@ -18,8 +19,16 @@ def references(path, name):
         d = f[name]
         codec = zarrbits.NumcodecsPackbits.of_dataset(d)
         dtype = np.dtype(d.dtype.str if d.dtype.kind != "b" else "|b1")
-        array = {"zarr_format": 2, "shape": d.shape, "chunks": d.chunks, "dtype": dtype.str, "fill_value": None, "order": "C", "compressor": None,
-                 "filters": [codec.get_config()]}
+        array = {
+            "zarr_format": 2,
+            "shape": d.shape,
+            "chunks": d.chunks,
+            "dtype": dtype.str,
+            "fill_value": None,
+            "order": "C",
+            "compressor": None,
+            "filters": [codec.get_config()],
+        }
         refs = {".zgroup": json.dumps({"zarr_format": 2}), "x/.zarray": json.dumps(array), "x/.zattrs": "{}"}
         for i in range(d.id.get_num_chunks()):
             chunk = d.id.get_chunk_info(i)
@@ -32,8 +41,8 @@ COLOURS = h5py.enum_dtype({"RED": 0, "GREEN": 3}, basetype="i1")
 CASES = {
     "camera": (RNG.integers(0, 4096, (50, 70), dtype="u2"), (16, 32), zarrbits.packbits(bits=12)),
     "big_endian": (RNG.integers(0, 4096, (50, 70)).astype(">u2"), (16, 32), zarrbits.packbits(bits=12)),
-    "mask": (RNG.random((50, 70)) > .5, (7, 9), zarrbits.packbits()),
-    "counted": (RNG.random((50, 70)) > .5, (7, 9), zarrbits.packbits(padding_encoding="first_byte")),
+    "mask": (RNG.random((50, 70)) > 0.5, (7, 9), zarrbits.packbits()),
+    "counted": (RNG.random((50, 70)) > 0.5, (7, 9), zarrbits.packbits(padding_encoding="first_byte")),
     "signed": (RNG.integers(-16, 16, (50, 70), dtype="i4"), (13, 70), zarrbits.packbits(bits=5)),
     "high": (RNG.integers(0, 16, (50, 70), dtype="u2") << 12, (13, 7), zarrbits.packbits(bits=4, first_bit=12)),
     "all_bits": (RNG.integers(0, 256, (50, 70), dtype="u1"), (13, 7), zarrbits.packbits(bits=8)),
@@ -54,7 +63,9 @@ def test_references_to_packed_chunks(tmp_path, name):
 
 def check(path, values):
     refs, by_h5py = references(path, "x")
-    store = zarr.storage.FsspecStore.from_url("reference://", storage_options={"fo": refs, "remote_protocol": "file"}, read_only=True)
+    store = zarr.storage.FsspecStore.from_url(
+        "reference://", storage_options={"fo": refs, "remote_protocol": "file"}, read_only=True
+    )
     back = zarr.open_group(store, mode="r", zarr_format=2)["x"]
     assert np.array_equal(by_h5py, values) and back.dtype == values.dtype
     assert back[:].tobytes() == values.tobytes()
@@ -93,15 +104,23 @@ def test_it_is_in_numcodecs_registry_and_comes_back():
 
 
 def test_what_cannot_be_decoded_is_refused():
-    for wrong, sentence in ((lambda: zarrbits.NumcodecsPackbits("u2", bits=3).decode(b"abc"), "give elements"),
-                            (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, elements=4).decode(b"abc"), "3 bytes where 4 elements"),
-                            (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, padding_encoding="first_byte").decode(b""), "empty"),
-                            (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, padding_encoding="first_byte").decode(b"\xff\x00"), "(count byte|bytes where)"),
-                            (lambda: zarrbits.NumcodecsPackbits("u2", bits=17), "bits 0 to 15"),
-                            (lambda: zarrbits.NumcodecsPackbits("S3"), "not a number"),
-                            (lambda: zarrbits.NumcodecsPackbits.of_filter([12]), "not those"),
-                            (lambda: zarrbits.NumcodecsPackbits.of_filter([12, 0, 0, 0, 0x5A504201, 2, 1, 3, 1, 0, 2, 0]), "none that"),
-                            (lambda: zarrbits.NumcodecsPackbits.of_filter([1, 17, 0, 0, 0x5A504201, 1, 1, 1 | 1 << 18, 8, 0, 2, 0]), "numcodecs' own")):
+    for wrong, sentence in (
+        (lambda: zarrbits.NumcodecsPackbits("u2", bits=3).decode(b"abc"), "give elements"),
+        (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, elements=4).decode(b"abc"), "3 bytes where 4 elements"),
+        (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, padding_encoding="first_byte").decode(b""), "empty"),
+        (
+            lambda: zarrbits.NumcodecsPackbits("u2", bits=12, padding_encoding="first_byte").decode(b"\xff\x00"),
+            "(count byte|bytes where)",
+        ),
+        (lambda: zarrbits.NumcodecsPackbits("u2", bits=17), "bits 0 to 15"),
+        (lambda: zarrbits.NumcodecsPackbits("S3"), "not a number"),
+        (lambda: zarrbits.NumcodecsPackbits.of_filter([12]), "not those"),
+        (lambda: zarrbits.NumcodecsPackbits.of_filter([12, 0, 0, 0, 0x5A504201, 2, 1, 3, 1, 0, 2, 0]), "none that"),
+        (
+            lambda: zarrbits.NumcodecsPackbits.of_filter([1, 17, 0, 0, 0x5A504201, 1, 1, 1 | 1 << 18, 8, 0, 2, 0]),
+            "numcodecs' own",
+        ),
+    ):
         with pytest.raises(ValueError, match=sentence):
             wrong()
 
@@ -112,6 +131,7 @@ def test_virtual_stores_of_the_command(tmp_path, form):
     import os
     import subprocess
     import xarray as xr
+
     if form != "refs.json":
         pytest.importorskip(form)
     out = tmp_path / (form if form == "refs.json" else "refs.parquet")
@@ -122,14 +142,19 @@ def test_virtual_stores_of_the_command(tmp_path, form):
         with h5py.File(paths[-1], "w") as f:
             f["t"] = np.arange(10 * i, 10 * i + 10)
             f["t"].make_scale("t")
-            f.create_dataset("packed", data=values[10 * i:10 * i + 10], chunks=(5, 30), compression="gzip", shuffle=True, fletcher32=True)
-            f.create_dataset("plain", data=values[10 * i:10 * i + 10])
+            f.create_dataset(
+                "packed", data=values[10 * i : 10 * i + 10], chunks=(5, 30), compression="gzip", shuffle=True, fletcher32=True
+            )
+            f.create_dataset("plain", data=values[10 * i : 10 * i + 10])
             f.create_dataset("text", data=[f"row {k}" for k in range(10)], dtype=h5py.string_dtype())
             for name in ("packed", "plain", "text"):
                 f[name].dims[0].attach_scale(f["t"])
-    subprocess.run([os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--virtual", "--concat", "t", *map(str, paths), str(out)], check=True)
+    subprocess.run(
+        [os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--virtual", "--concat", "t", *map(str, paths), str(out)], check=True
+    )
     import fsspec
     from fsspec.implementations.reference import LazyReferenceMapper
+
     fo = str(out) if form == "refs.json" else LazyReferenceMapper(str(out), engine=form)
     files = fsspec.filesystem("reference", fo=fo, remote_protocol="file", asynchronous=True, skip_instance_cache=True)
     store = zarr.storage.FsspecStore(files, read_only=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Conversions into and from S3, on real servers at the loopback address: versitygw, which checks every signature, and moto. What is in the bucket
 afterwards is byte for byte what a directory holds. s3_servers.py starts them, test_s3_sources.py has sources there."""
+
 import contextlib
 import http.client
 import http.server
@@ -47,9 +48,15 @@ def test_verify_and_inspect_read_a_bucket(server, source, tmp_path):
     assert "datasets: 4 equal" in done.stdout
     # inspect shows the same for the bucket as for a directory
     assert convert(small, tmp_path / "out.zarr").returncode == 0
-    trees = [json.loads(command("inspect", "--json", store, *options).stdout)["trees"][0]
-             for store, options in ((target, ["--endpoint", endpoint]), (tmp_path / "out.zarr", []))]
-    assert trees[0]["nodes"] == trees[1]["nodes"] and trees[0]["files"] == trees[1]["files"] and trees[0]["bytes"] == trees[1]["bytes"]
+    trees = [
+        json.loads(command("inspect", "--json", store, *options).stdout)["trees"][0]
+        for store, options in ((target, ["--endpoint", endpoint]), (tmp_path / "out.zarr", []))
+    ]
+    assert (
+        trees[0]["nodes"] == trees[1]["nodes"]
+        and trees[0]["files"] == trees[1]["files"]
+        and trees[0]["bytes"] == trees[1]["bytes"]
+    )
     # and it is looked at: one bit of one chunk
     s3 = client(endpoint)
     chunk = bytearray(s3.get_object(Bucket=BUCKET, Key="read/it.zarr/big/c/0")["Body"].read())
@@ -58,7 +65,11 @@ def test_verify_and_inspect_read_a_bucket(server, source, tmp_path):
     done = command("verify", small, target, "--endpoint", endpoint)
     assert done.returncode == 1 and "differs: /big differs at" in done.stdout
     missing = command("verify", small, f"s3://{BUCKET}/nothing/there", "--endpoint", endpoint)
-    assert (missing.returncode, missing.stdout) == (1, "") and "not a Zarr v3 store" in missing.stderr and len(missing.stderr.splitlines()) == 1
+    assert (
+        (missing.returncode, missing.stdout) == (1, "")
+        and "not a Zarr v3 store" in missing.stderr
+        and len(missing.stderr.splitlines()) == 1
+    )
 
 
 def test_an_existing_store_is_replaced_only_when_asked(server, source, tmp_path):
@@ -116,10 +127,21 @@ def test_profiles_say_who_we_are_and_where(server, source, tmp_path):
     _, endpoint = server
     (tmp_path / "credentials").write_text(
         "[default]\naws_access_key_id = other\naws_secret_access_key = wrong\n\n[lab]\n"
-        f"aws_access_key_id={KEY}\n# a comment\naws_secret_access_key = {SECRET}\n")
-    (tmp_path / "config").write_text(f"[profile lab]\nregion = us-east-1\ns3 =\n  endpoint_url = http://127.0.0.1:1\nendpoint_url = {endpoint}\n")
-    done = convert(source[0], f"s3://{BUCKET}/profile.zarr", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", AWS_REGION="", AWS_PROFILE="lab",
-                   AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "credentials"), AWS_CONFIG_FILE=str(tmp_path / "config"))
+        f"aws_access_key_id={KEY}\n# a comment\naws_secret_access_key = {SECRET}\n"
+    )
+    (tmp_path / "config").write_text(
+        f"[profile lab]\nregion = us-east-1\ns3 =\n  endpoint_url = http://127.0.0.1:1\nendpoint_url = {endpoint}\n"
+    )
+    done = convert(
+        source[0],
+        f"s3://{BUCKET}/profile.zarr",
+        AWS_ACCESS_KEY_ID="",
+        AWS_SECRET_ACCESS_KEY="",
+        AWS_REGION="",
+        AWS_PROFILE="lab",
+        AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "credentials"),
+        AWS_CONFIG_FILE=str(tmp_path / "config"),
+    )
     assert done.returncode == 0, done.stderr
     assert content(endpoint, "profile.zarr") == source[1]
 
@@ -165,7 +187,9 @@ def proxy_that_drops(endpoint, one_in=10):
             for name, value in answer.getheaders():
                 if name.lower() not in ("connection", "transfer-encoding", "content-length"):
                     self.send_header(name, value)
-            self.send_header("Content-Length", answer.getheader("Content-Length", "0") if self.command == "HEAD" else str(len(data)))
+            self.send_header(
+                "Content-Length", answer.getheader("Content-Length", "0") if self.command == "HEAD" else str(len(data))
+            )
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(data)
@@ -228,7 +252,18 @@ def test_shards(server, source, tmp_path):
 def test_a_killed_run_is_gone_on_with(server, source):
     _, endpoint = server
     path, expected = source
-    command = [COMMAND, "convert", "-q", str(path), f"s3://{BUCKET}/killed.zarr", "--endpoint", endpoint, "--resume", "--threads", "2"]
+    command = [
+        COMMAND,
+        "convert",
+        "-q",
+        str(path),
+        f"s3://{BUCKET}/killed.zarr",
+        "--endpoint",
+        endpoint,
+        "--resume",
+        "--threads",
+        "2",
+    ]
     kills = 0
     for delay in (0.3, 0.6, 1.2):
         process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True)
@@ -254,6 +289,12 @@ def test_shares_and_finalize(server, source):
         done = convert(path, target, "--endpoint", endpoint, "--partition", f"{share}/3")
         assert done.returncode == 0, done.stderr
     assert "zarr.json" not in content(endpoint, "shares.zarr")
-    done = subprocess.run([COMMAND, "finalize", "-q", str(path), target, "--endpoint", endpoint], env=environment(), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [COMMAND, "finalize", "-q", str(path), target, "--endpoint", endpoint],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     assert content(endpoint, "shares.zarr") == expected

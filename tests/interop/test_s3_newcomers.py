@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """An operator's path, on real servers: many files to S3 as one store, a kill in the middle, the same command again, and the check of it.
 tests/convert/test_newcomers.py has the same with fewer files, and counts the requests."""
+
 import os
 import signal
 import subprocess
@@ -20,7 +21,13 @@ def day(path, n):
     with h5py.File(path, "w") as f:
         f.create_dataset("time", data=np.arange(24.0) + 24 * n, maxshape=(None,), chunks=(24,))
         f["time"].make_scale("time")
-        f.create_dataset("temperature", data=np.random.default_rng(n).normal(280, 9, (24, 9)).astype("f4"), chunks=(24, 9), maxshape=(None, 9), compression="gzip")
+        f.create_dataset(
+            "temperature",
+            data=np.random.default_rng(n).normal(280, 9, (24, 9)).astype("f4"),
+            chunks=(24, 9),
+            maxshape=(None, 9),
+            compression="gzip",
+        )
         f["temperature"].dims[0].attach_scale(f["time"])
     return path
 
@@ -34,17 +41,41 @@ def test_many_files_with_a_kill(server, tmp_path):
     _, endpoint = server
     files = [day(tmp_path / f"{n:03}.nc", n) for n in range(FILES)]
     patient = environment(ZARRBITS_S3_PATIENCE="5")
-    command = [COMMAND, "convert", "--concat", "time", *map(str, files), f"s3://{BUCKET}/{PREFIX}", "--endpoint", endpoint, "--threads", "2"]
+    command = [
+        COMMAND,
+        "convert",
+        "--concat",
+        "time",
+        *map(str, files),
+        f"s3://{BUCKET}/{PREFIX}",
+        "--endpoint",
+        endpoint,
+        "--threads",
+        "2",
+    ]
     p = subprocess.Popen(command, env=patient, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True)
-    while p.poll() is None and not (any("/journal" in key for key in listed(endpoint, PREFIX + "/.zarrbits")) and len(listed(endpoint, PREFIX + "/temperature/c/")) > FILES // 10):
+    while p.poll() is None and not (
+        any("/journal" in key for key in listed(endpoint, PREFIX + "/.zarrbits"))
+        and len(listed(endpoint, PREFIX + "/temperature/c/")) > FILES // 10
+    ):
         time.sleep(0.01)
     assert p.poll() is None, "it was faster than the kill"
     os.killpg(p.pid, signal.SIGKILL)
     p.wait()
     left = listed(endpoint, PREFIX)
     assert PREFIX + "/zarr.json" not in left
-    told = subprocess.run([COMMAND, "inspect", f"s3://{BUCKET}/{PREFIX}", "--endpoint", endpoint], env=patient, capture_output=True, text=True, timeout=120)
-    assert told.returncode == 3 and "is an unfinished store" in told.stdout and "run the same command again to continue" in told.stdout, told
+    told = subprocess.run(
+        [COMMAND, "inspect", f"s3://{BUCKET}/{PREFIX}", "--endpoint", endpoint],
+        env=patient,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (
+        told.returncode == 3
+        and "is an unfinished store" in told.stdout
+        and "run the same command again to continue" in told.stdout
+    ), told
     time.sleep(6)  # longer than a run that writes may be silent
     done = subprocess.run(command, env=patient, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0 and "continuing the unfinished store" in done.stderr, done.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Sources in S3, on the servers of s3_servers.py."""
+
 import json
 
 import h5py
@@ -55,8 +56,12 @@ def test_a_source_in_s3_reads_no_other_file(server, tmp_path):
     done = convert(f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--endpoint", endpoint)
     assert done.returncode == 3 and str(raw) in done.stderr and "--external" in done.stderr, done.stderr
     assert not any(b"SECRET" in data for data in files(tmp_path / "out.zarr").values())
-    done = convert(f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--overwrite", "--endpoint", endpoint, "--external", str(tmp_path))
-    assert (tmp_path / "out.zarr/external/c/0").read_bytes() == b"SECRET--" == (tmp_path / "out.zarr/virtual0/c/0").read_bytes(), done.stderr
+    done = convert(
+        f"s3://{BUCKET}/in.h5", tmp_path / "out.zarr", "--overwrite", "--endpoint", endpoint, "--external", str(tmp_path)
+    )
+    assert (
+        (tmp_path / "out.zarr/external/c/0").read_bytes() == b"SECRET--" == (tmp_path / "out.zarr/virtual0/c/0").read_bytes()
+    ), done.stderr
     assert done.returncode == 3 and "virtual2" in done.stderr
 
 
@@ -66,7 +71,9 @@ def test_a_source_in_s3_that_changed_is_not_gone_on_with(server, tmp_path):
         with h5py.File(tmp_path / "in.h5", "w") as f:
             f.create_dataset("d", data=np.full(100, value), chunks=(10,))
         client(endpoint).upload_file(str(tmp_path / "in.h5"), BUCKET, "changes.h5")
-        done = convert(f"s3://{BUCKET}/changes.h5", tmp_path / "out.zarr", "--endpoint", endpoint, "--partition", f"{value - 1}/2")
+        done = convert(
+            f"s3://{BUCKET}/changes.h5", tmp_path / "out.zarr", "--endpoint", endpoint, "--partition", f"{value - 1}/2"
+        )
         assert done.returncode == value - 1, done.stderr
     assert "before its source changed" in done.stderr
 
@@ -74,7 +81,11 @@ def test_a_source_in_s3_that_changed_is_not_gone_on_with(server, tmp_path):
 def test_a_source_in_s3_that_cannot_be_had_is_a_sentence(server, remote_source, tmp_path):
     name, endpoint = server
     remote, _ = remote_source
-    wrong = [({}, remote + "x", "no such object"), ({"AWS_SESSION_TOKEN": "t"}, remote, "session token"), ({}, f"s3://{BUCKET}", "names a bucket")]
+    wrong = [
+        ({}, remote + "x", "no such object"),
+        ({"AWS_SESSION_TOKEN": "t"}, remote, "session token"),
+        ({}, f"s3://{BUCKET}", "names a bucket"),
+    ]
     if name != "moto":  # which checks no signatures
         wrong.append(({"AWS_SECRET_ACCESS_KEY": "wrong"}, remote, "403"))
     for variables, path, words in wrong:
@@ -96,7 +107,7 @@ def test_references_to_sources_in_s3(server, tmp_path):
         with h5py.File(tmp_path / f"r{i}.h5", "w") as f:
             f["t"] = np.arange(4 * i, 4 * i + 4)
             f["t"].make_scale("t")
-            d = f.create_dataset("rows", data=values[4 * i:4 * i + 4], chunks=(2, 30), compression="gzip", maxshape=(None, 30))
+            d = f.create_dataset("rows", data=values[4 * i : 4 * i + 4], chunks=(2, 30), compression="gzip", maxshape=(None, 30))
             d.dims[0].attach_scale(f["t"])
         client(endpoint).upload_file(str(tmp_path / f"r{i}.h5"), BUCKET, f"refs/r{i}.h5")
         names.append(f"s3://{BUCKET}/refs/r{i}.h5")
@@ -104,7 +115,16 @@ def test_references_to_sources_in_s3(server, tmp_path):
     assert done.returncode == 0, done.stderr
     listed = json.loads((tmp_path / "refs.json").read_text())["refs"]
     assert [listed[f"rows/c/{i}/0"][0] for i in range(4)] == [names[0], names[0], names[1], names[1]]
-    options = {"key": KEY, "secret": SECRET, "endpoint_url": endpoint, "client_kwargs": {"region_name": "us-east-1"}, "config_kwargs": {"s3": {"addressing_style": "path"}}, "asynchronous": True}
-    files = fsspec.filesystem("reference", fo=str(tmp_path / "refs.json"), remote_protocol="s3", remote_options=options, asynchronous=True)
+    options = {
+        "key": KEY,
+        "secret": SECRET,
+        "endpoint_url": endpoint,
+        "client_kwargs": {"region_name": "us-east-1"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+        "asynchronous": True,
+    }
+    files = fsspec.filesystem(
+        "reference", fo=str(tmp_path / "refs.json"), remote_protocol="s3", remote_options=options, asynchronous=True
+    )
     group = zarr.open_group(zarr.storage.FsspecStore(files, read_only=True), mode="r")
     assert np.array_equal(group["rows"][:], values) and np.array_equal(group["t"][:], np.arange(8))

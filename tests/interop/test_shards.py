@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Shards that zarr-python writes, read by `zarrbits verify`: every data type, byte order, codec and place of the index that may occur inside of one.
 Shards of `zarrbits convert` with gaps in them, read by zarr-python and tensorstore."""
+
 import json
 import os
 import subprocess
@@ -14,14 +15,20 @@ import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, VLenUTF8Codec, ZstdCodec
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
-CODECS = {"plain": [], "gzip": [GzipCodec(level=6)], "zstd": [ZstdCodec(level=3)], "blosc": [BloscCodec(typesize=4, cname="lz4", shuffle="shuffle")], "crc32c": [Crc32cCodec()],
-          "gzip and crc32c": [GzipCodec(level=1), Crc32cCodec()]}
+CODECS = {
+    "plain": [],
+    "gzip": [GzipCodec(level=6)],
+    "zstd": [ZstdCodec(level=3)],
+    "blosc": [BloscCodec(typesize=4, cname="lz4", shuffle="shuffle")],
+    "crc32c": [Crc32cCodec()],
+    "gzip and crc32c": [GzipCodec(level=1), Crc32cCodec()],
+}
 SHAPE, SHARD, CHUNK = (50, 70), (20, 24), (5, 8)
 
 
 def values_of(dtype):
     x = np.random.default_rng(3).normal(size=SHAPE) * 100
-    x[10:30, 16:56] = 0   # whole chunks, and a whole shard, of the fill value
+    x[10:30, 16:56] = 0  # whole chunks, and a whole shard, of the fill value
     if np.dtype(dtype).kind == "b":
         return x > 0
     return (x + 1j * x).astype(dtype) if np.dtype(dtype).kind == "c" else x.astype(dtype)
@@ -42,8 +49,16 @@ def place(tmp_path):
 
 
 def write(store, name, values, inner, **sharding):
-    a = zarr.create_array(store / name, shape=values.shape, dtype=values.dtype, chunks=SHARD, fill_value=0, filters=None, compressors=None,
-                          serializer=ShardingCodec(chunk_shape=CHUNK, codecs=inner, **sharding))
+    a = zarr.create_array(
+        store / name,
+        shape=values.shape,
+        dtype=values.dtype,
+        chunks=SHARD,
+        fill_value=0,
+        filters=None,
+        compressors=None,
+        serializer=ShardingCodec(chunk_shape=CHUNK, codecs=inner, **sharding),
+    )
     a[...] = values
 
 
@@ -82,8 +97,15 @@ def test_transposed_chunks_strings_and_an_index_without_checksum(place):
         write(store, "big index", values_of("i4"), [BytesCodec()], index_codecs=[BytesCodec(endian="big"), Crc32cCodec()])
         f.create_dataset("big index", data=values_of("i4"), chunks=CHUNK)
         text = np.array([f"ü{i}" for i in range(30)], dtype=object)
-        a = zarr.create_array(store / "text", shape=(30,), dtype="string", chunks=(10,), filters=None, compressors=None,
-                              serializer=ShardingCodec(chunk_shape=(5,), codecs=[VLenUTF8Codec(), GzipCodec(level=5)]))
+        a = zarr.create_array(
+            store / "text",
+            shape=(30,),
+            dtype="string",
+            chunks=(10,),
+            filters=None,
+            compressors=None,
+            serializer=ShardingCodec(chunk_shape=(5,), codecs=[VLenUTF8Codec(), GzipCodec(level=5)]),
+        )
         a[...] = text
         f.create_dataset("text", data=text, dtype=h5py.string_dtype(), chunks=(5,))
     status, report = verify(source, store)
@@ -110,7 +132,7 @@ def test_chunks_that_are_aligned_after_a_gap(place, profile):
         f.create_dataset("contiguous", data=rng.random((700, 1024)))
         d = f.create_dataset("deflated", shape=values.shape, dtype="f4", chunks=(64, 1024), compression="gzip", shuffle=True)
         for i in rng.permutation(8):  # the file has them in another order
-            d[i * 64:i * 64 + 64] = values[i * 64:i * 64 + 64]
+            d[i * 64 : i * 64 + 64] = values[i * 64 : i * 64 + 64]
         wanted = {name: f[name][...] for name in f}
     subprocess.run([COMMAND, "convert", "-q", "--profile", profile, "--shard", "256,1024", source, store], check=True)
     group = zarr.open_group(store, mode="r")
@@ -124,5 +146,5 @@ def test_chunks_that_are_aligned_after_a_gap(place, profile):
         assert np.array_equal(array[60:70, 3:9].read().result(), wanted[name][60:70, 3:9])
     assert verify(source, store)[0] == 0
     if profile == "native":  # there are gaps: else nothing was tested
-        index = np.frombuffer((store / "deflated/c/0/0").read_bytes()[-4 * 16 - 4:-4], "<u8").reshape(4, 2)
+        index = np.frombuffer((store / "deflated/c/0/0").read_bytes()[-4 * 16 - 4 : -4], "<u8").reshape(4, 2)
         assert index[0, 0] > 0 and np.any(index[1:, 0] > index[:-1].sum(axis=1))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores in other forms than a directory of files, read by zarr-python: a .zip file, and metadata that is consolidated."""
+
 import json
 import os
 import subprocess

@@ -3,6 +3,7 @@
 
 A reader that the table promises must return the values. Any other must refuse: if it can read a row by now, the table has to say so.
 """
+
 import json
 import os
 import subprocess
@@ -70,9 +71,15 @@ plain("gzip", some("<i4"), chunks=CHUNKS, compression="gzip")
 plain("shuffle", some("<i4"), chunks=CHUNKS, compression="gzip", shuffle=True, fletcher32=True)
 plain("lzf", some("<i4"), chunks=CHUNKS, compression="lzf")
 plain("empty", np.zeros((0, 3), "<i4"), ALL - {"zarrita"})
-row("partly", lambda f: f.create_dataset("partly", (8, 8), "<i4", chunks=(4, 4), fillvalue=-7).__setitem__((slice(0, 2), 0), 1),
-    np.array([[1] + 7 * [-7]] * 2 + [8 * [-7]] * 6, "<i4"), ALL)
-row("nan_fill", lambda f: f.create_dataset("nan_fill", (4,), "<f4", chunks=(4,), fillvalue=np.nan), np.full(4, np.nan, "<f4"), ALL)
+row(
+    "partly",
+    lambda f: f.create_dataset("partly", (8, 8), "<i4", chunks=(4, 4), fillvalue=-7).__setitem__((slice(0, 2), 0), 1),
+    np.array([[1] + 7 * [-7]] * 2 + [8 * [-7]] * 6, "<i4"),
+    ALL,
+)
+row(
+    "nan_fill", lambda f: f.create_dataset("nan_fill", (4,), "<f4", chunks=(4,), fillvalue=np.nan), np.full(4, np.nan, "<f4"), ALL
+)
 
 
 def fill_row(name, bits, dtype, readers, wrong):
@@ -84,30 +91,73 @@ fill_row("fill_nan_payload", 0x7FC00001, "<f4", ALL - {"zarrita"}, {"zarrita"})
 fill_row("fill_nan_sign", 0xFFF8000000000000, "<f8", ALL - {"zarrita"}, {"zarrita"})
 fill_row("fill_float16_payload", 0x7E01, "<f2", {"tensorstore", "zarrs"}, {"zarr-python", "zarrita"})
 fill_row("fill_largest", (1 << 64) - 1, "<u8", ALL - {"zarrita"}, {"zarrita"})
-row("enum", lambda f: f.create_dataset("enum", data=[1, 0, 1], dtype=h5py.enum_dtype({"OFF": 0, "ON": 1}, "<i2")), np.array([1, 0, 1], "<i2"), ALL)
-row("bfloat16", lambda f: odd_type(f, "bfloat16", None, bfloat16(), np.array([1.5, -2, 0.25])), np.array([1.5, -2, 0.25], "<f4"), ALL)
+row(
+    "enum",
+    lambda f: f.create_dataset("enum", data=[1, 0, 1], dtype=h5py.enum_dtype({"OFF": 0, "ON": 1}, "<i2")),
+    np.array([1, 0, 1], "<i2"),
+    ALL,
+)
+row(
+    "bfloat16",
+    lambda f: odd_type(f, "bfloat16", None, bfloat16(), np.array([1.5, -2, 0.25])),
+    np.array([1.5, -2, 0.25], "<f4"),
+    ALL,
+)
 row("opaque", lambda f: f.create_dataset("opaque", data=OPAQUE), OPAQUE.view("u1").reshape(6, 3), ALL)
-row("array_type", lambda f: f.create_dataset("array_type", (2,), np.dtype(("<i4", (2, 3)))).__setitem__(Ellipsis, np.arange(12).reshape(2, 2, 3)),
-    np.arange(12, dtype="<i4").reshape(2, 2, 3), ALL)
+row(
+    "array_type",
+    lambda f: f.create_dataset("array_type", (2,), np.dtype(("<i4", (2, 3)))).__setitem__(
+        Ellipsis, np.arange(12).reshape(2, 2, 3)
+    ),
+    np.arange(12, dtype="<i4").reshape(2, 2, 3),
+    ALL,
+)
 row("strings", lambda f: f.create_dataset("strings", data=STRINGS, dtype=h5py.string_dtype()), STRINGS, ALL - {"tensorstore"})
-row("not_utf8", lambda f: f.create_dataset("not_utf8", data=LATIN), np.array([bytes(x) for x in LATIN], object), {"zarr-python", "zarrs"})
-row("references", lambda f: f.create_dataset("references", data=np.array([f["gzip"].ref, f["bool"].ref], h5py.ref_dtype)), np.array(["/gzip", "/bool"], object),
-    ALL - {"tensorstore"})
-row("sequences", lambda f: f.create_dataset("sequences", (4,), h5py.vlen_dtype("<i4")).__setitem__(Ellipsis, np.array(RAGGED, object)),
-    {"sequences/values": np.concatenate(RAGGED), "sequences/offsets": np.array([0, 2, 2, 7, 8])}, ALL)
-row("members", lambda f: f.create_dataset("members", data=np.array([("a", 1), ("b", 2)], [("t", h5py.string_dtype()), ("n", "<i4")])),
-    {"members/n": np.array([1, 2], "<i4")}, ALL)
+row(
+    "not_utf8",
+    lambda f: f.create_dataset("not_utf8", data=LATIN),
+    np.array([bytes(x) for x in LATIN], object),
+    {"zarr-python", "zarrs"},
+)
+row(
+    "references",
+    lambda f: f.create_dataset("references", data=np.array([f["gzip"].ref, f["bool"].ref], h5py.ref_dtype)),
+    np.array(["/gzip", "/bool"], object),
+    ALL - {"tensorstore"},
+)
+row(
+    "sequences",
+    lambda f: f.create_dataset("sequences", (4,), h5py.vlen_dtype("<i4")).__setitem__(Ellipsis, np.array(RAGGED, object)),
+    {"sequences/values": np.concatenate(RAGGED), "sequences/offsets": np.array([0, 2, 2, 7, 8])},
+    ALL,
+)
+row(
+    "members",
+    lambda f: f.create_dataset("members", data=np.array([("a", 1), ("b", 2)], [("t", h5py.string_dtype()), ("n", "<i4")])),
+    {"members/n": np.array([1, 2], "<i4")},
+    ALL,
+)
 NEW_ZARR = set() if OLD_ZARR else {"zarr-python"}
 plain("struct", STRUCT, NEW_ZARR | {"tensorstore"})
 plain("struct_nested", NESTED, NEW_ZARR)
 plain("struct_with_text", WITH_TEXT, NEW_ZARR)
 plain("struct_with_array", WITH_ARRAY, NEW_ZARR)
 # from a second store of the same file, inside of the first
-row("shards", lambda f: None, {"shards.zarr/" + name: ROWS[name][1][name] for name in ("number_i4", "number_f8", "bool", "gzip", "shuffle")}, ALL)
-row("shards_of_strings", lambda f: f.create_dataset("shards_of_strings", data=STRINGS, dtype=h5py.string_dtype(), chunks=(3,)),
-    {"shards.zarr/shards_of_strings": STRINGS}, ALL - {"tensorstore"})
+row(
+    "shards",
+    lambda f: None,
+    {"shards.zarr/" + name: ROWS[name][1][name] for name in ("number_i4", "number_f8", "bool", "gzip", "shuffle")},
+    ALL,
+)
+row(
+    "shards_of_strings",
+    lambda f: f.create_dataset("shards_of_strings", data=STRINGS, dtype=h5py.string_dtype(), chunks=(3,)),
+    {"shards.zarr/shards_of_strings": STRINGS},
+    ALL - {"tensorstore"},
+)
 try:
     import hdf5plugin
+
     plain("zstd", some("<i4"), chunks=CHUNKS, **hdf5plugin.Zstd())
     plain("blosc", some("<i4"), chunks=CHUNKS, **hdf5plugin.Blosc("lz4", shuffle=hdf5plugin.Blosc.SHUFFLE))
 except ImportError:  # then without these rows
@@ -152,6 +202,7 @@ def by_tensorstore(store, name, values):
     def read(field):
         spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store / name)}} | field
         return tensorstore.open(spec, open=True).result().read().result()
+
     if not values.dtype.names:
         return read({})
     out = np.empty(values.shape, values.dtype)
@@ -170,8 +221,8 @@ def by_zarrs(store, name, values, zarrs):
     texts = []
     while got:
         size = int.from_bytes(got[:8], "little")
-        texts.append(got[8:8 + size])
-        got = got[8 + size:]
+        texts.append(got[8 : 8 + size])
+        got = got[8 + size :]
     return np.array(texts, object)
 
 
@@ -198,7 +249,11 @@ def by_zarrita(values, answer):
         return np.array(answer["values"], object)
     if values.dtype.kind in "iu":
         return np.array([int(v) for v in answer["values"]]).astype(values.dtype).reshape(values.shape)
-    return np.array([float(v) if not isinstance(v, bool) else v for v in answer["values"]]).astype(values.dtype).reshape(values.shape)
+    return (
+        np.array([float(v) if not isinstance(v, bool) else v for v in answer["values"]])
+        .astype(values.dtype)
+        .reshape(values.shape)
+    )
 
 
 def node_major():
@@ -213,17 +268,21 @@ def test_row(store, name, reader, request):
         values = np.asarray(values)
         if reader == "zarrs":
             peer = request.getfixturevalue("zarrs")
+
             def read():
                 return by_zarrs(store, array, values, peer)
         elif reader == "zarrita":
             answers = request.getfixturevalue("zarrita")
             if name in ("float16", "fill_float16_payload") and node_major() < 24:
                 pytest.skip("zarrita reads float16 from node 24 on")
+
             def read():
                 return by_zarrita(values, answers[array])
         else:
+
             def read():
                 return {"zarr-python": by_zarr_python, "tensorstore": by_tensorstore}[reader](store, array, values)
+
         if reader in readers:
             got = read()
             assert np.shape(got) == values.shape and as_bytes(got) == as_bytes(values), f"{array} by {reader}"

@@ -2,6 +2,7 @@
 """Real files, as references and as native copies: zarr-python reads the same from both. The copies are judged against h5py elsewhere.
 
 For every twenty-fourth file, or as ZARRBITS_CORPUS_EVERY says; ZARRBITS_CORPUS says where they are."""
+
 import os
 import subprocess
 import warnings
@@ -29,7 +30,11 @@ def arrays(node, path=""):
 def values(array):
     """Its values, or the kind of error: what one cannot read, the other cannot, either."""
     try:
-        return np.asarray(array[tuple(slice(0, max(1, int(LARGEST ** (1 / array.ndim)))) for _ in range(array.ndim))] if array.size > LARGEST else array[...])
+        return np.asarray(
+            array[tuple(slice(0, max(1, int(LARGEST ** (1 / array.ndim)))) for _ in range(array.ndim))]
+            if array.size > LARGEST
+            else array[...]
+        )
     except Exception as e:  # noqa: BLE001
         return type(e).__name__
 
@@ -37,7 +42,11 @@ def values(array):
 def same(a, b):
     if isinstance(a, str) or isinstance(b, str):
         return isinstance(a, str) and isinstance(b, str)
-    return a.dtype == b.dtype and a.shape == b.shape and (list(a.ravel()) == list(b.ravel()) if a.dtype.hasobject or a.dtype.kind == "T" else a.tobytes() == b.tobytes())
+    return (
+        a.dtype == b.dtype
+        and a.shape == b.shape
+        and (list(a.ravel()) == list(b.ravel()) if a.dtype.hasobject or a.dtype.kind == "T" else a.tobytes() == b.tobytes())
+    )
 
 
 def test_references_and_copies_read_alike(tmp_path):
@@ -47,10 +56,14 @@ def test_references_and_copies_read_alike(tmp_path):
     for i, path in enumerate(files):
         copy, form = tmp_path / f"{i}.zarr", tmp_path / f"{i}{('.json', '.parquet')[i % 2]}"
         for target, how in ((copy, ["--profile", "native"]), (form, ["--virtual"])):
-            done = subprocess.run([command, "convert", "-q", path, str(target), *how], capture_output=True, text=True, timeout=120)
+            done = subprocess.run(
+                [command, "convert", "-q", path, str(target), *how], capture_output=True, text=True, timeout=120
+            )
             if "would be one array" in done.stderr:
                 form = tmp_path / f"{i}.json"
-                done = subprocess.run([command, "convert", "-q", path, str(form), *how], capture_output=True, text=True, timeout=120)
+                done = subprocess.run(
+                    [command, "convert", "-q", path, str(form), *how], capture_output=True, text=True, timeout=120
+                )
         if done.returncode not in (0, 3) or not (copy / "zarr.json").exists():
             continue
         with warnings.catch_warnings():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files with what makes references hard (virtual_peers.py). Ours read as the files do, through zarr-python and through Icechunk. What other makers of
 references make of the same file is a table in docs/converter.md ("What other makers of references do"): a peer that changes, for better or worse, fails here."""
+
 import re
 from importlib.metadata import version
 
@@ -56,7 +57,13 @@ def case(name, folder):
             return [str(folder / "in.nc")], f["v"].asstr()[()] if name == "strings" else f["v"][()], of_one
     peers.MANY[name](folder)
     paths = peers.paths_in(folder)
-    return paths, xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals").v.load().values, of_many
+    return (
+        paths,
+        xr.open_mfdataset(paths, combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="equals")
+        .v.load()
+        .values,
+        of_many,
+    )
 
 
 def equal(got, want):
@@ -93,14 +100,23 @@ def test_what_others_do(name, peer, tmp_path):
     paths, want, read = case(name, tmp_path)
     does = outcome(peers.PEERS[peer], paths, want, read, tmp_path)
     known = DOES[name][list(peers.PEERS).index(peer)]
-    assert does == known, f"{peer} has changed: \"{name}\" was {known}, and is {does}; DOES above and the table in docs/converter.md have to say so"
+    assert does == known, (
+        f'{peer} has changed: "{name}" was {known}, and is {does}; DOES above and the table in docs/converter.md have to say so'
+    )
 
 
 def test_the_table_in_the_documents():
     """It has a row for each file, says what DOES says, and the versions that are installed here, but for what comes behind the second number."""
-    text = (ROOT / "docs/converter.md").read_text(encoding="utf-8").partition("#### What other makers of references do")[2].partition("\n#")[0]
+    text = (
+        (ROOT / "docs/converter.md")
+        .read_text(encoding="utf-8")
+        .partition("#### What other makers of references do")[2]
+        .partition("\n#")[0]
+    )
     rows = [[c.strip().strip("*") for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
     assert {r[0]: tuple(c.split(",")[0] for c in r[2:4]) for r in rows[1:]} == DOES
     assert all(r[1] == "right" for r in rows[1:])  # ours
     for name, column in (("kerchunk", 2), ("virtualizarr", 3)):
-        assert rows[0][column].lower().split() == [name, re.match(r"\d+\.\d+", version(name))[0]], f"{name} is {version(name)} now: look at the table again"
+        assert rows[0][column].lower().split() == [name, re.match(r"\d+\.\d+", version(name))[0]], (
+            f"{name} is {version(name)} now: look at the table again"
+        )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Stores of references by `zarrbits.open_references` and `zarrbits.to_icechunk`: what h5py reads in the sources, or a sentence that names what is wrong."""
+
 import importlib.util
 import json
 import os
@@ -61,7 +62,9 @@ def repository_of(path, credentials=None):
     storage = icechunk.local_filesystem_storage(str(path))
     prefixes = icechunk.Repository.open(storage).config.virtual_chunk_containers
     access = {p: credentials if p.startswith("s3:") else icechunk.Credentials.LocalFileSystemAccess() for p in prefixes}
-    return icechunk.Repository.open(storage, authorize_virtual_chunk_access=icechunk.containers_credentials(access)), sorted(prefixes)
+    return icechunk.Repository.open(storage, authorize_virtual_chunk_access=icechunk.containers_credentials(access)), sorted(
+        prefixes
+    )
 
 
 def group_of(path, credentials=None):
@@ -100,8 +103,14 @@ def test_listings_and_chunks_that_are_not_there(source, refs):
     run("convert", "-q", "--virtual", source, refs)
     group = zarr.open_group(zarrbits.open_references(refs), mode="r")
     assert sorted(group) == ["big", "checked", "contiguous", "deflated", "g", "masked", "none", "scalar", "sparse", "text"]
-    assert sorted(group["g"]) == ["c"] and sorted(group["g/c"]) == ["5", "packed"] and len(list(group.members(max_depth=None))) == 13
-    assert group["sparse"].nchunks_initialized == 1 and group["deflated"].nchunks_initialized == 5 and group["none"].nchunks_initialized == 0
+    assert (
+        sorted(group["g"]) == ["c"] and sorted(group["g/c"]) == ["5", "packed"] and len(list(group.members(max_depth=None))) == 13
+    )
+    assert (
+        group["sparse"].nchunks_initialized == 1
+        and group["deflated"].nchunks_initialized == 5
+        and group["none"].nchunks_initialized == 0
+    )
 
 
 def test_chunks_in_the_repository_are_references(source, tmp_path):
@@ -139,11 +148,17 @@ def test_xarray_opens_joined_files(tmp_path, refs):
         folder = tmp_path / f"part{i}"
         folder.mkdir()
         paths.append(folder / "d.nc")
-        xr.Dataset({"v": (("t", "x"), FRAMES[first:first + count].astype("i4")), "s": (("t",), np.array([f"row {k}" for k in range(count)], object))},
-                   coords={"t": np.arange(first, first + count), "x": np.arange(30.)}).to_netcdf(
-            paths[-1], unlimited_dims=["t"], encoding={"v": {"zlib": True, "shuffle": True, "chunksizes": (4, 30)}})
+        xr.Dataset(
+            {
+                "v": (("t", "x"), FRAMES[first : first + count].astype("i4")),
+                "s": (("t",), np.array([f"row {k}" for k in range(count)], object)),
+            },
+            coords={"t": np.arange(first, first + count), "x": np.arange(30.0)},
+        ).to_netcdf(paths[-1], unlimited_dims=["t"], encoding={"v": {"zlib": True, "shuffle": True, "chunksizes": (4, 30)}})
     run("convert", "-q", "--virtual", "--concat", "t", *paths, refs)
-    want = xr.open_mfdataset(paths, combine="nested", concat_dim="t", data_vars="minimal", coords="minimal", compat="equals").load()
+    want = xr.open_mfdataset(
+        paths, combine="nested", concat_dim="t", data_vars="minimal", coords="minimal", compat="equals"
+    ).load()
     xr.testing.assert_identical(want, xr.open_zarr(zarrbits.open_references(refs), consolidated=False).load())
     zarrbits.to_icechunk(refs, tmp_path / "repository")
     repository, prefixes = repository_of(tmp_path / "repository")
@@ -195,11 +210,14 @@ def write_again(path):
     os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns + 1))
 
 
-@pytest.mark.parametrize("change, words", [
-    (lambda source: source.rename(source.parent / "moved.h5"), "in.h5.*No such file"),
-    (truncate, "in.h5.* bytes, and had"),
-    (write_again, "in.h5.*has been written to"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda source: source.rename(source.parent / "moved.h5"), "in.h5.*No such file"),
+        (truncate, "in.h5.* bytes, and had"),
+        (write_again, "in.h5.*has been written to"),
+    ],
+)
 def test_a_source_that_is_not_what_it_was(source, refs, tmp_path, change, words):
     run("convert", "-q", "--virtual", source, refs)
     zarrbits.open_references(refs)
@@ -232,17 +250,30 @@ def edited(refs, change):
     refs.write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize("change, words, checked", [
-    (lambda d: d.pop("refs"), "has no references", True),
-    (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", 1]), "deflated/c/0/0", True),
-    (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", -1, 5]), "deflated/c/0/0", True),
-    (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["https://example.org/x", 1, 5]), "deflated/c/0/0", True),
-    (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///etc/hostname", 0, 5]), "hostname.* is not in their folder or below.*external=", True),
-    (lambda d: d["refs"].__setitem__("deflated/c/0/0", [f"file://{os.path.dirname(d['zarrbits']['sources'][0]['url'][7:])}/../other", 0, 5]), "neither a source nor", False),
-    (lambda d: d["refs"]["deflated/c/0/0"].__setitem__(1, 1 << 40), "behind the end", False),
-    (lambda d: d["zarrbits"]["sources"][0].__setitem__("size", "5"), "without a URL and a size", True),
-    (lambda d: d.pop("zarrbits"), "does not say what its sources were", False),
-])
+@pytest.mark.parametrize(
+    "change, words, checked",
+    [
+        (lambda d: d.pop("refs"), "has no references", True),
+        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", 1]), "deflated/c/0/0", True),
+        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", -1, 5]), "deflated/c/0/0", True),
+        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["https://example.org/x", 1, 5]), "deflated/c/0/0", True),
+        (
+            lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///etc/hostname", 0, 5]),
+            "hostname.* is not in their folder or below.*external=",
+            True,
+        ),
+        (
+            lambda d: d["refs"].__setitem__(
+                "deflated/c/0/0", [f"file://{os.path.dirname(d['zarrbits']['sources'][0]['url'][7:])}/../other", 0, 5]
+            ),
+            "neither a source nor",
+            False,
+        ),
+        (lambda d: d["refs"]["deflated/c/0/0"].__setitem__(1, 1 << 40), "behind the end", False),
+        (lambda d: d["zarrbits"]["sources"][0].__setitem__("size", "5"), "without a URL and a size", True),
+        (lambda d: d.pop("zarrbits"), "does not say what its sources were", False),
+    ],
+)
 def test_hostile_references(source, tmp_path, change, words, checked):
     refs = tmp_path / "refs.json"
     run("convert", "-q", "--virtual", source, refs)
@@ -256,18 +287,26 @@ def test_hostile_references(source, tmp_path, change, words, checked):
 
 def write_rows(folder, **columns):
     import pandas
+
     engine = "pyarrow" if importlib.util.find_spec("pyarrow") else "fastparquet"
     pandas.DataFrame(columns).to_parquet(folder / "deflated/refs.0.parq", engine=engine, compression="zstd")
 
 
 @needs_parquet
-@pytest.mark.parametrize("columns, words, checked", [
-    (dict(path=["file:///etc/hostname"] * 5, offset=[0] * 5, size=[5] * 5), "hostname.* is not in their folder or below", True),
-    (dict(path=["file:///nothing"] * 5, offset=[0] * 5, size=[5] * 5), "neither a source nor", False),
-    (dict(path=["https://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://... or s3://", True),
-    (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://... or s3://", True),
-    (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "behind the end", False),
-])
+@pytest.mark.parametrize(
+    "columns, words, checked",
+    [
+        (
+            dict(path=["file:///etc/hostname"] * 5, offset=[0] * 5, size=[5] * 5),
+            "hostname.* is not in their folder or below",
+            True,
+        ),
+        (dict(path=["file:///nothing"] * 5, offset=[0] * 5, size=[5] * 5), "neither a source nor", False),
+        (dict(path=["https://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://... or s3://", True),
+        (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://... or s3://", True),
+        (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "behind the end", False),
+    ],
+)
 def test_hostile_rows(source, tmp_path, columns, words, checked):
     refs = tmp_path / "refs.parquet"
     run("convert", "-q", "--virtual", source, refs)
@@ -280,7 +319,16 @@ def test_hostile_rows(source, tmp_path, columns, words, checked):
 
 
 @needs_parquet
-@pytest.mark.parametrize("grid", [{"shape": [40, 30], "chunks": [0, 30]}, {"shape": [40, 30], "chunks": [8]}, {"shape": [40, -30], "chunks": [8, 30]}, {"shape": "x"}, []])
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"shape": [40, 30], "chunks": [0, 30]},
+        {"shape": [40, 30], "chunks": [8]},
+        {"shape": [40, -30], "chunks": [8, 30]},
+        {"shape": "x"},
+        [],
+    ],
+)
 def test_hostile_grids(source, tmp_path, grid):
     run("convert", "-q", "--virtual", source, tmp_path / "refs.parquet")
     document = json.loads((tmp_path / "refs.parquet/.zmetadata").read_text())
@@ -302,12 +350,20 @@ def in_bucket(refs, endpoint, source, etag):
     shutil.copy(source, source.parent / "local.h5")
     s3.upload_file(str(source), BUCKET, "deep/in é.h5")
     head, url = s3.head_object(Bucket=BUCKET, Key="deep/in é.h5"), f"s3://{BUCKET}/deep/in é.h5"
+
     def change(document):
         was = document["zarrbits"]["sources"][0]
-        document["zarrbits"]["sources"].append({"url": url, "size": was["size"], **({"etag": head["ETag"]} if etag else {"modified": int(head["LastModified"].timestamp()) * 10**9})})
+        document["zarrbits"]["sources"].append(
+            {
+                "url": url,
+                "size": was["size"],
+                **({"etag": head["ETag"]} if etag else {"modified": int(head["LastModified"].timestamp()) * 10**9}),
+            }
+        )
         for key, value in document["refs"].items():
             if isinstance(value, list) and value[0] == was["url"] and not key.startswith("contiguous"):
                 value[0] = url
+
     edited(refs, change)
     return s3, {"key": KEY, "secret": SECRET, "client_kwargs": {"endpoint_url": endpoint, "region_name": "us-east-1"}}
 
@@ -335,11 +391,26 @@ def test_references_to_files_and_s3(server, source, tmp_path, etag):
 def test_the_names_of_chunks():
     """Also those of Zarr v2, which stores of references in Parquet have, and hostile ones."""
     from zarrbits.icechunk_store import _array_of, _place_of
+
     def array(rank, **encoding):
         return _array_of("x", {"shape": [1] * rank, "chunk_key_encoding": encoding})
-    arrays = {"g/c/5": array(2, name="default"), "v2": array(2, name="v2"), "dots": array(2, name="default", configuration={"separator": "."}), "one": array(0, name="default"),
-              "one2": array(0, name="v2"), "v2/deep": array(1, name="v2", configuration={"separator": "/"})}
-    for key, place in {"g/c/5/c/0/12": (0, 12), "v2/3.4": (3, 4), "dots/c.3.4": (3, 4), "one/c": (), "one2/0": (), "v2/deep/7": (7,)}.items():
+
+    arrays = {
+        "g/c/5": array(2, name="default"),
+        "v2": array(2, name="v2"),
+        "dots": array(2, name="default", configuration={"separator": "."}),
+        "one": array(0, name="default"),
+        "one2": array(0, name="v2"),
+        "v2/deep": array(1, name="v2", configuration={"separator": "/"}),
+    }
+    for key, place in {
+        "g/c/5/c/0/12": (0, 12),
+        "v2/3.4": (3, 4),
+        "dots/c.3.4": (3, 4),
+        "one/c": (),
+        "one2/0": (),
+        "v2/deep/7": (7,),
+    }.items():
         assert _place_of(key, arrays)[1] == place, key
     for key in ("g/c/5/0/12", "g/c/5/c/0", "g/c/5/c/0/1/2", "v2/c/0/1", "v2/3.-4", "v2/3.x", "v2/٣.4", "x/c/0", "c/0", "v2", ""):
         with pytest.raises(zarrbits.Error, match="is not a chunk"):

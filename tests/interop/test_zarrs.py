@@ -4,6 +4,7 @@
 Where zarrs 0.23.14 is known to differ, the difference itself is asserted (tests named deviation_...): if one of them fails, zarrs
 was fixed, and the warning in our documents can go.
 """
+
 import json
 
 from conftest import chunk_origins, code, packbits, packed_model, run, write_zarr_json
@@ -64,10 +65,21 @@ def test_zarrs_agrees_with_the_golden_vectors(zarrs, vectors):
     """Both encode alike, except for the count byte of whole-byte components: every golden encoding through zarrs."""
     agree = missing_count_byte = 0
     for v in vectors:
-        if "error" in v or v.get("stage") or v["codec"] != "packbits" or v["elements"] == 0 or v.get("truncate") or v.get("nonzero_is_true"):
+        if (
+            "error" in v
+            or v.get("stage")
+            or v["codec"] != "packbits"
+            or v["elements"] == 0
+            or v.get("truncate")
+            or v.get("nonzero_is_true")
+        ):
             continue
         configuration = v["configuration"]
-        if "start_bit" in configuration or "end_bit" in configuration or configuration.get("padding_encoding") in ("start_byte", "end_byte"):
+        if (
+            "start_bit" in configuration
+            or "end_bit" in configuration
+            or configuration.get("padding_encoding") in ("start_byte", "end_byte")
+        ):
             continue  # the older spelling, see below
         data_type = v["data_type"]
         if data_type.startswith("numpy."):
@@ -82,7 +94,9 @@ def test_zarrs_agrees_with_the_golden_vectors(zarrs, vectors):
         assert padding != "none" and got is not None and got.hex() == without, f"{v}: {zarrs.refused or got.hex()}"
         missing_count_byte += 1
     assert agree > 800
-    assert missing_count_byte > 0, "zarrs writes the count byte of whole-byte components now: take the warning out of the documents"
+    assert missing_count_byte > 0, (
+        "zarrs writes the count byte of whole-byte components now: take the warning out of the documents"
+    )
 
 
 def test_zarrs_reads_an_array_that_we_converted(zarrs, tmp_path):

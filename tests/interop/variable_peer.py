@@ -6,6 +6,7 @@
 Creates datasets, writes them, opens the file again, extends and writes them, opens it again and reads. The last line is JSON: what HDF5 refused to
 create, what came back wrong, and how many bytes the first chunk of each dataset takes.
 """
+
 import ctypes
 import json
 import sys
@@ -26,7 +27,7 @@ class Sequence(ctypes.Structure):
         return cls(len(numbers), ctypes.cast((ctypes.c_int32 * len(numbers))(*numbers), ctypes.POINTER(ctypes.c_int32)))
 
     def list(self):
-        return self.values[:self.length]
+        return self.values[: self.length]
 
 
 class Record(ctypes.Structure):
@@ -41,7 +42,15 @@ class Peer(Library):
     def __init__(self, path, file):
         super(Peer, self).__init__(path)
         self.path, self.references = file.encode(), []
-        for name in ("H5Tcopy", "H5Tvlen_create", "H5Tcreate", "H5Tarray_create2", "H5Rget_region", "H5Screate", "H5Sget_select_npoints"):
+        for name in (
+            "H5Tcopy",
+            "H5Tvlen_create",
+            "H5Tcreate",
+            "H5Tarray_create2",
+            "H5Rget_region",
+            "H5Screate",
+            "H5Sget_select_npoints",
+        ):
             getattr(self.h5, name).restype = self.hid
         self.h5.H5Sget_select_npoints.restype = ctypes.c_int64
         self.h5.H5Eset_auto2(self.hid(0), None, None)
@@ -121,7 +130,11 @@ class Peer(Library):
 
     def run(self):
         self.file = self.id(self.h5.H5Fcreate(self.path, 2, self.hid(0), self.hid(0)))
-        target = self.id(self.h5.H5Dcreate2(self.file, b"target", self.known("STD_I32LE"), self.space(8), self.hid(0), self.hid(0), self.hid(0)))
+        target = self.id(
+            self.h5.H5Dcreate2(
+                self.file, b"target", self.known("STD_I32LE"), self.space(8), self.hid(0), self.hid(0), self.hid(0)
+            )
+        )
         self.h5.H5Dclose(target)
         cases, refused, datasets, wrong, sizes = self.cases(), [], {}, [], {}
         for case in cases:
@@ -161,7 +174,9 @@ class Peer(Library):
 
     def write(self, d, case, n):
         type_id, element, make, _ = case
-        self.check(self.h5.H5Dwrite(d, type_id, self.hid(0), self.hid(0), self.hid(0), (element * n)(*[make(i) for i in range(n)])))
+        self.check(
+            self.h5.H5Dwrite(d, type_id, self.hid(0), self.hid(0), self.hid(0), (element * n)(*[make(i) for i in range(n)]))
+        )
         self.check(self.h5.H5Dclose(d))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files with what makes references hard, and other makers of references; test_virtual_peers.py says what becomes of each."""
+
 import ctypes
 import glob
 import json
@@ -66,7 +67,9 @@ ONE = {
     "LZ4": lambda path: dataset(path, chunks=(5, 30), **hdf5plugin.LZ4()),
     "bitshuffle": lambda path: dataset(path, chunks=(5, 30), **hdf5plugin.Bitshuffle()),
     "scale-offset": lambda path: dataset(path, chunks=(5, 30), scaleoffset=0),
-    "strings": lambda path: dataset(path, np.array([[f"{y} é {x}" for x in range(4)] for y in range(3)], dtype=h5py.string_dtype()), chunks=(2, 4)),
+    "strings": lambda path: dataset(
+        path, np.array([[f"{y} é {x}" for x in range(4)] for y in range(3)], dtype=h5py.string_dtype()), chunks=(2, 4)
+    ),
     "big-endian": lambda path: dataset(path, VALUES.astype(">i2"), chunks=(5, 30), compression="gzip"),
     "empty chunks": empty_chunks,
 }
@@ -82,17 +85,19 @@ def days(folder, lengths=(6, 6, 6), packing=((1, 0),), fill=(-32768,)):
             f.createVariable("x", "i4", ("x",))[:] = np.arange(30)
             t = f.createVariable("time", "i4", ("time",), chunksizes=(3,))
             t.units, t[:] = "hours since 2000-01-01", np.arange(begin, begin + length)
-            v = f.createVariable("v", "i2", ("time", "x"), zlib=True, shuffle=True, chunksizes=(3, 30), fill_value=fill[i % len(fill)])
+            v = f.createVariable(
+                "v", "i2", ("time", "x"), zlib=True, shuffle=True, chunksizes=(3, 30), fill_value=fill[i % len(fill)]
+            )
             v.scale_factor, v.add_offset = map(float, packing[i % len(packing)])
             v.set_auto_maskandscale(False)
-            v[:] = np.resize(VALUES[begin:begin + length], (length, 30))
+            v[:] = np.resize(VALUES[begin : begin + length], (length, 30))
             v[1] = fill[i % len(fill)]
             begin += length
 
 
 MANY = {
     "files along time": lambda folder: days(folder),
-    "packing that differs": lambda folder: days(folder, packing=((.5, 10), (.25, 20), (.5, 10))),
+    "packing that differs": lambda folder: days(folder, packing=((0.5, 10), (0.25, 20), (0.5, 10))),
     "uneven lengths": lambda folder: days(folder, lengths=(6, 4, 5)),
     "fill values that differ": lambda folder: days(folder, fill=(-32768, -32767)),
 }
@@ -107,12 +112,15 @@ def kerchunk(paths, out):
     import zarr
     from kerchunk.combine import MultiZarrToZarr
     from kerchunk.hdf import SingleHdf5ToZarr
+
     refs = [SingleHdf5ToZarr(str(p), inline_threshold=0).translate() for p in paths]
     refs = refs[0] if len(refs) == 1 else MultiZarrToZarr(refs, concat_dims=["time"], identical_dims=["x"]).translate()
     name = f"{out}/kerchunk.json"
     with open(name, "w", encoding="utf-8") as f:
         json.dump(refs, f)
-    return zarr.storage.FsspecStore.from_url("reference://", storage_options={"fo": name, "remote_protocol": "file"}, read_only=True)
+    return zarr.storage.FsspecStore.from_url(
+        "reference://", storage_options={"fo": name, "remote_protocol": "file"}, read_only=True
+    )
 
 
 def virtualizarr(paths, out):
@@ -123,15 +131,27 @@ def virtualizarr(paths, out):
     from obstore.store import LocalStore
     from virtualizarr import open_virtual_dataset
     from virtualizarr.parsers import HDFParser
+
     registry = ObjectStoreRegistry({"file://": LocalStore()})
     loaded = [] if len(paths) == 1 else ["time", "x"]
-    each = [open_virtual_dataset(f"file://{p}", registry=registry, parser=HDFParser(), loadable_variables=loaded, decode_times=False) for p in paths]
-    ds = each[0] if len(each) == 1 else xr.concat(each, dim="time", data_vars="minimal", coords="minimal", compat="override", combine_attrs="override")
+    each = [
+        open_virtual_dataset(f"file://{p}", registry=registry, parser=HDFParser(), loadable_variables=loaded, decode_times=False)
+        for p in paths
+    ]
+    ds = (
+        each[0]
+        if len(each) == 1
+        else xr.concat(each, dim="time", data_vars="minimal", coords="minimal", compat="override", combine_attrs="override")
+    )
     prefix = f"file://{os.path.dirname(paths[0])}/"
     config = icechunk.RepositoryConfig.default()
-    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, icechunk.local_filesystem_store(prefix[len("file://"):])))
+    config.set_virtual_chunk_container(
+        icechunk.VirtualChunkContainer(prefix, icechunk.local_filesystem_store(prefix[len("file://") :]))
+    )
     access = icechunk.containers_credentials({prefix: icechunk.Credentials.LocalFileSystemAccess()})
-    session = icechunk.Repository.create(icechunk.in_memory_storage(), config, authorize_virtual_chunk_access=access).writable_session("main")
+    session = icechunk.Repository.create(
+        icechunk.in_memory_storage(), config, authorize_virtual_chunk_access=access
+    ).writable_session("main")
     ds.vz.to_icechunk(session.store)
     return session.store
 

@@ -5,6 +5,7 @@ flags: no text in the libraries has one.
 
     tests/package/includes.py FOLDER_OF_THE_PROJECT
 """
+
 import pathlib
 import re
 import sys
@@ -27,7 +28,7 @@ for line in (root / "CONTRIBUTING.md").read_text().split("## Where things are")[
     if folders and cells[1] and cells[2] != "all":
         rows.append((folders, [name.strip("`/ ") for name in cells[2].split(",") if name.strip()]))
 if len(rows) < 10:
-    sys.exit("CONTRIBUTING.md has no table of folders below \"Where things are\"")
+    sys.exit('CONTRIBUTING.md has no table of folders below "Where things are"')
 
 row_of = {folder: i for i, (folders, _) in enumerate(rows) for folder in folders}
 for i, (folders, allowed) in enumerate(rows):
@@ -82,6 +83,8 @@ for i, (folders, allowed) in enumerate(rows):
     for name in allowed:
         if name not in outside and (i, name) not in used:
             wrong.append(f"CONTRIBUTING.md: nothing in {folders[0]}/ includes {name}, which it may; take it out")
+
+
 def circle(path, above):
     """The files of a circle of includes that leads back to the first of `above`."""
     for to in sorted(edges.get(path, ())):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """README.md shows the end of the demo's output, except for times."""
+
 import os
 import pathlib
 import re
@@ -15,11 +16,16 @@ def lines(text):
 
 
 def test_readme_shows_what_the_demo_prints(folder):
-    run = subprocess.run([sys.executable, ROOT / "scripts/demo.py", os.environ["ZARRBITS_COMMAND"], "build/demo"], cwd=folder, text=True, stdout=subprocess.PIPE,
-                         env=os.environ | {"HDF5_PLUGIN_PATH": os.environ["ZARRBITS_PLUGINS"]})
+    run = subprocess.run(
+        [sys.executable, ROOT / "scripts/demo.py", os.environ["ZARRBITS_COMMAND"], "build/demo"],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"HDF5_PLUGIN_PATH": os.environ["ZARRBITS_PLUGINS"]},
+    )
     assert run.returncode == 0, run.stdout
-    printed = lines(run.stdout[run.stdout.index("Bytes of the stored chunks"):])
+    printed = lines(run.stdout[run.stdout.index("Bytes of the stored chunks") :])
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     begin = readme.index("Bytes of the stored chunks")
-    shown = lines(readme[begin:readme.index("```", begin)])
+    shown = lines(readme[begin : readme.index("```", begin)])
     assert printed == shown

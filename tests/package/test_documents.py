@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every relative link of the Markdown files leads somewhere, and every folder that CONTRIBUTING.md names is there."""
+
 import pathlib
 import re
 

@@ -1,9 +1,27 @@
 # SPDX-License-Identifier: BSL-1.0
 """Source files have at most 400 lines (CONTRIBUTING.md)."""
+
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FOLDERS = ["bench", "command", "convert", "core", "docs", "examples", "filter", "include", "inspect", "library", "python", "scripts", "streams", "tests", "text", "verify"]
+FOLDERS = [
+    "bench",
+    "command",
+    "convert",
+    "core",
+    "docs",
+    "examples",
+    "filter",
+    "include",
+    "inspect",
+    "library",
+    "python",
+    "scripts",
+    "streams",
+    "tests",
+    "text",
+    "verify",
+]
 SUFFIXES = {".c", ".cmake", ".cpp", ".h", ".hpp", ".mjs", ".py", ".rs", ".sh", ""}
 LONGEST = 400
 

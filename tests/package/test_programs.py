@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0. The examples cast nothing, either. A camera's
 recorder that begins with README's program learns of a full disk."""
+
 import os
 import pathlib
 import re
@@ -12,8 +13,11 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BLOCKS = [(f"{document.relative_to(ROOT)} {i}", block) for document in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-          for i, block in enumerate(re.findall(r"```cpp\n(.*?)```", document.read_text(encoding="utf-8"), re.S))]
+BLOCKS = [
+    (f"{document.relative_to(ROOT)} {i}", block)
+    for document in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    for i, block in enumerate(re.findall(r"```cpp\n(.*?)```", document.read_text(encoding="utf-8"), re.S))
+]
 PROGRAMS = [b for b in BLOCKS if "int main(" in b[1]]
 EXAMPLES = sorted(ROOT.glob("examples/*.cpp"))
 
@@ -31,8 +35,22 @@ def test_nothing_is_cast_to_char(name, block):
 def compiled(block, folder):
     source, program = folder / "program.cpp", folder / "program"
     source.write_text(block, encoding="utf-8")
-    subprocess.run([os.environ["ZARRBITS_CXX"], "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT / 'include'}", source,
-                    *os.environ["ZARRBITS_LIBRARIES"].split(":"), "-o", program], check=True)
+    subprocess.run(
+        [
+            os.environ["ZARRBITS_CXX"],
+            "-std=c++20",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            f"-I{ROOT / 'include'}",
+            source,
+            *os.environ["ZARRBITS_LIBRARIES"].split(":"),
+            "-o",
+            program,
+        ],
+        check=True,
+    )
     return program
 
 
@@ -56,19 +74,34 @@ def test_a_recorder_learns_of_a_full_disk(tmp_path, values):
 
     def record(before=(), **how):
         return subprocess.run([*before, program], cwd=disk, capture_output=True, text=True, timeout=60, **how)
+
     whole = values * 12 // 8
     assert record().returncode == 0 and (disk / "frame.bits").read_bytes() == b"\xbc\xca\xab" * (whole // 3)
-    for room in (0, whole // 2, whole - 1):  # as `ulimit -f` has it, where a signal that nobody handles would be the end without a sentence
+    for room in (
+        0,
+        whole // 2,
+        whole - 1,
+    ):  # as `ulimit -f` has it, where a signal that nobody handles would be the end without a sentence
+
         def limited(most=room):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
         check_recorder_was_told(record(preexec_fn=limited))
     (disk / "frame.bits").unlink()
     (disk / "frame.bits").symlink_to("/dev/full")
     check_recorder_was_told(record())
     (disk / "frame.bits").unlink()
-    small = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4096 none "$0" && head -c 4096 /dev/zero > "$0/full" && cd "$0" && exec "$@"', str(disk)]
+    small = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o size=4096 none "$0" && head -c 4096 /dev/zero > "$0/full" && cd "$0" && exec "$@"',
+        str(disk),
+    ]
     if not shutil.which("unshare") or subprocess.run([*small, "true"], capture_output=True, check=False).returncode:
         pytest.skip("the rest passed, but this system lets nobody mount a small disk (unshare --map-root-user --mount)")
     check_recorder_was_told(record(small))

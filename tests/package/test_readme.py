@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """README's first steps with HDF5 from Python: its own lines, and what it says of them. tests/convert/test_newcomers.py has the section after that."""
+
 import json
 import os
 import pathlib

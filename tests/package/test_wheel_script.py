@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """scripts/wheel says at once what is missing, to a user who is not root, and takes cargo from where rustup puts it."""
+
 import os
 import pathlib
 import subprocess
@@ -23,9 +24,16 @@ def test_all_that_is_missing_is_said_at_once(tmp_path):
     tools(tmp_path, "dirname", "mkdir", "df", "awk")
     done = run(tmp_path, "scripts/wheel", "--this-compiler")
     assert done.returncode == 1 and done.stdout == ""
-    for words in ("scripts/wheel needs:", "Python of at least 3.9", "the program ar (Debian: apt-get install binutils)", "the program c++"):
+    for words in (
+        "scripts/wheel needs:",
+        "Python of at least 3.9",
+        "the program ar (Debian: apt-get install binutils)",
+        "the program c++",
+    ):
         assert words in done.stderr, done.stderr
-    if not any(os.path.exists(p) for p in ("/usr/local/cargo/bin/cargo",)) and not list(pathlib.Path("/usr/lib").glob("rust-*/bin/cargo")):
+    if not any(os.path.exists(p) for p in ("/usr/local/cargo/bin/cargo",)) and not list(
+        pathlib.Path("/usr/lib").glob("rust-*/bin/cargo")
+    ):
         assert "  cargo, which fetches" in done.stderr
 
 

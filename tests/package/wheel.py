@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """The wheel in fresh virtual environments, as its user has it: no variable set, nothing of the checkout.
 
-    tests/package/wheel.py zarrbits-*.whl PYTHON [h5py==3.12 zarr==3.1 ...] [-- PYTHON ...]
+tests/package/wheel.py zarrbits-*.whl PYTHON [h5py==3.12 zarr==3.1 ...] [-- PYTHON ...]
 """
+
 import concurrent.futures
 import os
 import re
@@ -19,7 +20,10 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wheel_progra
 PAGE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "python.md")
 with open(PAGE, encoding="utf-8") as page:
     SECTIONS = page.read().split("\n## ")
-EXAMPLES, REFERENCES = (re.findall(r"```python\n(.*?)```", next(s for s in SECTIONS if s.startswith(begin)), re.S) for begin in ("# zarrbits", "Stores of references"))
+EXAMPLES, REFERENCES = (
+    re.findall(r"```python\n(.*?)```", next(s for s in SECTIONS if s.startswith(begin)), re.S)
+    for begin in ("# zarrbits", "Stores of references")
+)
 assert len(EXAMPLES) == 3 and len(REFERENCES) == 2
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ZARRBITS", "HDF5", "PYTHON"))}
 
@@ -32,7 +36,11 @@ def environment(folder, python, wheel, packages):
     """None if the registry cannot be reached, which is not tested here."""
     done = subprocess.run([VENV, folder, python, "--only-binary", ":all:", "numpy", *packages], capture_output=True, text=True)
     if done.returncode:
-        print(done.stdout.strip()[-300:], f"\nSKIPPED: the wheel beside {' '.join(packages)}: they could not be installed", flush=True)
+        print(
+            done.stdout.strip()[-300:],
+            f"\nSKIPPED: the wheel beside {' '.join(packages)}: they could not be installed",
+            flush=True,
+        )
         return None
     subprocess.run([f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel], check=True)
     return f"{folder}/bin/python"
@@ -54,8 +62,25 @@ def check(wheel, python, packages):
         examples = EXAMPLES * ("zarr" in names) + REFERENCES[:1] * ("fsspec" in names) + REFERENCES[1:] * ("icechunk" in names)
         for example in examples:
             # zarr-python 3.1 warns of codecs named numcodecs.*
-            subprocess.run([mine, "-W", "error", "-W", "ignore::FutureWarning", "-W", "ignore::DeprecationWarning", "-W", "ignore:Numcodecs codecs are not", "-c", example], cwd=folder, env=CLEAN, check=True,
-                           stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    mine,
+                    "-W",
+                    "error",
+                    "-W",
+                    "ignore::FutureWarning",
+                    "-W",
+                    "ignore::DeprecationWarning",
+                    "-W",
+                    "ignore:Numcodecs codecs are not",
+                    "-c",
+                    example,
+                ],
+                cwd=folder,
+                env=CLEAN,
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             done += 1
         return done
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """What a user of the wheel does, in the current folder, after importing packages in this order: wheel_program.py [netCDF4 zarrbits ...]"""
+
 import importlib
 import importlib.util
 import os
@@ -23,19 +24,31 @@ with h5py.File("in.h5") as f:
 report = zarrbits.convert("in.h5", "out.zarr")
 assert not report.lost and zarrbits.verify("in.h5", "out.zarr").equal
 command = os.path.join(os.path.dirname(sys.executable), "zarrbits")
-assert subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split()[1] == zarrbits.__version__
-assert zarrbits.pack(mask).tobytes() == np.packbits(mask, bitorder="little").tobytes() and importlib.import_module("zarrbits.library").LIBRARY
+assert (
+    subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.split()[1] == zarrbits.__version__
+)
+assert (
+    zarrbits.pack(mask).tobytes() == np.packbits(mask, bitorder="little").tobytes()
+    and importlib.import_module("zarrbits.library").LIBRARY
+)
 # the fast kernels are in it, whichever compiler made it: a name that this processor lacks is an error
 if "avx2" in (open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else ""):
     check = "import numpy, zarrbits; print(zarrbits.pack(numpy.arange(9, dtype='u2'), bits=12).size)"
-    done = subprocess.run([sys.executable, "-c", check], env=dict(os.environ, ZARRBITS_KERNELS="avx2"), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", check], env=dict(os.environ, ZARRBITS_KERNELS="avx2"), capture_output=True, text=True
+    )
     assert done.stdout == "14\n", done.stderr
 child = "import h5py; f = h5py.File('in.h5'); print(f['mask'][7, 7], 'zarrbits' in __import__('sys').modules)"
 assert subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout.split() == ["True", "False"]
 if importlib.util.find_spec("zarr"):
     import zarr
+
     root = zarr.open("out.zarr", mode="r")
-    assert (root["camera"][:] == camera).all() and (root["camera"][3, 10:20, 5:9] == camera[3, 10:20, 5:9]).all() and (root["mask"][:] == mask).all()
+    assert (
+        (root["camera"][:] == camera).all()
+        and (root["camera"][3, 10:20, 5:9] == camera[3, 10:20, 5:9]).all()
+        and (root["mask"][:] == mask).all()
+    )
 if "netCDF4" in sys.modules:
     with sys.modules["netCDF4"].Dataset("in.h5") as d:
         assert (d["camera"][:] == camera).all()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits.convert() and the other calls: what they return for the command's report, and its sentences as errors."""
+
 import os
 import pathlib
 import re
@@ -35,19 +36,36 @@ def refused(function, *arguments, **options):
 def test_convert_plan_and_verify(folder):
     source, store = made(folder), os.path.join(folder, "out.zarr")
     plan = zarrbits.plan(source)
-    assert plan.complete and sorted(d["path"] for d in plan.datasets) == ["/camera", "/chunked"] and "/camera" in plan._repr_html_()
-    assert [line.split()[:6] for line in str(plan).splitlines() if line.startswith("/chunked")] == [["/chunked", "raw", "128", "B", "128", "B"]]
+    assert (
+        plan.complete and sorted(d["path"] for d in plan.datasets) == ["/camera", "/chunked"] and "/camera" in plan._repr_html_()
+    )
+    assert [line.split()[:6] for line in str(plan).splitlines() if line.startswith("/chunked")] == [
+        ["/chunked", "raw", "128", "B", "128", "B"]
+    ]
     assert not os.path.exists(store)
     report = zarrbits.convert(source, store, shard=(64,), threads=1, consolidate=True, include=["/camera", "/chunked"])
     assert report.store == store and not report.lost and report.document["exit_status"] == 0 and sum(report.counts.values()) >= 3
     assert {o.path for o in report.objects if o.kind == "dataset"} == {"/camera", "/chunked"}
     shown = {words[0]: words[1:] for words in map(str.split, str(report).splitlines())}
     # a shard of 8 chunks has an index of 8 * 16 + 4 bytes
-    assert shown["/chunked"][1:] == ["128", "B", "260", "B", "2.03"] and shown["all"] == ["256", "B", "388", "B", "1.52"], str(report)
-    assert f"{source} to {store} in {report.seconds:.2f} s" in str(report) and 0 < report.seconds < 60 and "<td>/camera</td>" in report._repr_html_()
+    assert shown["/chunked"][1:] == ["128", "B", "260", "B", "2.03"] and shown["all"] == ["256", "B", "388", "B", "1.52"], str(
+        report
+    )
+    assert (
+        f"{source} to {store} in {report.seconds:.2f} s" in str(report)
+        and 0 < report.seconds < 60
+        and "<td>/camera</td>" in report._repr_html_()
+    )
     checked = zarrbits.verify(source, store)
-    assert checked.equal and checked.document["datasets"]["equal"] == 2 and "datasets" in checked._repr_html_() and "FAILED" not in str(checked)
-    (chunk,) = [os.path.join(d, n) for d, _, names in os.walk(os.path.join(store, "camera")) for n in names if n != "zarr.json"][:1]
+    assert (
+        checked.equal
+        and checked.document["datasets"]["equal"] == 2
+        and "datasets" in checked._repr_html_()
+        and "FAILED" not in str(checked)
+    )
+    (chunk,) = [os.path.join(d, n) for d, _, names in os.walk(os.path.join(store, "camera")) for n in names if n != "zarr.json"][
+        :1
+    ]
     with open(chunk, "r+b") as f:
         f.write(b"\xff\xff")
     checked = zarrbits.verify(source, store)
@@ -60,10 +78,14 @@ def test_inspect_suggest_and_doctor(folder):
     source = made(folder)
     seen = zarrbits.inspect(source)
     assert {n["path"] for n in seen.trees[0]["nodes"]} >= {"/camera", "/chunked"} and seen.document["version"] == 1
-    assert ["/camera", "array", "8x8", "uint16"] in [line.split()[:4] for line in str(seen).splitlines()] and "<td>8x8</td>" in seen._repr_html_()
+    assert ["/camera", "array", "8x8", "uint16"] in [
+        line.split()[:4] for line in str(seen).splitlines()
+    ] and "<td>8x8</td>" in seen._repr_html_()
     found = zarrbits.suggest(source)
     assert {d["path"]: (d["first_bit"], d["last_bit"]) for d in found.datasets} == {"/chunked": (0, 5), "/camera": (0, 5)}
-    assert found.bits == {"/chunked": 6, "/camera": 6} and ["/camera", "uint16", "0", "to", "5"] in [line.split()[:5] for line in str(found).splitlines()]
+    assert found.bits == {"/chunked": 6, "/camera": 6} and ["/camera", "uint16", "0", "to", "5"] in [
+        line.split()[:5] for line in str(found).splitlines()
+    ]
     health = zarrbits.doctor(source)
     assert health.healthy == (health.document["exit_status"] == 0) and source in str(health) and "<table>" in health._repr_html_()
 
@@ -73,7 +95,11 @@ def test_bits_of_datasets_by_name(folder):
     with h5py.File(source, "a") as f:
         f["frame_counter"] = np.array([70000], "u4")
     zarrbits.convert(source, store, codec="packbits", bits={"/camera": 6, "/chunked": 7, "/frame_counter": 17})
-    last = {n["path"]: n["codecs"][0]["configuration"]["last_bit"] for n in zarrbits.inspect(store).trees[0]["nodes"] if n["kind"] == "array"}
+    last = {
+        n["path"]: n["codecs"][0]["configuration"]["last_bit"]
+        for n in zarrbits.inspect(store).trees[0]["nodes"]
+        if n["kind"] == "array"
+    }
     assert last == {"/camera": 5, "/chunked": 6, "/frame_counter": 16}
     assert zarrbits.verify(source, store).equal
 
@@ -92,12 +118,16 @@ def test_the_commands_sentences_are_errors(folder):
     missing = refused(zarrbits.convert, os.path.join(folder, "none.h5"), os.path.join(folder, "x.zarr"))
     assert "No such file" in str(missing) and missing.status == 1 and isinstance(missing, FileNotFoundError)
     wrong = refused(zarrbits.convert, source, os.path.join(folder, "x.zarr"), threads=0)
-    assert wrong.status == 2 and isinstance(wrong, ValueError) and "`threads` is 1 to 1024" in str(wrong) and "--" not in str(wrong)
+    assert (
+        wrong.status == 2 and isinstance(wrong, ValueError) and "`threads` is 1 to 1024" in str(wrong) and "--" not in str(wrong)
+    )
     assert isinstance(refused(zarrbits.plan, source, compress="no such"), ValueError)
     store = os.path.join(folder, "a--overwrite.zarr")
     zarrbits.convert(source, store)
     there = refused(zarrbits.convert, source, store, codec="packbits")
-    assert isinstance(there, FileExistsError) and f'"{store}"' in str(there) and "overwrite=True" in str(there).replace(store, ""), there
+    assert (
+        isinstance(there, FileExistsError) and f'"{store}"' in str(there) and "overwrite=True" in str(there).replace(store, "")
+    ), there
     try:
         zarrbits.plan(source, no_such_option=3)
     except TypeError as e:
@@ -116,7 +146,9 @@ def test_lost_objects_are_listed(folder):
         properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         properties.set_chunk((4,))
         properties.set_filter(40000, h5py.h5z.FLAG_OPTIONAL)
-        h5py.h5d.create(f.id, b"unknown", h5py.h5t.STD_U8LE, h5py.h5s.create_simple((4,)), properties).write_direct_chunk((0,), b"1234")
+        h5py.h5d.create(f.id, b"unknown", h5py.h5t.STD_U8LE, h5py.h5s.create_simple((4,)), properties).write_direct_chunk(
+            (0,), b"1234"
+        )
     report = zarrbits.convert(source, os.path.join(folder, "lossy.zarr"))
     assert [(o.path, o.outcome) for o in report.lost] == [("/unknown", "skipped")] and "40000" in report.lost[0].reason
     assert report.document["exit_status"] == 3 and "/unknown" in report._repr_html_() and not zarrbits.plan(source).complete
@@ -134,7 +166,7 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
     child = subprocess.Popen([sys.executable, "-c", script, source, store], stderr=subprocess.PIPE, start_new_session=True)
     until = time.monotonic() + 60
     while not os.path.exists(store) and child.poll() is None and time.monotonic() < until:
-        time.sleep(.01)
+        time.sleep(0.01)
     child.send_signal(signal.SIGINT)  # to Python alone
     error = child.communicate(timeout=60)[1]
     assert child.returncode != 0 and b"KeyboardInterrupt" in error, (child.returncode, error)
@@ -148,7 +180,9 @@ def test_no_option_of_the_command_is_forgotten(folder):
     for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], name, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
-        parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {"progress"}
+        parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {
+            "progress"
+        }
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
 
 
@@ -171,13 +205,40 @@ def test_each_option_arrives(folder):
     os.chmod(echo, 0o755)
     before, os.environ["ZARRBITS_COMMAND"] = os.environ["ZARRBITS_COMMAND"], echo
     try:
-        given = zarrbits.convert(["a.h5", "b.h5"], pathlib.Path("c.zarr"), concat="time", shard=(64,), chunk=[1, 2], include="/x", exclude=["/y", "/z"], bits={"/a": 12, "m": 1},
-                                 threads=2, memory="1G", allow_overlap=True, no_lock=False, report=pathlib.Path("r.json")).document["arguments"]
+        given = zarrbits.convert(
+            ["a.h5", "b.h5"],
+            pathlib.Path("c.zarr"),
+            concat="time",
+            shard=(64,),
+            chunk=[1, 2],
+            include="/x",
+            exclude=["/y", "/z"],
+            bits={"/a": 12, "m": 1},
+            threads=2,
+            memory="1G",
+            allow_overlap=True,
+            no_lock=False,
+            report=pathlib.Path("r.json"),
+        ).document["arguments"]
     finally:
         os.environ["ZARRBITS_COMMAND"] = before
     assert given[:2] == ["convert", "--json"] and given[-4:] == ["--", "a.h5", "b.h5", "c.zarr"]
-    assert set(given[2:-4]) == {"--concat=time", "--allow-overlap", "--report=r.json", "--threads=2", "--memory=1G", "--include=/x", "--exclude=/y", "--exclude=/z",
-                                "--chunk=1,2", "--shard=64,", "--bits=/a=12", "--bits=m=1", "--quiet", "--partition=0/1"}
+    assert set(given[2:-4]) == {
+        "--concat=time",
+        "--allow-overlap",
+        "--report=r.json",
+        "--threads=2",
+        "--memory=1G",
+        "--include=/x",
+        "--exclude=/y",
+        "--exclude=/z",
+        "--chunk=1,2",
+        "--shard=64,",
+        "--bits=/a=12",
+        "--bits=m=1",
+        "--quiet",
+        "--partition=0/1",
+    }
 
 
 def large(folder):
@@ -219,18 +280,38 @@ def test_a_bar_of_tqdm(folder):
     """With a stand-in that notes its calls; nobody looks at the real one here."""
     os.makedirs(os.path.join(folder, "tqdm"))
     with open(os.path.join(folder, "tqdm", "auto.py"), "w", encoding="utf-8") as f:
-        f.write("import os\nclass tqdm:\n    n, total = 0, None\n    def __init__(self, **options): print('bar', sorted(options))\n    def __enter__(self): return self\n"
-                "    def __exit__(self, *e): print('end', self.n == self.total)\n    def update(self, more): self.n += more\n    def set_postfix_str(self, s, refresh): pass\n")
+        f.write(
+            "import os\nclass tqdm:\n    n, total = 0, None\n    def __init__(self, **options): print('bar', sorted(options))\n    def __enter__(self): return self\n"
+            "    def __exit__(self, *e): print('end', self.n == self.total)\n    def update(self, more): self.n += more\n    def set_postfix_str(self, s, refresh): pass\n"
+        )
     script = "import sys, zarrbits; sys.stderr.isatty = lambda: sys.argv[3] == 'seen'; zarrbits.convert(*sys.argv[1:3], overwrite=True, progress=sys.argv[4] == 'True')"
     source, store = made(folder), os.path.join(folder, "a.zarr")
     environment = dict(os.environ, PYTHONPATH=folder + os.pathsep + os.environ["PYTHONPATH"])
-    for seen, progress, lines in (("seen", "True", ["bar ['leave', 'unit', 'unit_scale']", "end True"]), ("not", "True", []), ("seen", "False", [])):
-        done = subprocess.run([sys.executable, "-c", script, source, store, seen, progress], env=environment, capture_output=True, text=True, timeout=60)
+    for seen, progress, lines in (
+        ("seen", "True", ["bar ['leave', 'unit', 'unit_scale']", "end True"]),
+        ("not", "True", []),
+        ("seen", "False", []),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script, source, store, seen, progress],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 0 and done.stdout.splitlines() == lines and not done.stderr, (seen, progress, done)
 
 
 def test_all_of_it_within_a_job(folder):
-    os.environ.update(SLURM_PROCID="1", SLURM_NTASKS="4", SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_COUNT="4", SLURM_ARRAY_TASK_MIN="0", SLURM_STEP_ID="0", SLURM_JOB_ID="7")
+    os.environ.update(
+        SLURM_PROCID="1",
+        SLURM_NTASKS="4",
+        SLURM_ARRAY_TASK_ID="1",
+        SLURM_ARRAY_TASK_COUNT="4",
+        SLURM_ARRAY_TASK_MIN="0",
+        SLURM_STEP_ID="0",
+        SLURM_JOB_ID="7",
+    )
     try:
         assert not zarrbits.convert(made(folder), os.path.join(folder, "a.zarr")).lost
     finally:
@@ -260,7 +341,9 @@ def test_many_files(folder):
 def test_warnings_are_pythons(folder):
     source = os.path.join(folder, "wide.h5")
     with h5py.File(source, "w") as f:
-        f.create_dataset("x", data=np.zeros(40 << 20, "u1"), chunks=(40 << 20,), compression="gzip", compression_opts=1, shuffle=True)
+        f.create_dataset(
+            "x", data=np.zeros(40 << 20, "u1"), chunks=(40 << 20,), compression="gzip", compression_opts=1, shuffle=True
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         zarrbits.convert(source, os.path.join(folder, "a.zarr"), memory="32M", compress="zstd:1", allow_expansion=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """python/zarrbits/packing.py with Debian's numpy, on the golden vectors and on what they do not have: large arrays, byte orders, shapes."""
+
 import os
 
 import numpy as np
@@ -24,7 +25,10 @@ def test_golden_vectors():
         if "error" in v:
             continue
         read = packing.read_configuration(v["configuration"])
-        values, payload = np.frombuffer(bytes.fromhex(v["decoded"]), np.dtype(dtype).newbyteorder("<")), bytes.fromhex(v["encoded"])
+        values, payload = (
+            np.frombuffer(bytes.fromhex(v["decoded"]), np.dtype(dtype).newbyteorder("<")),
+            bytes.fromhex(v["encoded"]),
+        )
         if v.get("stage") != "decode":
             assert packing.pack(values, *read).tobytes() == payload, v
             assert packing.packed_size(dtype, v["elements"], *read) == len(payload), v
@@ -50,6 +54,7 @@ def test_golden_refusals():
                 packing.pack(np.frombuffer(bytes.fromhex(v["decoded"]), dtype), *read)
             else:
                 packing.unpack(bytes.fromhex(v["encoded"]), dtype, v["elements"], *read)
+
         refusal(everything)
     assert seen["configure"] >= 10 and seen["encode"] >= 4 and seen["decode"] >= 7, seen
 
@@ -71,7 +76,11 @@ def test_every_width_of_every_integer():
             values = np.array(numbers, object).astype(dtype)
             payload = packing.pack(values, "none", first, first + bits - 1).tobytes()
             assert payload == model(values, first, bits), (dtype, first, bits)
-            assert np.array_equal(packing.unpack(payload, dtype, 27, "none", first, first + bits - 1), values), (dtype, first, bits)
+            assert np.array_equal(packing.unpack(payload, dtype, 27, "none", first, first + bits - 1), values), (
+                dtype,
+                first,
+                bits,
+            )
 
 
 def test_blocks_join():
@@ -82,7 +91,9 @@ def test_blocks_join():
         assert payload[:-1].tobytes() == np.packbits(as_bits.ravel(), bitorder="little").tobytes()
         assert np.array_equal(packing.unpack(payload, "u2", count, "last_byte", 0, 11), values)
         values[count - 1] = 4096
-        assert f"element [{count - 1}] is 4096, which does not fit in bits 0 to 11 of uint16" in refusal(packing.pack, values, "none", 0, 11)
+        assert f"element [{count - 1}] is 4096, which does not fit in bits 0 to 11 of uint16" in refusal(
+            packing.pack, values, "none", 0, 11
+        )
 
 
 def test_order_and_shape_of_the_array_do_not_matter():
@@ -116,7 +127,12 @@ def test_which_of_both_this_is():
 
 def test_parts_of_a_chunk_from_their_bytes():
     rng = np.random.default_rng(5)
-    for dtype, padding, first, last in (("u2", "none", 0, 11), ("i4", "first_byte", 3, 9), ("?", "last_byte", None, None), (">u2", "none", 0, 9)):
+    for dtype, padding, first, last in (
+        ("u2", "none", 0, 11),
+        ("i4", "first_byte", 3, 9),
+        ("?", "last_byte", None, None),
+        (">u2", "none", 0, 9),
+    ):
         values = (rng.integers(0, 2, 1000) if dtype == "?" else rng.integers(0, 64, 1000) << (first or 0)).astype(dtype)
         payload = packing.pack(values, padding, first, last)
         for at, count in ((0, 1), (1, 9), (333, 500), (999, 1)):
@@ -124,9 +140,9 @@ def test_parts_of_a_chunk_from_their_bytes():
             if library.LIBRARY is None:
                 assert part is None
                 continue
-            piece = payload[part[0]:part[0] + part[1]].copy()
+            piece = payload[part[0] : part[0] + part[1]].copy()
             back = packing.unpack_range(piece, dtype, 1000, at, count, padding, first, last)
-            assert back.dtype == values.dtype and np.array_equal(back, values[at:at + count])
+            assert back.dtype == values.dtype and np.array_equal(back, values[at : at + count])
             assert part[1] <= count * 2 + 2
             refusal(packing.unpack_range, piece[:-1], dtype, 1000, at, count, padding, first, last)
         if library.LIBRARY is not None:
@@ -147,4 +163,4 @@ def test_bits_and_shapes():
 
 def test_numbers_only():
     for dtype in ("S3", "U3", "O", "V2", [("a", "i2")], "f16", "c32"):
-        assert "use \"bytes\"" in refusal(packing.kept_bits, np.dtype(dtype))
+        assert 'use "bytes"' in refusal(packing.kept_bits, np.dtype(dtype))

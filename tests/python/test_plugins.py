@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`import zarrbits` from a package that has the plugins: HDF5 finds them in every order of imports. Each case is a process of its own."""
+
 import os
 import pathlib
 import shutil
@@ -29,16 +30,16 @@ CASES = {
     "after_h5py_that_was_used": "import h5py; h5py.h5z.filter_avail(45429); import zarrbits" + WRITE,
     "imports_nothing_else": "import sys, zarrbits\nassert not {'h5py', 'zarr', 'netCDF4', 'numpy', 'tables'} & set(sys.modules)",
     "twice_is_once": "import h5py, zarrbits; zarrbits.register(); zarrbits.register()\n"
-                     "assert [h5py.h5pl.get(i) for i in range(h5py.h5pl.size())].count(os.fsencode(zarrbits.PLUGIN_PATH)) == 1\n"
-                     "assert os.environ['HDF5_PLUGIN_PATH'].split(':').count(zarrbits.PLUGIN_PATH) == 1",
+    "assert [h5py.h5pl.get(i) for i in range(h5py.h5pl.size())].count(os.fsencode(zarrbits.PLUGIN_PATH)) == 1\n"
+    "assert os.environ['HDF5_PLUGIN_PATH'].split(':').count(zarrbits.PLUGIN_PATH) == 1",
     "what_was_there_stays": "import zarrbits\nassert os.environ['HDF5_PLUGIN_PATH'] == zarrbits.PLUGIN_PATH + ':/some/folder'\n"
-                            "zarrbits.unregister()\nassert os.environ['HDF5_PLUGIN_PATH'] == '/some/folder'",
+    "zarrbits.unregister()\nassert os.environ['HDF5_PLUGIN_PATH'] == '/some/folder'",
     "undone": "import zarrbits\nzarrbits.unregister()\nassert 'HDF5_PLUGIN_PATH' not in os.environ\nimport h5py\nassert not h5py.h5z.filter_avail(45429)\n"
-              "zarrbits.register()\nassert h5py.h5z.filter_avail(45429)",
+    "zarrbits.register()\nassert h5py.h5z.filter_avail(45429)",
     "loaded_and_not_only_found": "import zarrbits, h5py\n" + LOADED,
     "loaded_into_what_was_there": "import h5py, zarrbits\n" + LOADED,
     "child_processes": "import zarrbits, subprocess, sys\n"
-                       "subprocess.run([sys.executable, '-c', 'import h5py; assert h5py.h5z.filter_avail(45429)'], check=True)",
+    "subprocess.run([sys.executable, '-c', 'import h5py; assert h5py.h5z.filter_avail(45429)'], check=True)",
 }
 
 
@@ -50,5 +51,7 @@ def test_the_plugins_are_found(name, folder):
     environment.update(PYTHONPATH=folder, FILE=os.path.join(folder, "x.h5"))
     if name == "what_was_there_stays":
         environment["HDF5_PLUGIN_PATH"] = "/some/folder"
-    done = subprocess.run([sys.executable, "-c", "import os\n" + CASES[name]], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os\n" + CASES[name]], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr

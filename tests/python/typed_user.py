@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A program of a user, as mypy --strict sees it; nobody runs it. An error that is not there is one, too."""
+
 from __future__ import annotations
 
 from typing import Dict, List
@@ -11,7 +12,9 @@ def tell(state: zarrbits.Progress) -> None:
     print(state.done / state.total, state.path)
 
 
-report: zarrbits.Report = zarrbits.convert("in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits={"/movie/frames": 12}, progress=tell)
+report: zarrbits.Report = zarrbits.convert(
+    "in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits={"/movie/frames": 12}, progress=tell
+)
 lost: List[zarrbits.Outcome] = report.lost
 equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order="value").equal
 widths: Dict[str, int] = zarrbits.suggest("in.h5").bits

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """No way of writing through an encoder hangs, or succeeds, where the file cannot take the bytes. full_device.cpp has the ways."""
+
 import os
 import resource
 import shutil
@@ -34,7 +35,15 @@ def check_refused(done):
 
 
 def test_ways_are_known():
-    assert {"file_sink", "ofstream", "descriptor", "checked_file_sink", "checked_ofstream", "checked_descriptor", "compressed"} <= set(WAYS)
+    assert {
+        "file_sink",
+        "ofstream",
+        "descriptor",
+        "checked_file_sink",
+        "checked_ofstream",
+        "checked_descriptor",
+        "compressed",
+    } <= set(WAYS)
 
 
 def packed(count):
