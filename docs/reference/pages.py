@@ -3,7 +3,8 @@
 
     pages.py FILE      prints the file; no line is added or taken away
 
-A heading gets a name of its page and its words, as GitHub makes it of the words alone. What is no page keeps its text, and loses its link.
+A heading gets a name of its page and its words, as GitHub makes it of the words alone.
+What is no page keeps its text, and loses its link.
 """
 
 import pathlib
