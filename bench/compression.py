@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The size of a store over that of its source (shuffle, deflate 4), for each compression: twelve kinds of data, from packages that ship them.
+"""The size of a store over that of its source (shuffle, deflate 4), for each compression:
+twelve kinds of data, from packages that ship them.
 
 python3 -m venv VENV && VENV/bin/pip install h5py scikit-image nibabel
 VENV/bin/python bench/compression.py build/release/bin/zarrbits [FILE.h5 of other datasets]

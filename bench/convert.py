@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The converter beside its peers: CPU time (user + system, of the whole process and all its threads) and elapsed time of each way, the ways taking turns."""
+"""The converter beside its peers: CPU time (user + system, of the whole process and all its threads)
+and elapsed time of each way, the ways taking turns."""
 
 import argparse
 import json
@@ -39,7 +40,8 @@ def times_of(command):
 
 
 def ways(name, arguments):
-    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most[, command before it]). A way that compares a store makes it first."""
+    """Name of the way -> (command that makes `{out}` from `{in}`, how often at most[, command before it]).
+    A way that compares a store makes it first."""
     small = name.startswith("small")
     edge = {"small chunks": "256,256", "small deflate": "512,512"}.get(
         name, "1024,8192"
@@ -94,7 +96,8 @@ def ways_of_trees(name, arguments):
 
 
 def measure(name, source, arguments, folder):
-    """Rounds in which every way has its turn; after each of ours follows `cp -r` of its store. A turn of a short way is several runs in a row:
+    """Rounds in which every way has its turn; after each of ours follows `cp -r` of its store.
+    A turn of a short way is several runs in a row:
     other users of the machine disturb short ways most."""
     samples, stores, pairs = {}, {}, {}
     out, copy = folder / "out.zarr", folder / "copy"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What people write today to get from HDF5 to Zarr: a loop over chunks. Run as a process of its own, so that its CPU time is known.
+"""What people write today to get from HDF5 to Zarr: a loop over chunks.
+Run as a process of its own, so that its CPU time is known.
 
 convert_loop.py IN.h5 OUT.zarr same|again|gzip [CHUNKS OF A SHARD ALONG EACH DIMENSION]
 """
@@ -12,7 +13,7 @@ import h5py
 import zarr
 
 try:
-    import hdf5plugin  # noqa: F401: its filters are registered
+    import hdf5plugin  # noqa: F401  (its filters are registered)
 except ImportError:
     pass
 

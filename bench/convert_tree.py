@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What people write today to get a whole HDF5 file to Zarr, and to see afterwards whether that is right: every group, attribute and dataset in turn.
+"""What people write today to get a whole HDF5 file to Zarr, and to see afterwards whether that is right:
+every group, attribute and dataset in turn.
 
 convert_tree.py copy|compare IN.h5 OUT.zarr
 """

@@ -86,7 +86,8 @@ class Rows:
         return min((r["ratio"], r["name"]) for r in found)
 
     def bound(self, name, size=KIB64):
-        """The ratio that limit/read and limit/write allow the kernel of this name: it reads its input, and then writes its output."""
+        """The ratio that limit/read and limit/write allow the kernel of this name:
+        it reads its input, and then writes its output."""
         read, write = (self.get(f"limit/{what}", "plain loop", size) for what in ("read", "write"))
         kind, *rest = name.split("/")
         if not read or not write or kind not in ("encode", "decode", "swap"):

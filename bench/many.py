@@ -27,14 +27,14 @@ for i in range(days):
     how = {"zlib": True, "shuffle": True, "complevel": 4, "chunksizes": (24, 91, 180)}
     xr.Dataset(field, coords={"time": time, "lat": lat, "lon": lon}).to_netcdf(
         f"{sys.argv[1]}/d{i:04}.nc", unlimited_dims=["time"], encoding={"t2m": how, "u10": how, "time": {"units": "hours since 2000-01-01", "dtype": "i8"}})
-"""
+"""  # noqa: E501
 XARRAY = """
 import glob, sys, xarray as xr
 ds = xr.open_mfdataset(sorted(glob.glob(sys.argv[1] + "/*.nc")), combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="override")
 for v in ds.variables.values():
     v.encoding = {}
 ds.to_zarr(sys.argv[2], zarr_format=3, consolidated=False)
-"""
+"""  # noqa: E501
 VIRTUALIZARR = """
 import glob, os, sys, icechunk, xarray as xr
 from obstore.store import LocalStore
@@ -67,7 +67,8 @@ import subprocess, sys, zarrbits
 subprocess.run(sys.argv[3:], check=True)
 zarrbits.to_icechunk(sys.argv[2] + ".json", sys.argv[2])
 """
-# A series at one point, which has a chunk in each file, and the map of one time, of four chunks; wall clock, after opening, taking turns.
+# A series at one point, which has a chunk in each file, and the map of one time, of four chunks;
+# wall clock, after opening, taking turns.
 SLICES = """
 import json, statistics, sys, time, zarr, zarrbits
 stores = {"kerchunk": zarr.storage.FsspecStore.from_url("reference://", storage_options={"fo": sys.argv[1], "remote_protocol": "file"}, read_only=True)}
@@ -81,7 +82,7 @@ for _ in range(15):
             array[at]
             times.setdefault(what, {}).setdefault(name, []).append(time.perf_counter() - begin)
 print(json.dumps({what: {name: statistics.median(t) for name, t in of.items()} for what, of in times.items()}))
-"""
+"""  # noqa: E501
 
 
 def cpu_of(command):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What many small files take: milliseconds of CPU (user + system, with all child processes) for each file of ours, beside opening and closing it by h5py.
+"""What many small files take: milliseconds of CPU (user + system, with all child processes) for each file of ours,
+beside opening and closing it by h5py.
 
 python3 bench/many_small.py --command build/release/bin/zarrbits --files 1000
 """
@@ -15,7 +16,10 @@ import tempfile
 import h5py
 import numpy as np
 
-OPEN = "import glob, sys, h5py\nfor f in sorted(glob.glob(sys.argv[1] + '/*.nc')): h5py.h5f.open(f.encode(), h5py.h5f.ACC_RDONLY).close()"
+OPEN = (
+    "import glob, sys, h5py\nfor f in sorted(glob.glob(sys.argv[1] + '/*.nc')): h5py.h5f.open(f.encode(), "
+    "h5py.h5f.ACC_RDONLY).close()"
+)
 
 
 def make(folder, files):

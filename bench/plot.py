@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""GB/s over k as an SVG: a panel for each container and direction, a line for each kernel table, memcpy, and the peers as dots."""
+"""GB/s over k as an SVG: a panel for each container and direction, a line for each kernel table, memcpy,
+and the peers as dots."""
 
 import math
 

@@ -57,7 +57,9 @@ def run(command, times, environment=None, may_fail=False):
 
 
 def measure(binaries, quick, hdf5, zarrs, arrow):
-    program = lambda name: str(binaries / "bin" / f"bench_{name}")
+    def program(name):
+        return str(binaries / "bin" / f"bench_{name}")
+
     flags = ["--quick"] if quick else []
     small, large = ["--sizes=65536,1048576"], ["--sizes=67108864"]
 
@@ -110,7 +112,8 @@ def print_rows(rows):
         note = f"  to {r['base']}" if "base" in r else ""
         stored = f"  stored as {r['stored']:.3f}" if "stored" in r else ""
         print(
-            f"{r['name']:34} {r.get('kernels') or r['peer']:26} {size_text(r['bytes']):>7} {r['gbps']:8.4g}  {r['ratio']:.3g}{note}{stored}"
+            f"{r['name']:34} {r.get('kernels') or r['peer']:26} {size_text(r['bytes']):>7} {r['gbps']:8.4g}  "
+            f"{r['ratio']:.3g}{note}{stored}"
         )
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Reading and writing through zarr-python from memory, by codec: packbits (compiled, and in numpy), bytes, and numcodecs' blosc. Prints a table.
+"""Reading and writing through zarr-python from memory, by codec: packbits (compiled, and in numpy), bytes, and numcodecs' blosc.
+Prints a table.
 
     pip install build/wheel/dist/zarrbits-*.whl zarr && bench/zarr_codec.py [MIB]
 
@@ -12,6 +13,7 @@ import time
 
 import numpy as np
 import zarr
+
 import zarrbits
 from zarrbits import library, packing
 

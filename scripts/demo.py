@@ -24,7 +24,7 @@ def run(*command, stdin=None):
     """Runs a command, says what it was, and returns (seconds, standard output)."""
     print("  $ " + " ".join(os.path.basename(c) if os.path.isabs(c) else shlex.quote(c) for c in command))
     started = time.monotonic()
-    result = subprocess.run(command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    result = subprocess.run(command, input=stdin, capture_output=True)
     if result.returncode != 0:
         sys.exit(f"exit status {result.returncode}: {result.stderr.decode(errors='replace').strip()}")
     return time.monotonic() - started, result.stdout
@@ -90,7 +90,7 @@ def read_zarr(store, path):
             count = int(np.prod(chunk))
             configuration = codec.get("configuration", {})
             assert configuration.get("padding_encoding", "none") == "none" and configuration.get("first_bit", 0) == 0
-            bits = 1 if dtype == bool else configuration["last_bit"] + 1
+            bits = 1 if dtype.kind == "b" else configuration["last_bit"] + 1
             flat = np.unpackbits(np.frombuffer(payload, np.uint8), bitorder="little")[: count * bits]
             weights = (1 << np.arange(bits)).astype(np.uint16)
             values = (flat.reshape(count, bits) @ weights).astype(dtype)

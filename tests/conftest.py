@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Shared by all tests in Python. ctest runs each file by itself; environment variables say where things are (tests/CMakeLists.txt)."""
+"""Shared by all tests in Python. ctest runs each file by itself;
+environment variables say where things are (tests/CMakeLists.txt)."""
 
 import os
 import shutil
@@ -28,7 +29,8 @@ ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
 # A shell that starts the tests with `&` has them ignore SIGINT, and every program that they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# At the end of each process the sanitizer looks for leaks, for a third of the time of hundreds of short ones. The programs in C++ do that always,
+# At the end of each process the sanitizer looks for leaks, for a third of the time of hundreds of short ones.
+# The programs in C++ do that always,
 # and these tests where ZARRBITS_LEAKS=1 asks for it (scripts/ci/all).
 if "ZARRBITS_SANITIZED" in os.environ and os.environ.get("ZARRBITS_LEAKS", "0") == "0":
     os.environ["ASAN_OPTIONS"] = os.pathsep.join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
@@ -49,7 +51,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def memory_folder(tmp_path):
-    """A temporary folder, in memory if there is room, else on the disk: for thousands of small files, which take five times as long on a disk."""
+    """A temporary folder, in memory if there is room, else on the disk:
+    for thousands of small files, which take five times as long on a disk."""
     room = shutil.disk_usage("/dev/shm").free if os.access("/dev/shm", os.W_OK) else 0
     if room < 1 << 30:
         yield str(tmp_path)

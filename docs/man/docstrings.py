@@ -19,13 +19,13 @@ LEFT_OUT = {"help", "json", "quiet", "log_format"}
 HEAD = '''# SPDX-License-Identifier: BSL-1.0
 # Made by docs/man/docstrings.py from the command's --help.
 """For each verb of the command, its options: what their value is ("" for none), and what they do."""
-from typing import Dict, Tuple
 
 '''
 
 
 def options_of(verb):
-    """{name: (value, text)}, with "_" for "-", in the order of --help. An option begins at its flag; what is indented further goes on with it."""
+    """{name: (value, text)}, with "_" for "-", in the order of --help. An option begins at its flag;
+    what is indented further goes on with it."""
     said = subprocess.run(
         [os.environ["ZARRBITS_COMMAND"], verb, "--help"],
         capture_output=True,
@@ -47,7 +47,7 @@ def options_of(verb):
 
 
 def page():
-    text = HEAD + "OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {\n"
+    text = HEAD + "OPTIONS: dict[str, dict[str, tuple[str, str]]] = {\n"
     for verb in VERBS:
         text += f"    {verb!r}: {{\n"
         for name, (value, said) in options_of(verb).items():

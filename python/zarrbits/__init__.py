@@ -9,19 +9,23 @@
     import zarr, zarrbits
     zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
-    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor: the command in a child process
-    zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references; zarrbits.to_icechunk("refs.json", "repository") makes a commit of it
-    payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
+    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor:
+    the command in a child process zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references;
+    zarrbits.to_icechunk("refs.json", "repository") makes a commit of it payload = zarrbits.pack(frames, bits=12)
+                   # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
 
-`import zarrbits` has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later: what is appended to packed datasets
-is packed as well. From a wheel, which has the plugins, HDF5 finds them; elsewhere set HDF5_PLUGIN_PATH. zarr-python finds the codec by itself. Each half needs its own library alone.
+`import zarrbits` has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later:
+what is appended to packed datasets is packed as well. From a wheel, which has the plugins, HDF5 finds them;
+elsewhere set HDF5_PLUGIN_PATH.
+zarr-python finds the codec by itself. Each half needs its own library alone.
 """
 
 from __future__ import annotations
 
 import importlib
 import operator
-from typing import TYPE_CHECKING, Any, Dict, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .plugins import BYTES, PACKBITS, PLUGIN_PATH, register, unregister
 from .whole import is_whole
@@ -107,7 +111,7 @@ if not TYPE_CHECKING:  # it would make every name one of the package
         raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
 
 
-def _filter(number: int, plugin: str, values: Sequence[int]) -> Dict[str, Any]:
+def _filter(number: int, plugin: str, values: Sequence[int]) -> dict[str, Any]:
     import h5py
 
     # h5py would take an optional filter that is not there, and store everything without it
@@ -121,11 +125,11 @@ def _filter(number: int, plugin: str, values: Sequence[int]) -> Dict[str, Any]:
 
 def packbits(
     bits: int = 0, *, first_bit: int = 0, padding_encoding: str = "none", out_of_range: str = "raw", msb_first: bool = False
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """Keyword arguments of create_dataset() that keep `bits` bits of each value, from `first_bit` on; 0: what the datatype says.
 
-    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well, "truncate" drops bits; with "error" the
-    write fails, at the latest when the file is closed, and HDF5 may then end the process.
+    out_of_range, of chunks with a value that does not fit: "raw" stores them as they are, "report" says so as well,
+    "truncate" drops bits; with "error" the write fails, at the latest when the file is closed, and HDF5 may then end the process.
     """
     for name, word, known in (("padding_encoding", padding_encoding, _PADDING), ("out_of_range", out_of_range, _OUT_OF_RANGE)):
         if word not in known:
@@ -138,7 +142,7 @@ def packbits(
     return _filter(PACKBITS, "libzarrbits_packbits.so", (bits, options, first_bit))
 
 
-def byte_order(order: str) -> Dict[str, Any]:
+def byte_order(order: str) -> dict[str, Any]:
     """Keyword arguments of create_dataset() for chunks in "little" or "big" endian, whatever the datatype's."""
     if order not in ("little", "big"):
         raise ValueError(f"zarrbits: the byte order is {order!r}, but must be little or big")

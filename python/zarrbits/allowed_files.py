@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, BinaryIO, Optional
+from typing import Any, BinaryIO
 
 from fsspec.implementations.local import LocalFileSystem
 
@@ -21,7 +21,7 @@ class AllowedFiles(LocalFileSystem):  # type: ignore[misc]  # fsspec has no type
             raise OSError("references are read-only")
         return self._files.open(path)
 
-    def cat_file(self, path: str, start: Optional[int] = None, end: Optional[int] = None, **_: Any) -> bytes:
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         with self._files.open(path) as f:
             size = os.fstat(f.fileno()).st_size
             first, last = slice(start, end).indices(size)[:2]

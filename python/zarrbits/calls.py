@@ -6,16 +6,19 @@
     print(report)                                   # a table
     zarrbits.verify("in.h5", "out.zarr").equal      # True
 
-Options have their names and meaning in the command (`zarrbits convert --help`), with "_" for "-": compress="zstd:3", include=["/a", "/b"], consolidate=True;
-None and False are what the command does without them. With `concat`, `concat_new` and `append`, the source may be a list. Each function raises Error with the
-command's sentence, and where Python has a name for what went wrong, that is its class, too: FileNotFoundError, FileExistsError, PermissionError, ValueError.
+Options have their names and meaning in the command (`zarrbits convert --help`), with "_" for "-":
+compress="zstd:3", include=["/a", "/b"], consolidate=True;
+None and False are what the command does without them. With `concat`, `concat_new` and `append`, the source may be a list.
+Each function raises Error with the command's sentence, and where Python has a name for what went wrong, that is its class, too:
+FileNotFoundError, FileExistsError, PermissionError, ValueError.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, TypeVar, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Literal, TypeVar, Union
 
 from .command import Option, Path, run
 from .progress import Wanted, shown
@@ -43,12 +46,12 @@ def _explained(verb: str, *without: str) -> Callable[[_Function], _Function]:
     return add
 
 
-def _paths(source: Paths, *others: Optional[Path]) -> List[Path]:
+def _paths(source: Paths, *others: Path | None) -> list[Path]:
     sources: Sequence[Path] = [source] if isinstance(source, (str, os.PathLike)) else source
     return [*sources, *(o for o in others if o is not None)]
 
 
-def _options(given: Dict[str, Any], *others: str) -> Dict[str, Option]:
+def _options(given: dict[str, Any], *others: str) -> dict[str, Option]:
     options = {name: value for name, value in given.items() if name not in others}
     if isinstance(options.get("bits"), Mapping):
         options["bits"] = [f"{pattern}={bits}" for pattern, bits in options["bits"].items()]
@@ -61,22 +64,22 @@ def convert(
     store: Path,
     *,
     progress: Wanted = True,
-    concat: Optional[str] = None,
-    concat_new: Optional[str] = None,
-    append: Optional[str] = None,
-    order: Optional[Literal["given", "name", "value"]] = None,
-    different: Optional[Literal["refuse", "first", "skip"]] = None,
+    concat: str | None = None,
+    concat_new: str | None = None,
+    append: str | None = None,
+    order: Literal["given", "name", "value"] | None = None,
+    different: Literal["refuse", "first", "skip"] | None = None,
     allow_overlap: bool = False,
-    report: Optional[Path] = None,
+    report: Path | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    partition: Optional[str] = None,
-    threads: Optional[int] = None,
-    memory: Union[int, str, None] = None,
+    partition: str | None = None,
+    threads: int | None = None,
+    memory: int | str | None = None,
     fsync: bool = False,
     consolidate: bool = False,
     no_consolidate: bool = False,
-    endpoint: Optional[str] = None,
+    endpoint: str | None = None,
     include: Many = None,
     exclude: Many = None,
     external: Many = None,
@@ -84,28 +87,31 @@ def convert(
     allow_lossy: bool = False,
     keep_going: bool = False,
     allow_expansion: bool = False,
-    codec: Optional[Literal["bytes", "packbits"]] = None,
-    convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
-    links: Optional[Literal["keep", "copy", "refuse"]] = None,
-    profile: Optional[Literal["portable", "native", "recode"]] = None,
-    compress: Optional[str] = None,
+    codec: Literal["bytes", "packbits"] | None = None,
+    convention: Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"] | None = None,
+    links: Literal["keep", "copy", "refuse"] | None = None,
+    profile: Literal["portable", "native", "recode"] | None = None,
+    compress: str | None = None,
     chunk: Shape = None,
     shard: Shape = None,
-    checksum: Optional[Literal["crc32c"]] = None,
+    checksum: Literal["crc32c"] | None = None,
     bits: Bits = None,
     virtual: bool = False,
-    inline: Union[int, str, None] = None,
+    inline: int | str | None = None,
 ) -> Report:
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
-    progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True: a bar, where tqdm is installed
-    and a terminal or notebook shows it. Ctrl-C ends the command, which leaves nothing that looks whole. Where there is nothing to do for `resume` or `append`,
-    the report has no objects.
+    progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True:
+    a bar, where tqdm is installed and a terminal or notebook shows it.
+    Ctrl-C ends the command, which leaves nothing that looks whole.
+    Where there is nothing to do for `resume` or `append`, the report has no objects.
 
     bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
 
-    partition: "2/16" makes the chunks of the third of sixteen shares, and no metadata, so that several processes make one store (with Dask, say); the report of
-    a share has no objects. When all shares are done, finalize() completes the store. Without it, all is converted, also within a job of Slurm or MPI.
+    partition: "2/16" makes the chunks of the third of sixteen shares, and no metadata,
+    so that several processes make one store (with Dask, say); the report of a share has no objects.
+    When all shares are done, finalize() completes the store.
+    Without it, all is converted, also within a job of Slurm or MPI.
     """
     options = _options(locals(), "source", "store", "progress", "partition")
     options.update(quiet=True, partition=partition or _WHOLE)
@@ -115,7 +121,7 @@ def convert(
     return _report(source, store, document, time.monotonic() - began)
 
 
-def _report(source: Paths, store: Path, document: Dict[str, Any], seconds: float) -> Report:
+def _report(source: Paths, store: Path, document: dict[str, Any], seconds: float) -> Report:
     if not document:  # a share, or a store that has all of it already
         return Report(str(_paths(source)[0]), str(store), {}, [], seconds, {})
     objects = [
@@ -139,15 +145,16 @@ def finalize(
     source: Paths,
     store: Path,
     *,
-    report: Optional[Path] = None,
+    report: Path | None = None,
     fsync: bool = False,
     consolidate: bool = False,
-    endpoint: Optional[str] = None,
+    endpoint: str | None = None,
     external: Many = None,
     no_lock: bool = False,
     allow_lossy: bool = False,
 ) -> Report:
-    """Completes a store of which convert(partition=...) made all shares: writes its metadata. The report is that of the whole store."""
+    """Completes a store of which convert(partition=...) made all shares: writes its metadata.
+    The report is that of the whole store."""
     began = time.monotonic()
     document, _ = run("finalize", _paths(source, store), dict(_options(locals(), "source", "store", "began"), quiet=True), (0, 3))
     return _report(source, store, document, time.monotonic() - began)
@@ -156,15 +163,15 @@ def finalize(
 @_explained("plan")
 def plan(
     source: Paths,
-    store: Optional[Path] = None,
+    store: Path | None = None,
     *,
-    concat: Optional[str] = None,
-    concat_new: Optional[str] = None,
-    append: Optional[str] = None,
-    order: Optional[Literal["given", "name", "value"]] = None,
-    different: Optional[Literal["refuse", "first", "skip"]] = None,
+    concat: str | None = None,
+    concat_new: str | None = None,
+    append: str | None = None,
+    order: Literal["given", "name", "value"] | None = None,
+    different: Literal["refuse", "first", "skip"] | None = None,
     allow_overlap: bool = False,
-    endpoint: Optional[str] = None,
+    endpoint: str | None = None,
     include: Many = None,
     exclude: Many = None,
     external: Many = None,
@@ -172,17 +179,17 @@ def plan(
     allow_lossy: bool = False,
     keep_going: bool = False,
     allow_expansion: bool = False,
-    codec: Optional[Literal["bytes", "packbits"]] = None,
-    convention: Optional[Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"]] = None,
-    links: Optional[Literal["keep", "copy", "refuse"]] = None,
-    profile: Optional[Literal["portable", "native", "recode"]] = None,
-    compress: Optional[str] = None,
+    codec: Literal["bytes", "packbits"] | None = None,
+    convention: Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"] | None = None,
+    links: Literal["keep", "copy", "refuse"] | None = None,
+    profile: Literal["portable", "native", "recode"] | None = None,
+    compress: str | None = None,
     chunk: Shape = None,
     shard: Shape = None,
-    checksum: Optional[Literal["crc32c"]] = None,
+    checksum: Literal["crc32c"] | None = None,
     bits: Bits = None,
     virtual: bool = False,
-    inline: Union[int, str, None] = None,
+    inline: int | str | None = None,
 ) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
@@ -194,19 +201,19 @@ def verify(
     source: Paths,
     store: Path,
     *,
-    concat: Optional[str] = None,
-    concat_new: Optional[str] = None,
-    order: Optional[Literal["given", "name", "value"]] = None,
-    different: Optional[Literal["refuse", "first", "skip"]] = None,
+    concat: str | None = None,
+    concat_new: str | None = None,
+    order: Literal["given", "name", "value"] | None = None,
+    different: Literal["refuse", "first", "skip"] | None = None,
     allow_overlap: bool = False,
     include: Many = None,
     exclude: Many = None,
-    endpoint: Optional[str] = None,
+    endpoint: str | None = None,
     external: Many = None,
     no_lock: bool = False,
-    links: Optional[Literal["keep", "copy"]] = None,
+    links: Literal["keep", "copy"] | None = None,
     part: bool = False,
-    memory: Union[int, str, None] = None,
+    memory: int | str | None = None,
 ) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
@@ -217,9 +224,9 @@ def verify(
 def inspect(
     *files: Path,
     attributes: bool = False,
-    endpoint: Optional[str] = None,
+    endpoint: str | None = None,
     no_lock: bool = False,
-    memory: Union[int, str, None] = None,
+    memory: int | str | None = None,
 ) -> Inspection:
     """What is in an HDF5 file or a store; of two, both."""
     document = run("inspect", files, _options(locals(), "files"), (0, 3))[0]
@@ -234,7 +241,7 @@ def suggest(file: Path, *, all: bool = False, external: Many = None, no_lock: bo
 
 
 @_explained("doctor")
-def doctor(file: Optional[Path] = None, *, no_lock: bool = False) -> Diagnosis:
+def doctor(file: Path | None = None, *, no_lock: bool = False) -> Diagnosis:
     """Why a plugin is not found, and which chunks are stored unpacked."""
     document, status = run("doctor", [] if file is None else [file], _options(locals(), "file"), (0, 1))
     return Diagnosis(status == 0, document)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The command `zarrbits` as a child process of Python, so that no second libhdf5 is in this one. calls.py has a function for each of its verbs."""
+"""The command `zarrbits` as a child process of Python, so that no second libhdf5 is in this one.
+calls.py has a function for each of its verbs."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import subprocess
 import sys
 import threading
 import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Union
 
 from .words import in_python
 
@@ -49,7 +51,7 @@ class WrongOption(Error, ValueError):
     """An option, or a value of one, that the command does not take."""
 
 
-_KINDS: Dict[str, Type[Error]] = {"not_found": NotFound, "permission_denied": Denied, "already_exists": Exists}
+_KINDS: dict[str, type[Error]] = {"not_found": NotFound, "permission_denied": Denied, "already_exists": Exists}
 
 
 def error_of(said: Log, status: int, otherwise: str) -> Error:
@@ -65,8 +67,8 @@ class Log:
     """What the command wrote to standard error, a JSON object a line."""
 
     def __init__(self, said: bytes) -> None:
-        self.errors: List[Dict[str, str]] = []
-        self.warnings: List[str] = []
+        self.errors: list[dict[str, str]] = []
+        self.warnings: list[str] = []
         rest = []
         for line in said.decode(errors="replace").splitlines():
             try:
@@ -91,9 +93,9 @@ def program() -> str:
     raise Error("zarrbits: this package was installed without the command; build it, and name it by ZARRBITS_COMMAND or PATH", 1)
 
 
-def arguments(options: Dict[str, Option]) -> List[str]:
+def arguments(options: dict[str, Option]) -> list[str]:
     """Flags, of names with "_" for "-"."""
-    flags: List[str] = []
+    flags: list[str] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if value is None or value is False:
@@ -112,7 +114,8 @@ def arguments(options: Dict[str, Option]) -> List[str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """The command cleans up and leaves nothing that looks whole. SIGTERM, since a shell's `&` makes all that it starts ignore SIGINT."""
+    """The command cleans up and leaves nothing that looks whole.
+    SIGTERM, since a shell's `&` makes all that it starts ignore SIGINT."""
     child.send_signal(signal.SIGTERM)
     try:
         child.wait(timeout=_END)
@@ -122,9 +125,9 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         raise
 
 
-def _collect(child: subprocess.Popen[bytes]) -> Tuple[Dict[str, bytes], List[threading.Thread]]:
+def _collect(child: subprocess.Popen[bytes]) -> tuple[dict[str, bytes], list[threading.Thread]]:
     """Reads both outputs while this thread does something else."""
-    got: Dict[str, bytes] = {}
+    got: dict[str, bytes] = {}
 
     def read(name: str, stream: Any) -> None:
         with stream:
@@ -142,14 +145,17 @@ def _collect(child: subprocess.Popen[bytes]) -> Tuple[Dict[str, bytes], List[thr
 def run(
     verb: str,
     paths: Sequence[Path],
-    options: Dict[str, Option],
+    options: dict[str, Option],
     accepted: Sequence[int],
-    told: Optional[Callable[[Dict[str, Any]], None]] = None,
+    told: Callable[[dict[str, Any]], None] | None = None,
     json_wanted: bool = True,
-) -> Tuple[Dict[str, Any], int]:
-    """(the command's report, its exit status). `told` is called in this thread with each state of the work. Its warnings become Python's."""
+) -> tuple[dict[str, Any], int]:
+    """(the command's report, its exit status). `told` is called in this thread with each state of the work.
+    Its warnings become Python's."""
     command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *(os.fspath(p) for p in paths)]
-    environment, ends, passed = dict(os.environ), None, ()  # type: Dict[str, str], Optional[Tuple[int, int]], Tuple[int, ...]
+    environment: dict[str, str] = dict(os.environ)
+    ends: tuple[int, int] | None = None
+    passed: tuple[int, ...] = ()
     environment.pop("ZARRBITS_PROGRESS_FD", None)
     environment["ZARRBITS_LOG_FORMAT"] = "json"
     if told is not None:

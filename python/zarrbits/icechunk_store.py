@@ -14,8 +14,9 @@ from __future__ import annotations
 import datetime
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .command import Error, Path
@@ -36,11 +37,11 @@ class _Array:
     keys: str
     separator: str
     rank: int
-    stored: Dict[Tuple[int, ...], bytes] = field(default_factory=dict)
-    referred: List[Tuple[Tuple[int, ...], List[Any]]] = field(default_factory=list)
+    stored: dict[tuple[int, ...], bytes] = field(default_factory=dict)
+    referred: list[tuple[tuple[int, ...], list[Any]]] = field(default_factory=list)
 
 
-def _array_of(path: str, metadata: Dict[str, Any]) -> _Array:
+def _array_of(path: str, metadata: dict[str, Any]) -> _Array:
     encoding = metadata.get("chunk_key_encoding")
     name = encoding.get("name") if isinstance(encoding, dict) else encoding
     more = encoding.get("configuration", {}) if isinstance(encoding, dict) else {}
@@ -49,8 +50,9 @@ def _array_of(path: str, metadata: Dict[str, Any]) -> _Array:
     return _Array(str(name), str(more.get("separator", "/" if name == "default" else ".")), len(metadata["shape"]))
 
 
-def _place_of(key: str, arrays: Dict[str, _Array]) -> Tuple[_Array, Tuple[int, ...]]:
-    """The array that has a chunk, and where in its grid: "a/b/c/0/1", "a/b/c", "a/b/c.0.1" and "a/b/0.1" are of the array "a/b"."""
+def _place_of(key: str, arrays: dict[str, _Array]) -> tuple[_Array, tuple[int, ...]]:
+    """The array that has a chunk, and where in its grid: "a/b/c/0/1", "a/b/c",
+    "a/b/c.0.1" and "a/b/0.1" are of the array "a/b"."""
     end = len(key)
     while end > 0:  # from the end: what is behind the array's name are numbers, and a "c" before them
         end = max(key.rfind("/", 0, end), 0)
@@ -65,11 +67,11 @@ def _place_of(key: str, arrays: Dict[str, _Array]) -> Tuple[_Array, Tuple[int, .
     raise Error(f'zarrbits: "{key}" is not a chunk of an array of this store', 1)
 
 
-def _nodes_and_chunks(references: References) -> Tuple[Dict[str, bytes], Dict[str, _Array]]:
+def _nodes_and_chunks(references: References) -> tuple[dict[str, bytes], dict[str, _Array]]:
     """The metadata of each node, and the arrays by their paths."""
-    nodes: Dict[str, bytes] = {}
-    arrays: Dict[str, _Array] = {}
-    chunks: List[Tuple[str, Any]] = []
+    nodes: dict[str, bytes] = {}
+    arrays: dict[str, _Array] = {}
+    chunks: list[tuple[str, Any]] = []
     for key, value in items_of(references):
         if key != "zarr.json" and not key.endswith("/zarr.json"):
             chunks.append((key, value))
@@ -100,9 +102,9 @@ def _location(url: str) -> str:
     return f"{protocol}://{quote(rest, safe='/')}"
 
 
-def _prefixes(sources: Set[str]) -> Set[str]:
-    """Beginnings of locations that take all sources, none of which begins with another: their folders, and buckets. Icechunk 2.3 finds no container whose
-    prefix has characters that a URL escapes, so that the folder above is taken."""
+def _prefixes(sources: set[str]) -> set[str]:
+    """Beginnings of locations that take all sources, none of which begins with another: their folders, and buckets.
+    Icechunk 2.3 finds no container whose prefix has characters that a URL escapes, so that the folder above is taken."""
     prefixes = set()
     for url in sources:
         folder = url.rpartition("/")[0]
@@ -114,7 +116,7 @@ def _prefixes(sources: Set[str]) -> Set[str]:
     return {p for p in prefixes if not any(p != q and p.startswith(q) for q in prefixes)}
 
 
-def _create(path: str, sources: Set[str], options: Options) -> Repository:
+def _create(path: str, sources: set[str], options: Options) -> Repository:
     import icechunk
 
     storage = icechunk.local_filesystem_storage(path)
@@ -139,7 +141,7 @@ def _create(path: str, sources: Set[str], options: Options) -> Repository:
     return icechunk.Repository.create(storage, config)
 
 
-def _time(source: Source) -> Optional[datetime.datetime]:
+def _time(source: Source) -> datetime.datetime | None:
     """The next whole second: Icechunk refuses a file that is newer, and has whole seconds."""
     if source.etag is not None or source.modified is None:
         return None
@@ -159,7 +161,7 @@ def _read(references: References, url: str, offset: int, size: int) -> bytes:
     return content
 
 
-def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: Dict[str, _Array]) -> None:
+def _write(store: Any, references: References, nodes: dict[str, bytes], arrays: dict[str, _Array]) -> None:
     import asyncio
 
     import icechunk
@@ -170,7 +172,7 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
     sources = references.sources or {}
     checksums = {url: (_location(url), s.etag, _time(s)) for url, s in sources.items()}
 
-    def copied() -> Iterator[Tuple[str, bytes]]:
+    def copied() -> Iterator[tuple[str, bytes]]:
         yield from sorted(nodes.items(), key=lambda n: n[0].count("/"))  # groups before what is in them
         for path, array in arrays.items():
             prefix = f"{path}/c" if path else "c"
@@ -180,10 +182,10 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
                 if url not in sources:
                     yield "/".join([prefix, *map(str, place)]), _read(references, url, offset, size)
 
-    async def put(some: List[Tuple[str, bytes]]) -> None:
+    async def put(some: list[tuple[str, bytes]]) -> None:
         await asyncio.gather(*(store.set(key, make(content)) for key, content in some))
 
-    some: List[Tuple[str, bytes]] = []
+    some: list[tuple[str, bytes]] = []
     for key, content in copied():
         if not key.endswith("zarr.json") and not content:
             raise Error(f'zarrbits: the chunk "{key}" has no bytes, which Icechunk does not store', 1)
@@ -211,7 +213,7 @@ def _write(store: Any, references: References, nodes: Dict[str, bytes], arrays: 
 
 def to_icechunk(
     references: Path,
-    repository: Union[Path, Repository],
+    repository: Path | Repository,
     *,
     branch: str = "main",
     message: str = "references by zarrbits",
@@ -221,9 +223,11 @@ def to_icechunk(
 ) -> str:
     """Writes a store of references as one commit of an Icechunk repository, and returns the id of the snapshot.
 
-    Chunks in the sources become virtual chunks with the source's ETag or time: Icechunk refuses to read one that is newer. What no source has is copied.
-    repository: an icechunk.Repository with virtual chunk containers for the folders or buckets of the sources, or a path: a local repository, which is made,
-    with these containers, where none is there. Whoever reads has to authorize the containers (authorize_virtual_chunk_access).
+    Chunks in the sources become virtual chunks with the source's ETag or time: Icechunk refuses to read one that is newer.
+    What no source has is copied.
+    repository: an icechunk.Repository with virtual chunk containers for the folders or buckets of the sources, or a path:
+    a local repository, which is made, with these containers, where none is there.
+    Whoever reads has to authorize the containers (authorize_virtual_chunk_access).
     overwrite: replaces what the branch has; earlier snapshots keep it. Without it, a branch that is not empty is an Error.
     storage_options: as of open_references(); the endpoint, region and "anon" in it are those of the containers.
     external: as of open_references(): folders of sources that are not below the folder of the references.

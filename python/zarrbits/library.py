@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The compiled core, libzarrbits.so beside this file (library/zarrbits_c.h), through ctypes, which releases the GIL. Where there is none, or
-ZARRBITS_LIBRARY is "none", packing.py does the same in numpy; ZARRBITS_LIBRARY may name another one."""
+"""The compiled core, libzarrbits.so beside this file (library/zarrbits_c.h), through ctypes, which releases the GIL.
+Where there is none, or ZARRBITS_LIBRARY is "none", packing.py does the same in numpy; ZARRBITS_LIBRARY may name another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ctypes
 import functools
 import json
 import os
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ DONE, WRONG_SIZE, WRONG_CHUNK = -1, -2, -3
 _INTERFACE = 1
 
 
-def _load() -> Optional[ctypes.CDLL]:
+def _load() -> ctypes.CDLL | None:
     path = os.environ.get("ZARRBITS_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libzarrbits.so")
     if path == "none":
         return None
@@ -68,7 +68,7 @@ class _Codec:
     def decode(self, payload: Any, values: Any) -> int:
         return int(LIBRARY.zarrbits_decode(self, payload.ctypes.data, payload.nbytes, values.ctypes.data, values.nbytes))
 
-    def byte_range(self, elements: int, first: int, count: int) -> Tuple[int, int]:
+    def byte_range(self, elements: int, first: int, count: int) -> tuple[int, int]:
         """(offset, size) of the bytes that hold these elements."""
         offset, size = ctypes.c_uint64(), ctypes.c_uint64()
         if not LIBRARY.zarrbits_encoded_range(self, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
@@ -82,6 +82,6 @@ class _Codec:
 
 
 @functools.lru_cache(maxsize=256)
-def codec(dtype: Any, padding_encoding: str, first_bit: int, bits: int) -> Optional[_Codec]:
+def codec(dtype: Any, padding_encoding: str, first_bit: int, bits: int) -> _Codec | None:
     """None where there is no library."""
     return _Codec(dtype, padding_encoding, first_bit, bits) if LIBRARY else None

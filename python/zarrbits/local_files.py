@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO, Dict, List, Sequence, Union
+from collections.abc import Sequence
+from typing import BinaryIO, Union
 
 from .command import Error, Path
 
@@ -30,10 +31,11 @@ def open_regular(name: str) -> BinaryIO:
 
 
 class LocalFiles:
-    """Regular files in the folder of the references or below, symbolic links resolved, and what `external` allows: folders, or "all"."""
+    """Regular files in the folder of the references or below, symbolic links resolved, and what `external` allows:
+    folders, or "all"."""
 
     def __init__(self, references: str, external: External = None) -> None:
-        given: List[Path] = [] if external is None else [external] if isinstance(external, (str, os.PathLike)) else list(external)
+        given: list[Path] = [] if external is None else [external] if isinstance(external, (str, os.PathLike)) else list(external)
         self._references = references
         self._all = "all" in given
         folders = [os.path.dirname(references), os.path.dirname(os.path.realpath(references))]
@@ -44,7 +46,7 @@ class LocalFiles:
                 )
             folders.append(folder)
         self._folders = [os.path.realpath(f) for f in folders]
-        self._names: Dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def name_of(self, url: str) -> str:
         """The real name of a file that may be read. Raises Error for any other that is there, OSError where there is none."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""packbits for numcodecs, and so for Zarr v2 and for references to the chunks of HDF5 files (kerchunk's), under the id "zarrbits.packbits":
+"""packbits for numcodecs, and so for Zarr v2 and for references to the chunks of HDF5 files (kerchunk's),
+under the id "zarrbits.packbits":
 
     with h5py.File("camera.h5") as f:
         filters = [zarrbits.NumcodecsPackbits.of_dataset(f["frames"]).get_config()]      # for the dataset's .zarray
@@ -10,7 +11,7 @@ numcodecs finds it by itself once this package is installed. numcodecs' own "pac
 from __future__ import annotations
 
 import operator
-from typing import Any, Dict, Optional
+from typing import Any
 
 import numpy as np
 from numcodecs.abc import Codec
@@ -25,8 +26,9 @@ _PADDING = ("none", "first_byte", "last_byte")
 class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
     """Keeps `bits` bits of each number from `first_bit` on.
 
-    dtype: of the elements of a chunk, with their byte order; elements: how many a chunk has. Without it, an array is decoded only where its size says how
-    many there are: 8 bits and more, or a count byte. A chunk of as many bytes as its elements have is one that the HDF5 filter left unpacked, and comes as it is.
+    dtype: of the elements of a chunk, with their byte order; elements: how many a chunk has.
+    Without it, an array is decoded only where its size says how many there are: 8 bits and more, or a count byte.
+    A chunk of as many bytes as its elements have is one that the HDF5 filter left unpacked, and comes as it is.
     """
 
     codec_id = "zarrbits.packbits"
@@ -35,10 +37,10 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
         self,
         dtype: Any,
         *,
-        bits: Optional[int] = None,
+        bits: int | None = None,
         first_bit: int = 0,
         padding_encoding: str = "none",
-        elements: Optional[int] = None,
+        elements: int | None = None,
     ) -> None:
         self.dtype = np.dtype(dtype).str
         last = packing.last_bit_of(first_bit, None, bits)
@@ -52,7 +54,8 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
 
     @classmethod
     def of_dataset(cls, dataset: Any) -> NumcodecsPackbits:
-        """What decodes the chunks of h5py's dataset. ValueError where the filter is another one, or does what this codec does not."""
+        """What decodes the chunks of h5py's dataset. ValueError where the filter is another one,
+        or does what this codec does not."""
         properties = dataset.id.get_create_plist()
         for index in range(properties.get_nfilters()):
             number, _, values, _ = properties.get_filter(index)
@@ -76,13 +79,15 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
             raise ValueError(f"packbits: the filter's values {values} are not values that it writes into a file")
         if component >> 19 & 3:
             raise ValueError(
-                "packbits: chunks have more than their values, because of the filters before or after (a checksum, or what fills them up to one "
+                "packbits: chunks have more than their values, because of the filters before or after (a checksum, "
+                "or what fills them up to one "
                 "size), which this codec does not take"
             )
         is_bool, is_signed = bool(component >> 18 & 1), bool(component >> 17 & 1)
         if not is_bool and precision != 8 * size and first_bit > 0:
             raise ValueError(
-                f"packbits: the datatype has {precision} of {8 * size} bits, from bit {first_bit} on, which only HDF5 moves where numbers have them"
+                f"packbits: the datatype has {precision} of {8 * size} bits, from bit {first_bit} on, which only "
+                "HDF5 moves where numbers have them"
             )
         # as whole numbers: the array's own data type says what the bytes are
         dtype = "|b1" if is_bool else f"{'>' if component >> 16 & 1 else '<'}{'i' if is_signed else 'u'}{size}"
@@ -94,7 +99,7 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
             elements=(values[8] | values[9] << 32) * values[6],
         )
 
-    def get_config(self) -> Dict[str, Any]:
+    def get_config(self) -> dict[str, Any]:
         config = {
             "id": self.codec_id,
             "dtype": self.dtype,

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 # Made by docs/man/docstrings.py from the command's --help.
 """For each verb of the command, its options: what their value is ("" for none), and what they do."""
-from typing import Dict, Tuple
 
-OPTIONS: Dict[str, Dict[str, Tuple[str, str]]] = {
+OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     'convert': {
         'concat': ('DIMENSION',
             'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets. A source may also be '

@@ -6,15 +6,16 @@
 
 unpack_range() decodes some elements of a chunk from their bytes alone.
 
-Bits run from the least significant end. In numpy: 8 elements of b bits are exactly b bytes, so that the work is done on the columns of two tables, one with 8
-elements and one with b bytes in each row.
+Bits run from the least significant end. In numpy: 8 elements of b bits are exactly b bytes,
+so that the work is done on the columns of two tables, one with 8 elements and one with b bytes in each row.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Dict, Iterator, NoReturn, Optional, Tuple, Union
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -37,18 +38,20 @@ Array = Any  # of numpy: its own types differ between its versions
 _BLOCK = 1 << 16  # elements at a time, a multiple of 8: what is held beside the chunk and the payload stays small
 
 
-def read_configuration(configuration: Dict[str, Any]) -> Tuple[str, Optional[int], Optional[int]]:
-    """(padding_encoding, first_bit, last_bit) of the codec's JSON, None for the default of a bit; older spellings are read, too."""
+def read_configuration(configuration: dict[str, Any]) -> tuple[str, int | None, int | None]:
+    """(padding_encoding, first_bit, last_bit) of the codec's JSON, None for the default of a bit;
+    older spellings are read, too."""
     for key in configuration:
         if not any(key in spellings for spellings in _SPELLINGS.values()):
             raise ValueError(f'packbits: unknown key "{key}" in the configuration; the keys are {", ".join(_SPELLINGS)}')
-    given: Dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, spellings in _SPELLINGS.items():
         # null is as good as absent
         values = [configuration[s] for s in spellings if configuration.get(s) is not None]
         if len(values) == 2 and values[0] != values[1]:
             raise ValueError(
-                f'packbits: "{spellings[0]}" is {values[0]!r} and its older spelling "{spellings[1]}" is {values[1]!r}; give one of them'
+                f'packbits: "{spellings[0]}" is {values[0]!r} and its older spelling "{spellings[1]}" is '
+                f"{values[1]!r}; give one of them"
             )
         given[name] = values[0] if values else None
     padding = "none" if given["padding_encoding"] is None else given["padding_encoding"]
@@ -67,8 +70,9 @@ def read_configuration(configuration: Dict[str, Any]) -> Tuple[str, Optional[int
     return _PADDING[padding], first or None, last
 
 
-def component_type(dtype: Any) -> Optional[Tuple[Any, int, int, bool]]:
-    """(unsigned type that holds one component, its bits, components of an element, whether the sign is extended); None if packbits does not take it."""
+def component_type(dtype: Any) -> tuple[Any, int, int, bool] | None:
+    """(unsigned type that holds one component, its bits, components of an element, whether the sign is extended);
+    None if packbits does not take it."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return np.dtype("<u1"), 1, 1, False
@@ -79,16 +83,17 @@ def component_type(dtype: Any) -> Optional[Tuple[Any, int, int, bool]]:
     return np.dtype(f"<u{size}"), 8 * size, components, dtype.kind in "imM"
 
 
-def _component(dtype: Any) -> Tuple[Any, int, int, bool]:
+def _component(dtype: Any) -> tuple[Any, int, int, bool]:
     about = component_type(dtype)
     if about is None:
         raise ValueError(
-            f'packbits: data type {np.dtype(dtype)} is not a number, and packbits takes bool, integers, floats and complex numbers; use "bytes"'
+            f"packbits: data type {np.dtype(dtype)} is not a number, and packbits takes bool, integers, floats and "
+            'complex numbers; use "bytes"'
         )
     return about
 
 
-def kept_bits(dtype: Any, first_bit: Optional[int] = None, last_bit: Optional[int] = None) -> Tuple[int, int]:
+def kept_bits(dtype: Any, first_bit: int | None = None, last_bit: int | None = None) -> tuple[int, int]:
     """(first_bit, number of kept bits) of a component; ValueError where the type has no such bits."""
     bits = _component(dtype)[1]
     first = 0 if first_bit is None else operator.index(first_bit)
@@ -104,14 +109,14 @@ def kept_bits(dtype: Any, first_bit: Optional[int] = None, last_bit: Optional[in
 
 
 def packed_size(
-    dtype: Any, elements: int, padding_encoding: str = "none", first_bit: Optional[int] = None, last_bit: Optional[int] = None
+    dtype: Any, elements: int, padding_encoding: str = "none", first_bit: int | None = None, last_bit: int | None = None
 ) -> int:
     """Bytes of a payload; Python's integers do not overflow."""
     _, bits = kept_bits(dtype, first_bit, last_bit)
     return (elements * _component(dtype)[2] * bits + 7) // 8 + (padding_encoding != "none")
 
 
-def last_bit_of(first_bit: Optional[int], last_bit: Optional[int], bits: Optional[int]) -> Optional[int]:
+def last_bit_of(first_bit: int | None, last_bit: int | None, bits: int | None) -> int | None:
     if bits is None:
         return last_bit
     if last_bit is not None:
@@ -124,10 +129,10 @@ def last_bit_of(first_bit: Optional[int], last_bit: Optional[int], bits: Optiona
 def pack(
     values: Any,
     padding_encoding: str = "none",
-    first_bit: Optional[int] = None,
-    last_bit: Optional[int] = None,
+    first_bit: int | None = None,
+    last_bit: int | None = None,
     *,
-    bits: Optional[int] = None,
+    bits: int | None = None,
 ) -> Array:
     """The payload of an array, as a uint8 array. A value that would not come back from unpack() is an error that names it.
 
@@ -168,12 +173,12 @@ def pack(
 def unpack(
     payload: Any,
     dtype: Any,
-    elements: Union[int, Tuple[int, ...]],
+    elements: int | tuple[int, ...],
     padding_encoding: str = "none",
-    first_bit: Optional[int] = None,
-    last_bit: Optional[int] = None,
+    first_bit: int | None = None,
+    last_bit: int | None = None,
     *,
-    bits: Optional[int] = None,
+    bits: int | None = None,
 ) -> Array:
     """The array of this many elements, of one dimension; or of this shape, where `elements` is one."""
     if isinstance(elements, tuple):
@@ -188,7 +193,8 @@ def unpack(
     if payload.size != expected:
         raise ValueError(
             f"packbits: the chunk has {payload.size} bytes where {elements} elements of {dtype} with {bits} bits kept"
-            f"{'' if padding_encoding == 'none' else ' and a count byte'} are {expected}; it is damaged, or not what the metadata says"
+            f"{'' if padding_encoding == 'none' else ' and a count byte'} are {expected}; it is damaged, or not "
+            "what the metadata says"
         )
     core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
     body = payload
@@ -196,7 +202,8 @@ def unpack(
         told = int(payload[0 if padding_encoding == "first_byte" else -1])
         if told != 8 * size - count * bits:
             raise ValueError(
-                f"packbits: the count byte says {told} bits of padding where {elements} elements leave {8 * size - count * bits}; "
+                f"packbits: the count byte says {told} bits of padding where {elements} elements leave "
+                f"{8 * size - count * bits}; "
                 "the chunk is damaged, or has another number of elements"
             )
         body = payload[1:] if padding_encoding == "first_byte" else payload[:-1]
@@ -228,10 +235,11 @@ def byte_range(
     first_element: int,
     count: int,
     padding_encoding: str = "none",
-    first_bit: Optional[int] = None,
-    last_bit: Optional[int] = None,
-) -> Optional[Tuple[int, int]]:
-    """(offset, size) of the bytes of a payload of `elements` that hold `count` of them; None where only whole payloads can be decoded."""
+    first_bit: int | None = None,
+    last_bit: int | None = None,
+) -> tuple[int, int] | None:
+    """(offset, size) of the bytes of a payload of `elements` that hold `count` of them;
+    None where only whole payloads can be decoded."""
     first, bits = kept_bits(dtype, first_bit, last_bit)
     core = library.codec(np.dtype(dtype).newbyteorder("="), padding_encoding, first, bits)
     return core.byte_range(elements, first_element, count) if core else None
@@ -244,8 +252,8 @@ def unpack_range(
     first_element: int,
     count: int,
     padding_encoding: str = "none",
-    first_bit: Optional[int] = None,
-    last_bit: Optional[int] = None,
+    first_bit: int | None = None,
+    last_bit: int | None = None,
 ) -> Array:
     """`count` elements from `first_element` on of a payload of `elements`, from the bytes of byte_range() alone."""
     dtype = np.dtype(dtype)
@@ -261,7 +269,8 @@ def unpack_range(
         raise RuntimeError("packbits: without the compiled core only whole chunks can be decoded")
     if core.decode_range(elements, first_element, part, values) != library.DONE:
         raise ValueError(
-            f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} of a chunk of {elements} of "
+            f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} "
+            f"of a chunk of {elements} of "
             f"{dtype}; it is damaged, or not what the metadata says"
         )
     return values.astype(dtype, copy=False)
@@ -311,8 +320,9 @@ def _bytes_to_columns(packed: Array, unsigned: Any, count: int, bits: int) -> Ar
     return kept.reshape(-1)[:count]
 
 
-def _overlaps(bits: int) -> Iterator[Tuple[int, int, int]]:
-    """(element, byte, bit of the element that is the lowest of the byte) for all pairs, of 8 elements and `bits` bytes, that share bits."""
+def _overlaps(bits: int) -> Iterator[tuple[int, int, int]]:
+    """(element, byte, bit of the element that is the lowest of the byte) for all pairs, of 8 elements and `bits` bytes,
+    that share bits."""
     for column in range(8):
         for byte in range(column * bits // 8, (column * bits + bits - 1) // 8 + 1):
             yield column, byte, 8 * byte - column * bits

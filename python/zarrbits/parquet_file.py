@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Parquet files of few columns, as references are stored in: numbers of 64 bits and texts, not nested, not compressed or by Zstandard, in pages of version 1.
+"""Parquet files of few columns, as references are stored in:
+numbers of 64 bits and texts, not nested, not compressed or by Zstandard, in pages of version 1.
 Whatever a file says, it takes no more memory than its bound, and what is damaged is a Damaged. https://parquet.apache.org/docs/file-format/
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +52,9 @@ class _Bytes:
         value = self.varint()
         return value >> 1 ^ -(value & 1)
 
-    def struct(self, depth: int = 0) -> Dict[int, Any]:
+    def struct(self, depth: int = 0) -> dict[int, Any]:
         """Thrift's compact protocol: fields by their numbers; a list is a list."""
-        fields: Dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         number = 0
         while True:
             head = self.little(1)
@@ -153,7 +154,7 @@ def _runs(source: _Bytes, width: int, count: int) -> Any:
     return np.concatenate(parts)
 
 
-def _texts(source: _Bytes, count: int) -> List[bytes]:
+def _texts(source: _Bytes, count: int) -> list[bytes]:
     return [source.take(source.little(4)) for _ in range(count)]
 
 
@@ -173,14 +174,14 @@ class ParquetFile:
         groups = [_inside(g, 1, list) for g in _inside(footer, 4, list)]
         if len(leaves) + 1 != len(footer[2]) or any(len(g) != len(leaves) for g in groups):
             raise Damaged("its columns are nested, or missing")
-        self.columns: Dict[str, List[Any]] = {}
+        self.columns: dict[str, list[Any]] = {}
         for i, leaf in enumerate(leaves):
             name = _inside(leaf, 4, bytes).decode("utf-8", "replace")
             if leaf.get(1) not in (_INT64, _BYTE_ARRAY) or leaf.get(3, _OPTIONAL) not in (_REQUIRED, _OPTIONAL):
                 continue  # none that references have
             self.columns[name] = self._column([_inside(g[i], 3, dict) for g in groups], leaf[1], leaf.get(3) == _OPTIONAL)
 
-    def _page(self, source: _Bytes, compression: Any) -> Tuple[Dict[int, Any], _Bytes]:
+    def _page(self, source: _Bytes, compression: Any) -> tuple[dict[int, Any], _Bytes]:
         header = source.struct()
         size = _count(header, 2, _MOST_DECODED)
         stored = source.take(_count(header, 3, len(self._data)))
@@ -193,8 +194,8 @@ class ParquetFile:
             raise Damaged(f"a page of compression {compression} is not known, or has another size than it says")
         return header, _Bytes(_unzstd(stored, size))
 
-    def _column(self, chunks: List[Dict[int, Any]], kind: int, optional: bool) -> List[Any]:
-        values: List[Any] = []
+    def _column(self, chunks: list[dict[int, Any]], kind: int, optional: bool) -> list[Any]:
+        values: list[Any] = []
         for chunk in chunks:
             end = len(values) + _count(chunk, 5, self.rows - len(values))
             first = _count(chunk, 9, len(self._data))
@@ -215,7 +216,7 @@ class ParquetFile:
         return values
 
     @staticmethod
-    def _values(page: _Bytes, header: Dict[int, Any], kind: int, optional: bool, known: Any, most: int) -> List[Any]:
+    def _values(page: _Bytes, header: dict[int, Any], kind: int, optional: bool, known: Any, most: int) -> list[Any]:
         count = _count(header, 1, most)
         if count == 0:
             raise Damaged("a page is empty")
@@ -223,7 +224,7 @@ class ParquetFile:
         if optional:
             there = _runs(_Bytes(page.take(page.little(4))), 1, count) == 1
         number, encoding = int(there.sum()), header.get(2)
-        found: List[Any]
+        found: list[Any]
         if encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY):
             indices = _runs(page, page.little(1), number) if number else []
             if known is None or any(i >= len(known) for i in indices):
@@ -235,7 +236,7 @@ class ParquetFile:
             raise Damaged(f"encoding {encoding} is not known")
         if number == count:
             return found
-        values: List[Any] = [None] * count
+        values: list[Any] = [None] * count
         for at, value in zip(np.flatnonzero(there), found):
             values[at] = value
         return values

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The HDF5 plugins, in every libhdf5 that is or gets loaded in the process, and for its children. `import zarrbits` calls register().
+"""The HDF5 plugins, in every libhdf5 that is or gets loaded in the process, and for its children.
+`import zarrbits` calls register().
 
-HDF5 loads a plugin when a dataset is created or read, never when one that exists is written: it stores the chunks without an optional filter then, in
-silence. So finding the plugins is not enough; each libhdf5 is made to load them."""
+HDF5 loads a plugin when a dataset is created or read, never when one that exists is written:
+it stores the chunks without an optional filter then, in silence. So finding the plugins is not enough;
+each libhdf5 is made to load them."""
 
 from __future__ import annotations
 
@@ -13,17 +15,18 @@ import importlib.util
 import os
 import sys
 import types
-from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 PLUGIN_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "plugins")
 PACKBITS, BYTES = 45429, 45438
 _VARIABLE = "HDF5_PLUGIN_PATH"
 _BRING_HDF5 = ("h5py", "netCDF4", "tables")  # each with a libhdf5 of its own
-_told: Set[str] = set()  # the paths of those that have loaded the filters
-_before: Optional[List[Optional[str]]] = None  # what the variable was, in a list of one, while register() is in force
+_told: set[str] = set()  # the paths of those that have loaded the filters
+_before: list[str | None] | None = None  # what the variable was, in a list of one, while register() is in force
 
 
-def _default_folders() -> List[str]:
+def _default_folders() -> list[str]:
     """Where libhdf5 and netCDF4 look when the variable is not set: it replaces these."""
     folders = [
         "/usr/local/hdf5/lib/plugin",
@@ -39,7 +42,7 @@ def _default_folders() -> List[str]:
     return [f for f in folders if os.path.isdir(f)]
 
 
-def _loaded_libraries() -> Iterator[Tuple[str, Any]]:
+def _loaded_libraries() -> Iterator[tuple[str, Any]]:
     """Each libhdf5 that is in this process: h5py, netCDF4 and PyTables may have one each."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
@@ -58,7 +61,7 @@ def _loaded_libraries() -> Iterator[Tuple[str, Any]]:
                 continue
 
 
-def _index_in(library: Any) -> Optional[int]:
+def _index_in(library: Any) -> int | None:
     count = ctypes.c_uint()
     if library.H5PLsize(ctypes.byref(count)) < 0:
         return None
@@ -106,8 +109,8 @@ class _Later(importlib.abc.MetaPathFinder):
         self._asking = False
 
     def find_spec(
-        self, name: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name not in _BRING_HDF5 or self._asking:
             return None
         self._asking = True
@@ -122,7 +125,7 @@ class _Later(importlib.abc.MetaPathFinder):
                 run(module)
                 _load()
 
-            setattr(spec.loader, "exec_module", then_load)  # of this loader alone
+            spec.loader.exec_module = then_load  # of this loader alone
         return spec
 
 
@@ -130,9 +133,10 @@ _later = _Later()
 
 
 def register() -> bool:
-    """Has every libhdf5 load the filters: those that are in this process now, and those that come with h5py, netCDF4 and PyTables later. HDF5_PLUGIN_PATH
-    is completed, for others that come later, and for child processes. True where this package has plugins; where it has none, HDF5_PLUGIN_PATH says where
-    they are. Call it again after something else has loaded a libhdf5."""
+    """Has every libhdf5 load the filters: those that are in this process now, and those that come with h5py,
+    netCDF4 and PyTables later. HDF5_PLUGIN_PATH is completed, for others that come later, and for child processes.
+    True where this package has plugins;
+    where it has none, HDF5_PLUGIN_PATH says where they are. Call it again after something else has loaded a libhdf5."""
     global _before
     if os.path.isdir(PLUGIN_PATH):
         now = os.environ.get(_VARIABLE)

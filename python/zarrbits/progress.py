@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+from typing import Any, Callable, Union
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ def _make_bar() -> Any:
 
 
 @contextlib.contextmanager
-def shown(progress: Wanted) -> Iterator[Optional[Callable[[Dict[str, Any]], None]]]:
+def shown(progress: Wanted) -> Iterator[Callable[[dict[str, Any]], None] | None]:
     """What to call with each state that the command tells; None for nothing."""
     if callable(progress):
         call = progress
 
-        def tell(state: Dict[str, Any]) -> None:
+        def tell(state: dict[str, Any]) -> None:
             if state["total"]:  # known: done / total is a number
                 call(Progress(**{name: state[name] for name in Progress.__dataclass_fields__}))
 
@@ -51,7 +52,7 @@ def shown(progress: Wanted) -> Iterator[Optional[Callable[[Dict[str, Any]], None
         yield None
         return
 
-    def draw(state: Dict[str, Any]) -> None:
+    def draw(state: dict[str, Any]) -> None:
         bar.total = state["total"] or None
         bar.set_postfix_str(state["path"], refresh=False)
         bar.update(state["done"] - bar.n)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
-"""References in a folder of Parquet files, of which those that are needed are read. fsspec's mapper is beneath for its place in fsspec only: it lists no groups
-within groups, and takes what it cannot read for chunks that are not there. Here only a row that says so is a chunk that is not there."""
+"""References in a folder of Parquet files, of which those that are needed are read.
+fsspec's mapper is beneath for its place in fsspec only: it lists no groups within groups,
+and takes what it cannot read for chunks that are not there.
+Here only a row that says so is a chunk that is not there."""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import json
 import math
 import os
 import re
-from typing import Any, Dict, Iterator, List, Tuple, Union
+from collections.abc import Iterator
+from typing import Any, Union
 
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.reference import LazyReferenceMapper
@@ -20,7 +23,7 @@ from .local_files import open_regular
 from .parquet_file import Damaged, ParquetFile
 from .references import References, check_file, is_reference, where_it_ends
 
-Value = Union[bytes, List[Any], None]
+Value = Union[bytes, list[Any], None]
 _ROWS_AT_HAND = 1_280_000
 
 
@@ -31,7 +34,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         super().__init__(references.path, fs=LocalFileSystem())
         table = references.table
         assert table is not None
-        self._items: Dict[str, Any] = {}
+        self._items: dict[str, Any] = {}
         self.zmetadata, self.record_size, self._parts = table.metadata, table.record_size, table.parts
         self._references = references
         self._end_of = functools.lru_cache(maxsize=None)(functools.partial(where_it_ends, references)) if checked else None
@@ -44,7 +47,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
     def _error(self, what: str, why: str) -> Error:
         return Error(f'zarrbits: "{what}" of "{self._references.path}" {why}', 1)
 
-    def _grid(self, key: str, value: Any) -> List[int]:
+    def _grid(self, key: str, value: Any) -> list[int]:
         """How many chunks there are along each dimension."""
         field = key[: -len("/.zarray")]
         if os.path.isabs(field) or os.path.normpath(field) != field or field.split("/")[0] in ("", ".."):
@@ -55,7 +58,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
             raise self._error(key, "has no shape or no chunks; make it again")
         return [-(-s // c) for s, c in zip(shape or (), chunks or ())]
 
-    def _read_rows(self, field: str, record: int) -> List[Value]:
+    def _read_rows(self, field: str, record: int) -> list[Value]:
         """All references of one file."""
         name = f"{field}/refs.{record}.parq"
         try:
@@ -76,13 +79,13 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         return rows
 
     @staticmethod
-    def _values(table: ParquetFile) -> List[Value]:
+    def _values(table: ParquetFile) -> list[Value]:
         columns = table.columns
         if not columns.keys() & {"path", "raw"} or ("path" in columns and not {"offset", "size"} <= columns.keys()):
             raise Damaged("columns are missing")
         nothing = [None] * table.rows
         paths, raws, offsets, sizes = (columns.get(n, nothing) for n in ("path", "raw", "offset", "size"))
-        rows: List[Value] = []
+        rows: list[Value] = []
         try:
             for path, raw, offset, size in zip(paths, raws, offsets, sizes):
                 rows.append(raw if raw is not None else None if path is None else [path.decode(), offset, size])
@@ -125,7 +128,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
             return b"base64:" + base64.b64encode(value)
         return value
 
-    def _chunks_of(self, field: str) -> Iterator[Tuple[str, Any]]:
+    def _chunks_of(self, field: str) -> Iterator[tuple[str, Any]]:
         """Those that are there."""
         grid = self._grids[field]
         total = math.prod(grid)
@@ -152,9 +155,9 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
     def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self.items())
 
-    def ls(self, path: str = "", detail: bool = True) -> List[Any]:
+    def ls(self, path: str = "", detail: bool = True) -> list[Any]:
         prefix = path.strip("/") + "/" if path.strip("/") else ""
-        found: Dict[str, Dict[str, Any]] = {}
+        found: dict[str, dict[str, Any]] = {}
         for key in (k for k in self.zmetadata if k.startswith(prefix) and not k.endswith("/.zarray")):
             name, below, _ = key[len(prefix) :].partition("/")
             found[prefix + name] = {

@@ -5,8 +5,8 @@
     group = zarr.open_group(zarrbits.open_references("refs.json"))
     dataset = xarray.open_zarr(zarrbits.open_references("refs.json"), consolidated=False)
 
-Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs. Local files are read only if they are regular files in the
-folder of the references or below; external= allows more.
+Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs.
+Local files are read only if they are regular files in the folder of the references or below; external= allows more.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import base64
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Optional
 
 from .command import Error, Path
 from .local_files import External, LocalFiles, NotRegular, open_regular
@@ -37,32 +38,34 @@ class Source:
 
     url: str
     size: int
-    modified: Optional[int] = None
-    etag: Optional[str] = None
+    modified: int | None = None
+    etag: str | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """The metadata of references in Parquet. parts: of each array the files that it has, by their numbers, and how many references are in each; None if
-    nothing is said of that."""
+    """The metadata of references in Parquet. parts: of each array the files that it has, by their numbers,
+    and how many references are in each; None if nothing is said of that."""
 
-    metadata: Dict[str, Any]
+    metadata: dict[str, Any]
     record_size: int
-    parts: Optional[Dict[str, Dict[int, int]]]
+    parts: dict[str, dict[int, int]] | None
 
 
 @dataclass(frozen=True)
 class References:
-    """What the file `path` says. keys: of JSON the text, or URL, offset and size, of each object of the store. table: of Parquet, whose rows are read later."""
+    """What the file `path` says. keys: of JSON the text, or URL, offset and size, of each object of the store. table:
+    of Parquet, whose rows are read later."""
 
     path: str
-    keys: Optional[Dict[str, Any]]
-    sources: Optional[Dict[str, Source]]
+    keys: dict[str, Any] | None
+    sources: dict[str, Source] | None
     files: LocalFiles
-    table: Optional[Table] = None
+    table: Table | None = None
 
-    def data_of(self, url: str) -> Optional[str]:
-        """The file beside it that has chunks which no source has, if that is what the URL names; each append to the store adds one with a number."""
+    def data_of(self, url: str) -> str | None:
+        """The file beside it that has chunks which no source has, if that is what the URL names;
+        each append to the store adds one with a number."""
         found = re.search(r"\.data(\.[0-9]+)?$", url)
         name = self.path + found[0] if found else ""
         try:
@@ -104,7 +107,7 @@ def is_reference(value: Any) -> bool:
     )
 
 
-def _table(path: str, document: Dict[str, Any], metadata: Dict[str, Any], ours: Any) -> Table:
+def _table(path: str, document: dict[str, Any], metadata: dict[str, Any], ours: Any) -> Table:
     size = document.get("record_size")
     given = ours.get("parts") if isinstance(ours, dict) else None
     parts = given.items() if isinstance(given, dict) else []
@@ -158,7 +161,7 @@ def check_file(references: References, url: str) -> None:
             pass
 
 
-def _change_of(source: Source, size: int, modified: Optional[int], etag: Optional[str]) -> Optional[str]:
+def _change_of(source: Source, size: int, modified: int | None, etag: str | None) -> str | None:
     if size != source.size:
         return f'"{source.url}" has {size} bytes, and had {source.size}'
     if source.etag is not None and etag is not None:
@@ -168,7 +171,7 @@ def _change_of(source: Source, size: int, modified: Optional[int], etag: Optiona
     return None
 
 
-def _local_change(files: LocalFiles, source: Source) -> Optional[str]:
+def _local_change(files: LocalFiles, source: Source) -> str | None:
     try:
         info = files.stat(source.url)
     except OSError as e:
@@ -176,12 +179,12 @@ def _local_change(files: LocalFiles, source: Source) -> Optional[str]:
     return _change_of(source, info.st_size, info.st_mtime_ns, None)
 
 
-def _remote_changes(sources: List[Source], options: Options) -> List[Optional[str]]:
+def _remote_changes(sources: list[Source], options: Options) -> list[str | None]:
     import fsspec
 
     files = fsspec.filesystem("s3", **(options or {}))
 
-    async def look(source: Source, few: asyncio.Semaphore) -> Optional[str]:
+    async def look(source: Source, few: asyncio.Semaphore) -> str | None:
         async with few:
             try:
                 info = await files._info(source.url, refresh=True)
@@ -190,16 +193,16 @@ def _remote_changes(sources: List[Source], options: Options) -> List[Optional[st
             time = info.get("LastModified")
             return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, info.get("ETag"))
 
-    async def look_at_all() -> List[Optional[str]]:
+    async def look_at_all() -> list[str | None]:
         few = asyncio.Semaphore(32)
         return list(await asyncio.gather(*(look(s, few) for s in sources)))
 
     return list(fsspec.asyn.sync(files.loop, look_at_all))
 
 
-def _ends(keys: Mapping[str, Any]) -> Dict[str, int]:
+def _ends(keys: Mapping[str, Any]) -> dict[str, int]:
     """How far into each file references lead."""
-    ends: Dict[str, int] = {}
+    ends: dict[str, int] = {}
     for value in keys.values():
         if isinstance(value, list):
             url, end = value[0], value[1] + value[2]
@@ -246,7 +249,7 @@ def check_sources(references: References, options: Options) -> None:
             raise Error(f'zarrbits: "{references.path}" refers to bytes beyond the end of "{url}"; make it again', 1)
 
 
-def _protocols(references: References) -> Set[str]:
+def _protocols(references: References) -> set[str]:
     urls = (
         list(references.sources or ())
         if references.keys is None or references.sources is not None
@@ -255,7 +258,7 @@ def _protocols(references: References) -> Set[str]:
     return {protocol_of(u) for u in urls} - {"file"}
 
 
-def items_of(references: References) -> Iterator[Tuple[str, Any]]:
+def items_of(references: References) -> Iterator[tuple[str, Any]]:
     """Each key with its content, bytes, or with [URL, offset, size]."""
     keys: Any = references.keys
     if keys is None:
@@ -272,12 +275,12 @@ def items_of(references: References) -> Iterator[Tuple[str, Any]]:
 def open_references(path: Path, *, external: External = None, storage_options: Options = None, check: bool = True) -> FsspecStore:
     """A store of references as a store of zarr-python, which cannot be written to: JSON, or a folder of Parquet.
 
-    external: a folder, or several, whose files the references may lead to, beside their own folder; or "all" for any. Whoever wrote the references names the
-    files that are read.
+    external: a folder, or several, whose files the references may lead to, beside their own folder; or "all" for any.
+    Whoever wrote the references names the files that are read.
 
     storage_options: what s3fs is told, where sources are in S3, as {"anon": True} or {"client_kwargs": {"endpoint_url": "..."}}.
-    check: a source that is missing, or has another size or time than when the references were made, is an Error that names it. Without it, chunks of such a
-    source read as whatever is at their place.
+    check: a source that is missing, or has another size or time than when the references were made, is an Error that names it.
+    Without it, chunks of such a source read as whatever is at their place.
     """
     references = read(path, external)
     if check:
@@ -289,7 +292,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     from .allowed_files import AllowedFiles
 
     local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
-    systems: Dict[Optional[str], Any] = {None: local, "file": local}
+    systems: dict[str | None, Any] = {None: local, "file": local}
     for protocol in _protocols(references):
         systems[protocol] = {**(storage_options or {}), "asynchronous": True}
     keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the calls of calls.py give. print() and notebooks show each as a table; `document` is all that the command said, as a dict."""
+"""What the calls of calls.py give. print() and notebooks show each as a table;
+`document` is all that the command said, as a dict."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any
 
 Rows = Sequence[Sequence[object]]
-Table = Tuple[str, Sequence[str], Rows]  # what stands above it, the head, the rows
+Table = tuple[str, Sequence[str], Rows]  # what stands above it, the head, the rows
 
 
 class _Shown:
     """Tables, as text and as HTML."""
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -31,11 +33,11 @@ class Outcome:
     path: str
     kind: str
     outcome: str
-    attribute: Optional[str] = None
-    reason: Optional[str] = None
+    attribute: str | None = None
+    reason: str | None = None
     lossy: bool = False
-    source_bytes: Optional[int] = None
-    store_bytes: Optional[int] = None
+    source_bytes: int | None = None
+    store_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,17 +46,17 @@ class Report(_Shown):
 
     source: str
     store: str
-    counts: Dict[str, int]
-    objects: List[Outcome]
+    counts: dict[str, int]
+    objects: list[Outcome]
     seconds: float
-    document: Dict[str, Any] = field(repr=False)
+    document: dict[str, Any] = field(repr=False)
 
     @property
-    def lost(self) -> List[Outcome]:
+    def lost(self) -> list[Outcome]:
         """What is not in the store, or cannot be rebuilt from it; not what include and exclude left out."""
         return [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.reason != "not selected")]
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         datasets = [o for o in self.objects if o.kind == "dataset" and o.source_bytes is not None and o.store_bytes is not None]
         rows = [
             (o.path, o.outcome, _size(o.source_bytes), _size(o.store_bytes), _ratio(o.source_bytes, o.store_bytes))
@@ -65,7 +67,7 @@ class Report(_Shown):
             rows.append(("all", "", _size(before), _size(after), _ratio(before, after)))
         others = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
         said = f"{self.source} to {self.store} in {self.seconds:.2f} s" + (f"; objects: {others}" if others else "")
-        tables: List[Table] = [(said, ("dataset", "outcome", "in source", "in store", "ratio"), rows)]
+        tables: list[Table] = [(said, ("dataset", "outcome", "in source", "in store", "ratio"), rows)]
         if self.lost:
             tables.append(("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in self.lost]))
         return tables
@@ -76,10 +78,10 @@ class Plan(_Shown):
     """What convert() would do. `complete`: whether all of the source would be in the store."""
 
     complete: bool
-    datasets: List[Dict[str, Any]]
-    document: Dict[str, Any] = field(repr=False)
+    datasets: list[dict[str, Any]]
+    document: dict[str, Any] = field(repr=False)
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         rows = [
             (
                 d.get("path", ""),
@@ -102,18 +104,19 @@ class Plan(_Shown):
 
 @dataclass(frozen=True)
 class Verification(_Shown):
-    """How a store compares with its source. `equal`: nothing differs, is missing or cannot be read; `complete`: and nothing was left unchecked."""
+    """How a store compares with its source. `equal`: nothing differs, is missing or cannot be read; `complete`:
+    and nothing was left unchecked."""
 
     equal: bool
     complete: bool
-    document: Dict[str, Any] = field(repr=False)
+    document: dict[str, Any] = field(repr=False)
 
     @property
-    def findings(self) -> List[Dict[str, Any]]:
+    def findings(self) -> list[dict[str, Any]]:
         """What differs, is missing, cannot be read or was not checked."""
         return list(self.document.get("findings", []))
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         counts = {k: v for k, v in self.document.items() if isinstance(v, dict) and {"equal", "differs"} <= set(v)}
         verdicts = list(next(iter(counts.values()), {}))
         rows = [(k.replace("_", " "), *(v.get(name, 0) for name in verdicts)) for k, v in counts.items() if any(v.values())]
@@ -124,7 +127,7 @@ class Verification(_Shown):
             if self.equal
             else "FAILED: the store is not equal to its source"
         )
-        tables: List[Table] = [(said, ("", *verdicts), rows)]
+        tables: list[Table] = [(said, ("", *verdicts), rows)]
         if self.findings:
             tables.append(
                 (
@@ -150,10 +153,10 @@ class Verification(_Shown):
 class Inspection(_Shown):
     """What is in each file or store: the nodes of its tree."""
 
-    trees: List[Dict[str, Any]]
-    document: Dict[str, Any] = field(repr=False)
+    trees: list[dict[str, Any]]
+    document: dict[str, Any] = field(repr=False)
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         return [
             (
                 f"{t['name']}: {t['format']}, {_size(t['bytes'])}",
@@ -178,15 +181,15 @@ class Inspection(_Shown):
 class Suggestions(_Shown):
     """How many bits the values of each dataset need."""
 
-    datasets: List[Dict[str, Any]]
-    document: Dict[str, Any] = field(repr=False)
+    datasets: list[dict[str, Any]]
+    document: dict[str, Any] = field(repr=False)
 
     @property
-    def bits(self) -> Dict[str, int]:
+    def bits(self) -> dict[str, int]:
         """Of the datasets that are worth it: convert(..., codec="packbits", bits=suggestions.bits)."""
         return {d["path"]: d["bits"] for d in self.datasets if d["worthwhile"] and d["first_bit"] == 0}
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         rows = [
             (
                 d["path"],
@@ -207,9 +210,9 @@ class Diagnosis(_Shown):
     """Whether HDF5 finds the plugins, and what they did in a file. `healthy`: nothing is at fault."""
 
     healthy: bool
-    document: Dict[str, Any] = field(repr=False)
+    document: dict[str, Any] = field(repr=False)
 
-    def _tables(self) -> List[Table]:
+    def _tables(self) -> list[Table]:
         plugins = self.document["plugins"]
         files = [
             (f"{folder['path']}/{f['name']}", "FAULT" if f["fault"] else "", f["says"])
@@ -222,7 +225,7 @@ class Diagnosis(_Shown):
             if folder["says"]
         ]
         said = "all is well" if self.healthy else "something is at fault"
-        tables: List[Table] = [
+        tables: list[Table] = [
             (said + (f"; {plugins['export']}" if plugins["export"] else ""), ("file", "", "what it is"), folders + files)
         ]
         if "file" in self.document:
@@ -252,7 +255,7 @@ def _name(o: Outcome) -> str:
     return o.path + (f" attribute {o.attribute}" if o.attribute else "")
 
 
-def _size(n: Optional[int]) -> str:
+def _size(n: int | None) -> str:
     if n is None:
         return ""
     size, units = float(n), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
@@ -261,11 +264,11 @@ def _size(n: Optional[int]) -> str:
     return f"{n} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
 
 
-def _ratio(before: Optional[int], after: Optional[int]) -> str:
+def _ratio(before: int | None, after: int | None) -> str:
     return f"{after / before:.2f}" if before and after is not None else ""
 
 
-def _shape(extent: Optional[Sequence[int]]) -> str:
+def _shape(extent: Sequence[int] | None) -> str:
     return "null" if extent is None else "x".join(map(str, extent)) or "scalar"
 
 

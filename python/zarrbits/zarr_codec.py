@@ -8,8 +8,8 @@ zarr.create_array("camera.zarr", data=frames, chunks=(1, 1024, 1024), serializer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from . import packing
 
 
 def taken_by(selection: Any, shape: tuple[int, ...]) -> list[range] | None:
-    """The indices that a selection takes of each dimension, as ranges that ascend; None where it has something else than numbers and slices, or is empty."""
+    """The indices that a selection takes of each dimension, as ranges that ascend;
+    None where it has something else than numbers and slices, or is empty."""
     selection = selection if isinstance(selection, tuple) else (selection,)
     if len(selection) != len(shape):
         return None
@@ -58,7 +59,8 @@ class Part:
 
 @dataclass(frozen=True)
 class PackbitsCodec(ArrayBytesCodecPartialDecodeMixin, ArrayBytesCodec):
-    """Keeps bits first_bit to last_bit of each component: all by default. padding_encoding: "none", "first_byte" or "last_byte"."""
+    """Keeps bits first_bit to last_bit of each component: all by default. padding_encoding:
+    "none", "first_byte" or "last_byte"."""
 
     is_fixed_size = True
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every call that writes in an append fails once: the store is then as before, or the sentence says to run it again, and that makes the right one. Nothing is
-left beside references.
+"""Every call that writes in an append fails once: the store is then as before, or the sentence says to run it again,
+and that makes the right one. Nothing is left beside references.
 
 ZARRBITS_CASES: how many for each store, 12 by default; 0: all calls with all three errors. ZARRBITS_SEED: others."""
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every call that writes fails once (ENOSPC, EIO, EACCES): the run ends with a failure and no store that looks whole, or with the right one.
+"""Every call that writes fails once (ENOSPC, EIO, EACCES):
+the run ends with a failure and no store that looks whole, or with the right one.
 
 ZARRBITS_CASES: how many for each target and way, 3 by default; 0: all calls with all three errors. ZARRBITS_SEED: others."""
 

@@ -179,7 +179,9 @@ class TestFiles:
         assert os.listdir(".") == ["folder"]
 
     def test_a_file_that_may_not_grow_is_an_error_and_leaves_nothing(self):
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        def limit():
+            return resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
         r = run("encode", *CAMERA, "-o", "out", data=bytes(4 << 20), preexec_fn=limit)
         self.refused(r)
         assert os.listdir(".") == []

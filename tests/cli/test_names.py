@@ -91,7 +91,7 @@ def nothing_acts(what, text):
     try:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as e:
-        raise AssertionError(f"{what}: bytes that are not UTF-8: {text[e.start - 40 : e.end + 40]}")
+        raise AssertionError(f"{what}: bytes that are not UTF-8: {text[e.start - 40 : e.end + 40]}") from e
     found = ACTS.search(text)
     assert not found, f"{what}: {found.group()!r} in {text[max(0, found.start() - 60) : found.end() + 60]!r}"
 

@@ -11,7 +11,6 @@ import numpy as np
 from command import COMMAND, run
 from screen import on_terminal
 
-
 SIDE = 600 if os.environ.get("ZARRBITS_SANITIZED") else 1000  # of the arrays; with sanitizers all takes longer
 
 

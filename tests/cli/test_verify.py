@@ -263,7 +263,8 @@ class TestVerify:
             assert self.outcomes(self.source + ":/hard", store)[0] == 1
 
     def test_what_a_reader_may_see_instead(self):
-        other = lambda s: shutil.copytree(s + "/enum", s + "/%65num") and flip(s, "%65num/c/0", 0)
+        def other(s):
+            return shutil.copytree(s + "/enum", s + "/%65num") and flip(s, "%65num/c/0", 0)
 
         def metadata(s):
             out = {}
@@ -273,9 +274,9 @@ class TestVerify:
                         out[os.path.relpath(d, s)] = json.load(f)
             return out
 
-        inline = lambda s, nodes: edit(
-            s, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes}
-        )
+        def inline(s, nodes):
+            return edit(s, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes})
+
         cases = {
             "a name that is only an escape": (other, (3, {})),  # without a note, it is another name
             "consolidated metadata": (lambda s: inline(s, metadata(s)), (0, {})),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""`zarrbits verify` and `zarrbits inspect` on stores in one .zip file, and on shards: written by Python's zipfile and by hand, and damaged."""
+"""`zarrbits verify` and `zarrbits inspect` on stores in one .zip file, and on shards:
+written by Python's zipfile and by hand, and damaged."""
 
 import copy
 import gzip
@@ -15,6 +16,7 @@ import zlib
 
 import h5py
 import numpy as np
+import pytest
 
 from command import COMMAND, is_one_sentence, run
 from stores_by_hand import (
@@ -32,7 +34,6 @@ from stores_by_hand import (
     write_source,
     write_store,
 )
-import pytest
 
 GOLDEN = os.path.join(os.path.dirname(os.environ["ZARRBITS_GOLDEN"]), "shards.json")
 
@@ -61,7 +62,8 @@ def zip_store(folder, path, compression=zipfile.ZIP_STORED, comment=b"", only=No
 
 
 def zip64(members, path, **wrong):
-    """Every size and offset in the zip64 fields, as files of more than 4 GiB have them. `wrong`: values that are not the right ones."""
+    """Every size and offset in the zip64 fields, as files of more than 4 GiB have them. `wrong`:
+    values that are not the right ones."""
     full = 0xFFFFFFFF
     with open(path, "wb") as f:
         entries = b""

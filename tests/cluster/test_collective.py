@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
-"""packbits behind parallel HDF5, in collective writes of one to three ranks: if HDF5 reports success, everyone reads the values back.
+"""packbits behind parallel HDF5, in collective writes of one to three ranks:
+if HDF5 reports success, everyone reads the values back.
 
-scripts/ci/cluster runs it. Debian's libhdf5-openmpi-dev is always tried; ZARRBITS_PARALLEL_HDF5 has build folders of HDF5 with MPI, with colons between
-them. A hang is a time-out, and a fault.
+scripts/ci/cluster runs it. Debian's libhdf5-openmpi-dev is always tried;
+ZARRBITS_PARALLEL_HDF5 has build folders of HDF5 with MPI, with colons between them. A hang is a time-out, and a fault.
 """
 
 import glob

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""One conversion by several processes, started as sites start them: mpirun, srun, a Slurm array. Any number of them makes the same store and
-report as one process, byte for byte; a rank that fails names its unit, the others finish, and --resume makes the rest.
+"""One conversion by several processes, started as sites start them: mpirun, srun, a Slurm array.
+Any number of them makes the same store and report as one process, byte for byte;
+a rank that fails names its unit, the others finish, and --resume makes the rest.
 
 scripts/ci/cluster runs it. What cannot be started here is skipped, loudly.
 """

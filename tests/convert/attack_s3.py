@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A hostile S3 server: from a request on that the seed chooses, it lies, cuts off, floods, or is silent. Each run has to end within its
-time, either with 0 and the same store as on a good server, or with another status and no store that looks whole.
+"""A hostile S3 server: from a request on that the seed chooses, it lies, cuts off, floods, or is silent.
+Each run has to end within its time, either with 0 and the same store as on a good server,
+or with another status and no store that looks whole.
 
 ZARRBITS_CASES: how many, by default one of each kind; ZARRBITS_SEED: others.
 
-A server that stores other bytes of the right size and says the right ETag is not found out; only reading everything again would."""
+A server that stores other bytes of the right size and says the right ETag is not found out;
+only reading everything again would."""
 
 import collections
 import concurrent.futures
@@ -18,7 +20,7 @@ import h5py
 import numpy as np
 
 import s3_server
-from s3_server import Answer, BUCKET, KEY, SECRET, Server, Stored, error
+from s3_server import BUCKET, KEY, SECRET, Answer, Server, Stored, error
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
@@ -313,6 +315,7 @@ def test_a_hostile_server(tmp_path):
             if result not in RIGHT:
                 wrong.append(f"{name}, case {number}: {result}")
     print(
-        f"hostile S3 server: seed {seed}, {cases} cases of {len(FAULTS)} kinds: {counts['done']} done with the right store in spite of it, {counts['refused']} refused with none, {counts['untouched']} never asked what it would have lied about, {counts['read']} of verify and inspect, {counts['WRONG']} wrong"
+        f"hostile S3 server: seed {seed}, {cases} cases of {len(FAULTS)} kinds: {counts['done']} done with the "
+        f"right store in spite of it, {counts['refused']} refused with none, {counts['untouched']} never asked what it would have lied about, {counts['read']} of verify and inspect, {counts['WRONG']} wrong"  # noqa: E501
     )
     assert not wrong, "\n".join(wrong)

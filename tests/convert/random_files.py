@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the tests with random cases share: the cases with their seeds, random HDF5 datasets, attributes and links, what h5py reads of them in the terms of a
-store, and the comparison.
+"""What the tests with random cases share: the cases with their seeds, random HDF5 datasets, attributes and links,
+what h5py reads of them in the terms of a store, and the comparison.
 
-ZARRBITS_CASES: how many cases; ZARRBITS_SEED: others; ZARRBITS_FIRST: the first case, to see one again. scripts/ci/steps has a seed a day.
+ZARRBITS_CASES: how many cases; ZARRBITS_SEED: others; ZARRBITS_FIRST: the first case, to see one again.
+scripts/ci/steps has a seed a day.
 """
 
 import base64
@@ -262,9 +263,9 @@ class Dataset:
 
 
 def read_again(path, made):
-    """The datasets of {(parent, name): Dataset} with their values, as h5py reads them from a file that it has closed. HDF5 keeps the filter mask of a
-    chunk that is written again with the same size, and may then be unable to read it; some others it only reads
-    from a file that is open for writing. Such datasets are removed."""
+    """The datasets of {(parent, name): Dataset} with their values, as h5py reads them from a file that it has closed.
+    HDF5 keeps the filter mask of a chunk that is written again with the same size, and may then be unable to read it;
+    some others it only reads from a file that is open for writing. Such datasets are removed."""
     lost = []
     with h5py.File(path) as f:
         for (parent, name), d in made.items():

@@ -10,6 +10,7 @@ import tempfile
 
 import h5py
 import numpy as np
+
 from s3_server import BUCKET, KEY, SECRET
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]

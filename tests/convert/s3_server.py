@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A small S3 server in memory, with only the standard library: it checks every signature and obeys conditions. Faults make it bad or hostile.
+"""A small S3 server in memory, with only the standard library: it checks every signature and obeys conditions.
+Faults make it bad or hostile.
 
 with Server() as s:
     convert(source, "s3://bucket/x.zarr", "--endpoint", s.url)
@@ -80,7 +81,10 @@ class Server:
                     server.wrong_signatures.append(wrong)
                     answer = error(403, "SignatureDoesNotMatch", wrong)
                 else:
-                    go_on = lambda: server.answer(request)
+
+                    def go_on():
+                        return server.answer(request)
+
                     answer = server.fault(request, go_on) if server.fault else go_on()
                 if callable(answer):
                     self.close_connection = True
@@ -207,7 +211,7 @@ class Server:
         name = base64.b32encode(hashlib.sha256(r.key.encode()).digest()).decode()[:20] + str(len(self.uploads))
         self.uploads[name] = {}
         return Answer(
-            body=f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>{name}</UploadId></InitiateMultipartUploadResult>'.encode()
+            body=f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>{name}</UploadId></InitiateMultipartUploadResult>'.encode()  # noqa: E501
         )
 
     def do_part(self, r):
@@ -226,7 +230,7 @@ class Server:
         self.objects[r.key] = Stored(b"".join(bodies), etag)
         # a long joining begins its answer early
         return Answer(
-            body=f'<?xml version="1.0" encoding="UTF-8"?>\n   \n<x:CompleteMultipartUploadResult xmlns:x="{NAMESPACE}"><x:ETag>&quot;{etag}&quot;</x:ETag>'
+            body=f'<?xml version="1.0" encoding="UTF-8"?>\n   \n<x:CompleteMultipartUploadResult xmlns:x="{NAMESPACE}"><x:ETag>&quot;{etag}&quot;</x:ETag>'  # noqa: E501
             "</x:CompleteMultipartUploadResult>".encode()
         )
 
@@ -252,11 +256,13 @@ class Server:
 
     @staticmethod
     def list_xml(entries, token=None):
-        encode = lambda k: urllib.parse.quote(k, safe="/")
+        def encode(k):
+            return urllib.parse.quote(k, safe="/")
+
         rows = "".join(
             f"<CommonPrefixes><Prefix>{encode(k)}</Prefix></CommonPrefixes>"
             if o is None
-            else f"<Contents><Key>{encode(k)}</Key><LastModified>{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(o.modified))}.000Z</LastModified>"
+            else f"<Contents><Key>{encode(k)}</Key><LastModified>{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(o.modified))}.000Z</LastModified>"  # noqa: E501
             f"<ETag>&quot;{o.etag}&quot;</ETag><Size>{len(o.body)}</Size></Contents>"
             for k, o in entries
         )

@@ -61,8 +61,9 @@ _slow = tempfile.TemporaryDirectory(prefix="zarrbits-slow-")
 
 
 def slow_writes():
-    """Environment in which a command needs 10 ms for each chunk that it writes, so that it can be cut off in the middle, however fast the machine is. Nothing
-    where that cannot be had, or where sanitizers want to be loaded first and make the command slow enough."""
+    """Environment in which a command needs 10 ms for each chunk that it writes, so that it can be cut off in the middle,
+    however fast the machine is. Nothing where that cannot be had, or where sanitizers want to be loaded first and make the
+    command slow enough."""
     with open(COMMAND, "rb") as f:
         if not sys.platform.startswith("linux") or not shutil.which("cc") or b"Sanitizer" in f.read():
             return {}

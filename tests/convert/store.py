@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib, numpy and the libraries of Blosc and Zstandard."""
+"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib,
+numpy and the libraries of Blosc and Zstandard."""
 
 import base64
 import ctypes

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A store that grows: --append. Values are compared with those that numpy joins; tests/interop/test_append.py compares with xarray.
+"""A store that grows: --append. Values are compared with those that numpy joins;
+tests/interop/test_append.py compares with xarray.
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores of all kinds that grow: enumerations, links in the store, metadata of groups, references that two processes want, and what zarr-python writes."""
+"""Stores of all kinds that grow: enumerations, links in the store, metadata of groups, references that two processes want,
+and what zarr-python writes."""
 
 import fcntl
 import json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Attributes and names in the form that the readers of a community expect, and what the notes keep of the form in HDF5. tests/interop asks those readers."""
+"""Attributes and names in the form that the readers of a community expect, and what the notes keep of the form in HDF5.
+tests/interop asks those readers."""
 
 import json
 import math

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Small files that would take gigabytes or hours: many values that refer to one piece of the file, objects with very many names, nested groups."""
+"""Small files that would take gigabytes or hours: many values that refer to one piece of the file, objects with very many names,
+nested groups."""
 
 import json
 import os

@@ -250,7 +250,10 @@ def test_a_crash_of_libhdf5_is_a_sentence_of_every_command(folder):
         for _ in range(3500):
             deep = h5py.h5t.vlen_create(deep)
         h5py.h5d.create(f.id, b"d", deep, h5py.h5s.create_simple((4,)))
-    small = lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+
+    def small():
+        return resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+
     crash = os.environ | {"ASAN_OPTIONS": "handle_segv=0"}  # else the sanitizer tells it, on many lines
     done = subprocess.run([COMMAND, "verify", source, store], capture_output=True, text=True, preexec_fn=small, env=crash)
     text = sentence(done)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Several files as one store: --concat. Values are compared with those that numpy joins; tests/interop/test_concat.py compares with xarray."""
+"""Several files as one store: --concat. Values are compared with those that numpy joins;
+tests/interop/test_concat.py compares with xarray."""
 
 import json
 import os
@@ -107,20 +108,21 @@ def other_units(units, attribute="units"):
 
 def test_parts_at_chunk_borders_are_copied_and_others_put_together(even, uneven):
     """Parts that begin at chunk borders are copied; those that do not are put together."""
-    objects, report = check(even, ROWS, compress=(), *["--profile", "native"])
+    objects, report = check(even, ROWS, "--profile", "native", compress=())
     assert objects["/g/rows"]["chunks"] == {"raw": 30} and [s["count"] for s in report["sources"]] == [12] * 5, objects
     check(even, ROWS)
     check(even, ROWS, "--shard", "8,6,10")
     check(even, ROWS, "--chunk", "7,6,10")
-    objects, _ = check(uneven, ROWS, compress=(), *["--profile", "native"])
+    objects, _ = check(uneven, ROWS, "--profile", "native", compress=())
     assert objects["/g/rows"]["chunks"] == {"raw": 2 * 2 + 9 * 2, "recoded": 4 * 2}, objects
     check(uneven, ROWS)
     check([write("c0.h5", 0, 30, chunk=None), write("c1.h5", 30, 30, chunk=None)], ROWS)
     objects, _ = check(
         [write("m0.h5", 0, 20), write("m1.h5", 20, 20, chunk=5), write("m2.h5", 40, 20)],
         ROWS,
+        "--profile",
+        "native",
         compress=(),
-        *["--profile", "native"],
     )
     assert objects["/g/rows"]["chunks"] == {"raw": 20, "recoded": 10}, objects
     check([write("f0.h5", 0, 20, compression="gzip"), write("f1.h5", 20, 40, compression="lzf")], ROWS)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Kills of a concatenation at random moments, while a reader looks at the store all the time: an array that opens is whole and right, and the root opens last of
-all. After each, --resume makes the same store as an undisturbed run, or --overwrite replaces what is there.
+"""Kills of a concatenation at random moments, while a reader looks at the store all the time:
+an array that opens is whole and right, and the root opens last of all.
+After each, --resume makes the same store as an undisturbed run, or --overwrite replaces what is there.
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the numbers of several files mean: bounds, times as floats, packed coordinates. The right values are numpy's; tests/interop/test_concat_terms.py
-compares with xarray."""
+"""What the numbers of several files mean: bounds, times as floats, packed coordinates. The right values are numpy's;
+tests/interop/test_concat_terms.py compares with xarray."""
 
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a convention changes in the store, checked without the community's software; tests/interop uses that. ncgen makes the netCDF files."""
+"""What a convention changes in the store, checked without the community's software; tests/interop uses that.
+ncgen makes the netCDF files."""
 
 import json
 import os
@@ -68,7 +69,7 @@ def test_netcdf_attributes_and_characters(folder):
         variables: char name(s, len); char one(s); int v(t); v:_FillValue = -1; v:many = 1, 2; v:scale = 2.5; string v:units = "m";
                    v:missing_value = -1;
         :title = "t"; string :list = "a", "b";
-        data: name = "ab", "cde"; one = "xy"; v = 1, 2; }""",
+        data: name = "ab", "cde"; one = "xy"; v = 1, 2; }""",  # noqa: E501
     )
     store, _ = to_store(folder, source)
     assert store.attributes("v") == {"_FillValue": -1, "many": [1, 2], "scale": 2.5, "units": "m", "missing_value": -1}
@@ -94,7 +95,8 @@ def test_netcdf_fill_values_of_text(folder):
         data: c = "yz"; s = "p", "q"; }""",
         ),
     )
-    # xarray knows no such attribute for these arrays, and refuses to open a group that has one; the fill value of the array says the same
+    # xarray knows no such attribute for these arrays, and refuses to open a group that has one;
+    # the fill value of the array says the same
     for name, fill in ("s", ["-"]), ("c", "x"):
         assert store.attributes(name) == {"a": 1, "b": 2} and store.notes(name)["attribute_values"] == {"_FillValue": fill}
     assert store.meta("s")["fill_value"] == "-"

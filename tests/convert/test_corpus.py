@@ -66,7 +66,8 @@ def test_huge_extents_take_no_time(folder):
 
 
 def test_verify_says_of_each_what_convert_says(folder):
-    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: all that was converted without loss is equal, attributes, names and links too."""
+    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says:
+    all that was converted without loss is equal, attributes, names and links too."""
     every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "12"))
     files = sorted(os.path.join(root, name) for root, _, names in os.walk(CORPUS) for name in names)
     equal = 0
@@ -83,7 +84,8 @@ def test_verify_says_of_each_what_convert_says(folder):
 
 
 def test_references_lead_to_what_a_native_copy_has(tmp_path):
-    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: each key and each byte. `verify` reads every fourth of these also from Parquet."""
+    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: each key and each byte.
+    `verify` reads every fourth of these also from Parquet."""
     every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "12"))
     all_files = sorted(os.path.join(root, name) for root, _, names in os.walk(CORPUS) for name in names)
     same = referred = 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Sources that cannot be read everywhere: values beyond the end of the file, calls that fail once, a file that is truncated or written to meanwhile. A run ends
-with 1 and no store, or with the store that an undisturbed one makes; never with zeros in it.
+"""Sources that cannot be read everywhere: values beyond the end of the file, calls that fail once,
+a file that is truncated or written to meanwhile. A run ends with 1 and no store, or with the store that an undisturbed one makes;
+never with zeros in it.
 
 ZARRBITS_EVERY=1: each of the reading calls in turn fails; otherwise a sample of them.
 """
@@ -32,14 +33,14 @@ class TestFailingReads:
         self.folder = tmp_path
         self.source, self.store = self.folder / "in.h5", self.folder / "out.zarr"
 
-    def convert(self, *options, environment={}, fresh=True):
+    def convert(self, *options, environment=None, fresh=True):
         if fresh:
             shutil.rmtree(self.store, ignore_errors=True)
         return subprocess.run(
             [COMMAND, "convert", self.source, self.store, "-q", "--threads", "1", *options],
             capture_output=True,
             text=True,
-            env=os.environ | environment,
+            env=os.environ | (environment or {}),
         )
 
     def write(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A real file system that is full: conversions and appends into a tmpfs that is mounted for this test alone. What does not fit ends with 1 and says so; the same
-command completes a conversion, and the store of an append is as before, when there is room."""
+"""A real file system that is full: conversions and appends into a tmpfs that is mounted for this test alone.
+What does not fit ends with 1 and says so; the same command completes a conversion, and the store of an append is as before,
+when there is room."""
 
 import os
 import shutil

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a command leaves, and how it goes on: the same command again, shares, Ctrl-C, other options, wrong names. And options that no dataset obeys."""
+"""What a command leaves, and how it goes on: the same command again, shares, Ctrl-C, other options, wrong names.
+And options that no dataset obeys."""
 
 import json
 import os

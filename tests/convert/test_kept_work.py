@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a run that fails, or that is told to end, leaves of its work: all that the same command can go on with, and else nothing."""
+"""What a run that fails, or that is told to end, leaves of its work:
+all that the same command can go on with, and else nothing."""
 
 import os
 import resource
@@ -12,6 +13,7 @@ import time
 import h5py
 import numpy as np
 import pytest
+
 import s3_server
 import same_store
 from s3_conversion import environment

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Signals at any moment, to the started process, to its child or to both, in every way to convert. Afterwards there is no unfinished store that looks whole, no process, and
-nothing left over unless it is to be kept; a resumed run makes the same store, byte for byte.
+"""Signals at any moment, to the started process, to its child or to both, in every way to convert.
+Afterwards there is no unfinished store that looks whole, no process, and nothing left over unless it is to be kept;
+a resumed run makes the same store, byte for byte.
 
 ZARRBITS_KILLS: how many; ZARRBITS_SEED: others.
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """Ten times as many chunks take about ten times the processor time, with each index of chunks that HDF5 has.
 
-ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, as scripts/ci/large has it. Otherwise a tenth of these, which still tells linear from quadratic. Times on a
-machine that others use are measured in turn, the shortest counts, and what is too long is measured again."""
+ZARRBITS_LARGE=1: 10^5 and 10^6 chunks, as scripts/ci/large has it.
+Otherwise a tenth of these, which still tells linear from quadratic.
+Times on a machine that others use are measured in turn, the shortest counts, and what is too long is measured again."""
 
 import pathlib
 import subprocess
@@ -24,7 +25,8 @@ OPTIONS = subprocess.run([COMMAND, "convert", "--help"], capture_output=True, te
 
 
 def make(path, chunks, libver, unlimited=(), deflate=False):
-    """Chunks of 32 bytes; the rank is that of `unlimited`, or 1. libhdf5 allocates all of them at once and fills them with zeros."""
+    """Chunks of 32 bytes; the rank is that of `unlimited`, or 1.
+    libhdf5 allocates all of them at once and fills them with zeros."""
     properties = h5p.create(h5p.DATASET_CREATE)
     properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     if deflate:
@@ -66,7 +68,8 @@ class TestManyChunks:
                     if many <= MOST_TIMES * few:
                         break
                 print(
-                    f"{self.name}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: {many / few:.1f} times",
+                    f"{self.name}: {way}: {FEW} chunks {few:.2f} s, {10 * FEW} chunks {many:.2f} s of CPU: "
+                    f"{many / few:.1f} times",
                     file=sys.stderr,
                 )
                 assert many <= MOST_TIMES * few

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
-"""--memory limits the process: prints the peak of its resident memory for each case. A warning names chunks for which it is not enough.
+"""--memory limits the process: prints the peak of its resident memory for each case.
+A warning names chunks for which it is not enough.
 
-ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound, which take a minute and the room."""
+ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound,
+which take a minute and the room."""
 
 import sys
 import zlib

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSL-1.0
 """Damaged files: real ones, and some made here, with bytes changed, converted under limits of time and memory.
 
-ZARRBITS_MUTATIONS: how many, 60 by default; ZARRBITS_SEED: others; ZARRBITS_ONLY: the mutation of this number alone; ZARRBITS_KEEP: a folder for files that fail.
+ZARRBITS_MUTATIONS: how many, 60 by default; ZARRBITS_SEED: others; ZARRBITS_ONLY: the mutation of this number alone;
+ZARRBITS_KEEP: a folder for files that fail.
 
-Of two in three the checksums are right again (superblocks, object headers and the other structures of HDF5 1.8 and later; chunks with fletcher32), so that what
-was changed is believed. What malloc returns and what is freed is filled with marks; none of them may be in the store.
+Of two in three the checksums are right again (superblocks, object headers and the other structures of HDF5 1.8 and later;
+chunks with fletcher32), so that what was changed is believed. What malloc returns and what is freed is filled with marks;
+none of them may be in the store.
 
-Whatever is in a file, `zarrbits convert` must end with 0 (or 3, something was skipped), and then there is a store, or with 1, and then there is one sentence
-and no store. It must never be killed by a signal, hang, or take more than the memory that it is given. A file that kills libhdf5 is one of those that end with 1.
+Whatever is in a file, `zarrbits convert` must end with 0 (or 3, something was skipped), and then there is a store, or with 1,
+and then there is one sentence and no store. It must never be killed by a signal, hang,
+or take more than the memory that it is given.
+A file that kills libhdf5 is one of those that end with 1.
 The real files are found through ZARRBITS_CORPUS; without it there are only those made here. The same seed makes the same files.
 """
 
@@ -18,8 +22,8 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import struct
+import subprocess
 import time
 
 import h5py
@@ -208,7 +212,8 @@ def repaired(data, original, spans, chunks):
 
 
 def places(data):
-    """Where structures begin: the superblock, headers, trees and heaps by their signatures. Version 1 object headers have none: all over the file, then."""
+    """Where structures begin: the superblock, headers, trees and heaps by their signatures. Version 1 object headers have none:
+    all over the file, then."""
     return [m.start() for m in re.finditer(b"|".join(map(re.escape, SIGNATURES)), data)]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""xarray writes booleans to netCDF as int8 with the attribute dtype = "bool". In the store they are bool, as xarray's own writer makes
-them; int8 stays where a value is neither 0 nor 1, or is not known."""
+"""xarray writes booleans to netCDF as int8 with the attribute dtype = "bool".
+In the store they are bool, as xarray's own writer makes them; int8 stays where a value is neither 0 nor 1, or is not known."""
 
 import json
 import os

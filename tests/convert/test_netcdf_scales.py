@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""HDF5 files with dimension scales, as libnetcdf shows them to xarray. tests/interop/test_corpus_roundtrips.py asks xarray itself about
-files of others; what is here was read off there."""
+"""HDF5 files with dimension scales, as libnetcdf shows them to xarray.
+tests/interop/test_corpus_roundtrips.py asks xarray itself about files of others; what is here was read off there."""
 
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The first days of newcomers, as scripts: the README's commands, an archive to S3 with a kill, a file a day appended, and a check a day."""
+"""The first days of newcomers, as scripts: the README's commands, an archive to S3 with a kill, a file a day appended,
+and a check a day."""
 
 import collections
 import json
@@ -14,6 +15,7 @@ import time
 import h5py
 import numpy as np
 import pytest
+
 import s3_server
 from s3_conversion import environment
 

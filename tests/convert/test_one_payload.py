@@ -105,8 +105,13 @@ def test_packed_and_unpacked_chunks_in_every_pipeline(folder):
     source, values = os.path.join(folder, "in.h5"), np.arange(300, dtype=">u2")
     values[[70, 200]] = 5000, 60000
     check, deflate, lzf = (lambda p: p.set_fletcher32()), (lambda p: p.set_deflate(1)), (lambda p: p.set_filter(32000, 1))
-    ours = lambda p: p.set_filter(ID, 0, (12, 2))
-    order = lambda p: p.set_filter(int(os.environ["ZARRBITS_BYTES_ID"]), 1, (0,))
+
+    def ours(p):
+        return p.set_filter(ID, 0, (12, 2))
+
+    def order(p):
+        return p.set_filter(int(os.environ["ZARRBITS_BYTES_ID"]), 1, (0,))
+
     pipelines = {
         "alone": [ours],
         "checked": [ours, check],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Other files that an HDF5 file names, and that libhdf5 would read: those in its own folder are read and listed; others are named and not read."""
+"""Other files that an HDF5 file names, and that libhdf5 would read: those in its own folder are read and listed;
+others are named and not read."""
 
 import json
 import os
@@ -11,6 +12,7 @@ import numpy as np
 from store import COMMAND, Store
 
 SECRET = b"SECRET-0123456789"
+SIZE = len(SECRET)
 
 
 def zarrbits(*arguments, status=0, folder=None):
@@ -97,11 +99,11 @@ def test_a_file_that_a_driver_made_several_of(folder):
                 assert f"driver {driver} divides" in errors and "h5repack" in errors, errors
 
 
-def external(f, name, file, size=len(SECRET)):
+def external(f, name, file, size=SIZE):
     f.create_dataset(name, (size,), "u1", external=[(file, 0, size)])
 
 
-def virtual(f, name, file, dataset="d", size=len(SECRET)):
+def virtual(f, name, file, dataset="d", size=SIZE):
     layout = h5py.VirtualLayout((size,), "u1")
     layout[:] = h5py.VirtualSource(file, dataset, (size,))
     f.create_virtual_dataset(name, layout, fillvalue=7)

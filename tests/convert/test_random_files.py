@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Random HDF5 files and random options: all types, ranks, layouts, filters and fill values, attributes, links and odd names. The store has what h5py reads,
-and `verify` agrees. And chunks that were never written. random_files.py has the variables that ask for more cases.
+"""Random HDF5 files and random options: all types, ranks, layouts, filters and fill values, attributes, links and odd names.
+The store has what h5py reads, and `verify` agrees. And chunks that were never written.
+random_files.py has the variables that ask for more cases.
 """
 
 import json
-import os
 import zipfile
 
 import h5py
@@ -93,8 +93,9 @@ def check_file(dice, folder):
 
 
 def verify(folder, target, datasets):
-    """A fill value of several numbers, as array types and opaque ones may have it, has no place in Zarr; verify says that it was not compared. And elements
-    that were never written, with FILL_TIME_NEVER, have no value: verify may call them different, as SECURITY.md says."""
+    """A fill value of several numbers, as array types and opaque ones may have it, has no place in Zarr;
+    verify says that it was not compared. And elements that were never written, with FILL_TIME_NEVER, have no value:
+    verify may call them different, as SECURITY.md says."""
     undefined = sum(not d.defined for d in datasets)
     unchecked = any(d.kind in ("array", "opaque") and d.fill for d in datasets)
     done = command(folder, "verify", "in.h5", target, status=(0, *[3] * unchecked, *[1] * (undefined > 0)))

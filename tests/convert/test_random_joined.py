@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Random files joined by --concat, and the same files appended in random splits: the store has what numpy joins of what h5py reads, and `verify` agrees.
+"""Random files joined by --concat, and the same files appended in random splits:
+the store has what numpy joins of what h5py reads, and `verify` agrees.
 random_files.py has the variables.
 """
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Random virtual datasets: regular and irregular mappings, sources of other types, chunks, filters and fill values, sources that are not there, dimensions
-without an end with names by number, in one file or many. The store has what h5py reads, and `verify` agrees. random_files.py has the variables.
+"""Random virtual datasets: regular and irregular mappings, sources of other types, chunks, filters and fill values,
+sources that are not there, dimensions without an end with names by number, in one file or many.
+The store has what h5py reads, and `verify` agrees.
+random_files.py has the variables.
 """
 
 import os

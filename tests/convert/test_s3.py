@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores in S3, on the small server of s3_server.py: the store has the same objects as a directory, or the conversion says why not.
+"""Stores in S3, on the small server of s3_server.py: the store has the same objects as a directory,
+or the conversion says why not.
 tests/interop/test_s3.py has real servers; attack_s3.py a hostile one."""
 
 import concurrent.futures
@@ -12,6 +13,7 @@ import time
 
 import h5py
 import numpy as np
+
 import s3_server
 from s3_conversion import COMMAND, GROUP, MARK, S3, TARGET, children, environment, run
 from s3_server import Answer, Server
@@ -144,7 +146,10 @@ class TestS3(S3):
                 ["verify", self.source, TARGET],
                 ["inspect", TARGET],
             ):
-                fault = lambda r, go: kind(r, go) if r.kind == "list" and "max-keys" not in r.query else go()
+
+                def fault(r, go):
+                    return kind(r, go) if r.kind == "list" and "max-keys" not in r.query else go()
+
                 with Server(fault) as s:
                     s.objects["out.zarr/zarr.json"] = s3_server.Stored(GROUP)
                     done = run(*command, "--endpoint", s.url)

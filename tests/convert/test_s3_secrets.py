@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+
 from processes import SANITIZED
 from s3_conversion import COMMAND, S3, TARGET, children, environment, run
 from s3_server import KEY, SECRET, Server

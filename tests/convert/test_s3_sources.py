@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Sources in S3: one and many. What is made of them is what is made of the same files on a disk. tests/interop/test_s3_sources.py has real servers."""
+"""Sources in S3: one and many. What is made of them is what is made of the same files on a disk.
+tests/interop/test_s3_sources.py has real servers."""
 
 import collections
 import json
@@ -11,6 +12,7 @@ import shutil
 import h5py
 import numpy as np
 import pytest
+
 from s3_conversion import run
 from s3_server import BUCKET, KEY, SECRET, Server, Stored, error, reset
 from same_store import same
@@ -73,7 +75,8 @@ def sources(out="out.zarr"):
 
 
 def same_but_for_sources(a, b):
-    """Byte by byte; of the notes on files the names and places are compared: those in S3 have an ETag in place of a time and a checksum."""
+    """Byte by byte; of the notes on files the names and places are compared:
+    those in S3 have an ETag in place of a time and a checksum."""
     notes = []
     for out in (a, b):
         path = pathlib.Path(out, "zarr.json")
@@ -368,7 +371,8 @@ def write_large(name, first):
 
 
 def references(server, *arguments):
-    """{key: (URL, offset, size)} and the sources, of --virtual; all else is what the conversion says, and how many bytes were read for it."""
+    """{key: (URL, offset, size)} and the sources, of --virtual;
+    all else is what the conversion says, and how many bytes were read for it."""
     before = len(server.requests)
     z(server, "convert", "-q", "--virtual", *arguments, "refs.json", "--overwrite")
     read = sum(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Shards and chunk shapes of choice: a shard holds, byte for byte, the chunks that a store without shards has, in C order, behind an index that is read here
-as its specification says; and a wrong request is one sentence."""
+"""Shards and chunk shapes of choice: a shard holds, byte for byte, the chunks that a store without shards has, in C order,
+behind an index that is read here as its specification says; and a wrong request is one sentence."""
 
 import itertools
 import json

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Chunks that decode to fewer or more bytes than they are to have, for each filter and each order of filters: named, and nothing that was in memory
-is in the store. Whole chunks of the same filters give their values.
+"""Chunks that decode to fewer or more bytes than they are to have, for each filter and each order of filters:
+named, and nothing that was in memory is in the store. Whole chunks of the same filters give their values.
 
-The heap is marked (glibc fills what malloc returns with one byte, and what is freed with another), and the marks are looked for in the store.
+The heap is marked (glibc fills what malloc returns with one byte, and what is freed with another),
+and the marks are looked for in the store.
 """
 
 import bz2
@@ -324,7 +325,8 @@ class TestShortChunks:
         self.assert_no_marks()
 
     def test_chunks_that_become_far_larger(self):
-        """4 KB of Zstandard for 128 MiB of zeros: refused where it is more than --memory allows; and such for a small chunk, at once."""
+        """4 KB of Zstandard for 128 MiB of zeros: refused where it is more than --memory allows;
+        and such for a small chunk, at once."""
         size, piece = 128 << 20, 128 << 10
 
         def bomb(announced):

@@ -133,7 +133,8 @@ def test_a_length_that_the_heap_does_not_have(folder):
 
 
 def test_a_collection_with_a_high_number(folder):
-    """Its table is as long as it has objects: small collections of one object with the number 65535, of which many are in use by turns."""
+    """Its table is as long as it has objects: small collections of one object with the number 65535,
+    of which many are in use by turns."""
     source, n, collections = f"{folder}/in.h5", 100_000, 32
     with h5py.File(source, "w") as f:
         f.create_dataset("x", data=["x"] * n, dtype=h5py.string_dtype())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a run writes, removes, or takes for its own: names, existing targets, two runs at once. test_unfinished.py has unfinished stores."""
+"""What a run writes, removes, or takes for its own: names, existing targets, two runs at once.
+test_unfinished.py has unfinished stores."""
 
 import json
 import os
@@ -13,6 +14,7 @@ import time
 import h5py
 import numpy as np
 import pytest
+
 import same_store
 from store import COMMAND, Store, convert
 from targets import everything, refused, run, small, write

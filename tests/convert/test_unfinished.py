@@ -9,6 +9,7 @@ import subprocess
 
 import h5py
 import numpy as np
+
 import same_store
 from same_store import has_units, journals, slow_writes
 from store import COMMAND, convert
@@ -189,7 +190,8 @@ def test_a_run_that_crashes_touches_only_what_is_its_own(folder):
 
 
 def test_a_run_that_is_killed_as_it_ends(folder):
-    """Of a whole store's mark only the lock is left, or nothing; a lock that is held, a journal and a plan are those of an unfinished store."""
+    """Of a whole store's mark only the lock is left, or nothing;
+    a lock that is held, a journal and a plan are those of an unfinished store."""
     source, target = small(os.path.join(folder, "in.h5")), os.path.join(folder, "out.zarr")
     convert(source, target, "-q")
     copy, mark = os.path.join(folder, "copy.zarr"), os.path.join(target, ".zarrbits-unfinished")

@@ -362,7 +362,8 @@ def edit(folder, change):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_killed_at_any_moment_with_a_reader(tmp_path, form):
-    """An append or a replacement that is killed: a reader sees the old store or the new one, and each chunk that it leads to is there."""
+    """An append or a replacement that is killed: a reader sees the old store or the new one,
+    and each chunk that it leads to is there."""
     names, values = joined(tmp_path, (8, 5, 7, 4))
     store, kills = tmp_path / form, int(os.environ.get("ZARRBITS_KILLS", "10"))
     inline = ["--inline", 0]
@@ -370,7 +371,8 @@ def test_killed_at_any_moment_with_a_reader(tmp_path, form):
     dice = random.Random(int(os.environ.get("ZARRBITS_SEED", "5")))
 
     def look():
-        try:  # all of it by one process; a replaced file of data may be gone before it is read, which is an error and no wrong value
+        # all of it by one process; a replaced file of data may be gone before it is read, which is an error and no wrong value
+        try:
             done = subprocess.run(
                 [COMMAND, "verify", "--concat", "t", *map(str, names[:2]), str(store)], capture_output=True, text=True, timeout=60
             )

@@ -92,20 +92,22 @@ class Waiting:
         os.remove(self.pipe)
 
 
-def run(command, source, store, *options, env={}):
+def run(command, source, store, *options, env=None):
     other = os.path.join(os.path.dirname(source), "other.zarr")  # for verify, which opens its store first
     os.makedirs(other, exist_ok=True)
     with open(os.path.join(other, "zarr.json"), "w", encoding="ascii") as f:
         f.write('{"zarr_format": 3, "node_type": "group"}')
     files = {"convert": [source, store], "verify": [source, other]}.get(command, [source])
-    return subprocess.run([COMMAND, command, *files, *options], capture_output=True, text=True, timeout=60, env=os.environ | env)
+    return subprocess.run(
+        [COMMAND, command, *files, *options], capture_output=True, text=True, timeout=60, env=os.environ | (env or {})
+    )
 
 
 def verified(source, store):
     return subprocess.run([COMMAND, "verify", source, store], capture_output=True).returncode == 0
 
 
-def refused(command, source, store, *options, env={}):
+def refused(command, source, store, *options, env=None):
     done = run(command, source, store, *options, env=env)
     assert done.returncode == 1, (command, done.returncode, done.stderr)
     [line] = done.stderr.splitlines()

@@ -23,16 +23,16 @@ def test_the_folder_holds_the_plugins_alone():
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_plugin_needs_and_shows(name):
     path = os.path.join(FOLDER, name)
-    needed = {l.split("[")[1].rstrip("]") for l in run("readelf", "-d", path).splitlines() if "(NEEDED)" in l}
+    needed = {line.split("[")[1].rstrip("]") for line in run("readelf", "-d", path).splitlines() if "(NEEDED)" in line}
     assert needed <= {"libc.so.6", "libdl.so.2"} and "libc.so.6" in needed, f"{name} needs {needed}"
     dynamic = run("readelf", "-d", path)
     assert "TEXTREL" not in dynamic and "RPATH" not in dynamic and "RUNPATH" not in dynamic, dynamic
-    defined = {l.split()[-1].split("@")[0] for l in run("nm", "-D", "--defined-only", path).splitlines()}
+    defined = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
     entries = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error"} | (
         {"NCZ_get_codec_info"} if "packbits" in name else set()
     )
     assert defined == entries, f"{name} exports {defined}"
-    undefined = {l.split()[-1].split("@")[0] for l in run("nm", "-D", "--undefined-only", path).splitlines()}
+    undefined = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--undefined-only", path).splitlines()}
     foreign = {
         u
         for u in undefined

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A dataset that was created yesterday is packed on, too, by a new process that does what docs/hdf5.md says. Each day is a process of its own."""
+"""A dataset that was created yesterday is packed on, too, by a new process that does what docs/hdf5.md says.
+Each day is a process of its own."""
 
 import os
 import pathlib
@@ -15,7 +16,7 @@ YESTERDAY = f"""
 import h5py, numpy as np, sys
 with h5py.File(sys.argv[1], "w") as f:
     f.create_dataset("camera", data=np.arange({2 * CHUNK}, dtype="u2") & 0xFFF, chunks=({CHUNK},), maxshape=(None,), compression=45429, compression_opts=(12,))
-"""
+"""  # noqa: E501
 APPEND = """
 import numpy as np, sys
 with h5py.File(sys.argv[1], "a") as f:

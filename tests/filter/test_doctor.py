@@ -278,7 +278,7 @@ def make(path, script, plugins=PLUGINS):
             v = np.arange(n, dtype="u2")
             for i, x in at.items(): v[int(i[1:])] = x
             return v
-        """
+        """  # noqa: E501
         + "\n"
         + "\n".join("        " + line for line in script.strip().splitlines())
     )
@@ -305,7 +305,7 @@ with h5py.File({str(here / "x.h5")!r}, "w") as f:
     create(f, "shifted", 128, values=(4, 0, 4))[:] = values(128, _5=0xF1) & 0xFFF1
     create(f, "fits", 128)[:] = values(128)
     f.create_dataset("mask", data=np.array([0, 1, 2], "i1").view(bool), chunks=(3,), compression=PACKBITS)
-""",
+""",  # noqa: E501
     )
     found = filtered(here / "x.h5")
     for name in ("alone", "checked", "deflated", "both", "before", "before_deflated", "mandatory"):
@@ -386,7 +386,7 @@ with h5py.File({str(path)!r}, "r+") as f:
     regions = f.create_dataset("regions", (2,), h5py.regionref_dtype, chunks=(2,), compression=PACKBITS, compression_opts=(12,))
     regions[:] = [f["numbers"].regionref[:3]] * 2
     f["numbers"][3] = 5
-""",
+""",  # noqa: E501
     )
     found = filtered(path, 1)
     for name, line in (

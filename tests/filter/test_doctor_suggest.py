@@ -45,7 +45,7 @@ def on_a_terminal(columns, *arguments):
     """What it shows there."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    with subprocess.Popen([COMMAND, *map(str, arguments)], stdout=theirs, stderr=subprocess.DEVNULL) as p:
+    with subprocess.Popen([COMMAND, *map(str, arguments)], stdout=theirs, stderr=subprocess.DEVNULL):
         os.close(theirs)
         seen = b""
         try:
@@ -68,8 +68,8 @@ def test_on_a_terminal_lines_are_broken_between_words_and_nothing_else_changes(p
                 copied = line.startswith(("  h5repack ", "  export ", "  zarrbits convert "))
                 assert len(line) <= columns or copied or " " not in line.strip(), (columns, line)
             # lines that people copy are whole
-            assert [l for l in shown.splitlines() if l.startswith("  h5repack ")] == [
-                l for l in piped.splitlines() if l.startswith("  h5repack ")
+            assert [line for line in shown.splitlines() if line.startswith("  h5repack ")] == [
+                line for line in piped.splitlines() if line.startswith("  h5repack ")
             ]
         assert on_a_terminal(1000, *arguments) == piped
 

@@ -221,7 +221,8 @@ def test_a_rewritten_chunk_is_what_was_written_last(file):
 
 
 def test_with_the_policy_error_a_misfit_is_one_and_nothing_changes(file):
-    """In a process of its own, since libhdf5 ends it when a chunk in its cache cannot be written; without that cache it does not."""
+    """In a process of its own, since libhdf5 ends it when a chunk in its cache cannot be written;
+    without that cache it does not."""
     program = """if 1:
         import h5py, sys
         import numpy as np
@@ -239,7 +240,7 @@ def test_with_the_policy_error_a_misfit_is_one_and_nothing_changes(file):
         if sys.argv[3] != "0": d[3] = 7  # what is in the cache can be mended
         f.close()
         print("closed")
-        """
+        """  # noqa: E501
     other = os.path.join(folder.name, "other.h5")
     for cache in ("0", "1000000"):
         run = subprocess.run(
@@ -261,7 +262,7 @@ def test_reports_and_warnings_are_lines_on_standard_error(file):
             for name in ("a", "b"): make(name, "u2", 12, int(sys.argv[3]))[:] = [0, 0, 5000, 0] * 2
             f.flush()
             for name in "cde": make(name, "i1", 1)[:] = 1
-        """
+        """  # noqa: E501
     for log, policy, reports, warnings in ((None, REPORT, 2, 1), (None, 0, 0, 1), ("0", REPORT, 0, 0), ("1", 0, 4, 3)):
         env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}
         if log:
@@ -322,7 +323,10 @@ def test_fletcher32_before_ours(file):
     """As netCDF sets it: the checksum is that of the values, and follows the packed ones."""
     v = rng.integers(0, 4096, 192).astype("u2")
     v[70] = 5000
-    check = lambda dcpl: dcpl.set_fletcher32()
+
+    def check(dcpl):
+        return dcpl.set_fletcher32()
+
     d = low_level(file, h5py.h5t.STD_U16LE, v, (12,), before=check)
     assert stored(d, 0)[1][:-4] == payload(v[:64], 12) and stored(d, 64)[1][:-4] == v[64:128].tobytes()
     assert np.array_equal(reread(file, h5py.h5t.STD_U16LE, v), v)
@@ -378,7 +382,8 @@ def test_damaged_chunks_raise(file):
 def test_a_log_line_says_which_chunks_stay_raw(file):
     program = (
         "import h5py, sys; f = h5py.File(sys.argv[1], 'w'); "
-        f"f.create_dataset('x', data=[1, 5000], dtype='u2', chunks=(2,), compression={PACKBITS}, compression_opts=(12,)); f.close()"
+        f"f.create_dataset('x', data=[1, 5000], dtype='u2', chunks=(2,), compression={PACKBITS}, "
+        "compression_opts=(12,)); f.close()"
     )
     for log, lines in (("1", 1), (None, 0)):
         env = {k: v for k, v in os.environ.items() if k != "ZARRBITS_HDF5_LOG"}

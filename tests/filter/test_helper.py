@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import h5py
 import numpy as np
 import pytest
+
 import zarrbits
 
 pytestmark = pytest.mark.skipif(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarrbits inspect says how many chunks packbits left unpacked, as doctor FILE does, where their sizes tell; otherwise it says nothing."""
+"""zarrbits inspect says how many chunks packbits left unpacked, as doctor FILE does, where their sizes tell;
+otherwise it says nothing."""
 
 import json
 

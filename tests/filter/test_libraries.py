@@ -75,8 +75,8 @@ def test_two_libraries_in_one_process(folder):
     library = os.environ["ZARRBITS_LIBHDF5"]
     copy = shutil.copy(os.path.realpath(library), os.path.join(folder, "libother_hdf5.so"))
     first, second, again = serve(library, 0), serve(copy, 500), serve(library, 3)
-    places = {l.split()[-1] for l in open("/proc/self/maps") if "hdf5" in l and ".so" in l}
-    plugins = {l.split()[-1] for l in open("/proc/self/maps") if "libzarrbits_packbits" in l}
+    places = {line.split()[-1] for line in open("/proc/self/maps") if "hdf5" in line and ".so" in line}
+    plugins = {line.split()[-1] for line in open("/proc/self/maps") if "libzarrbits_packbits" in line}
     assert len(places) == 2 and len(plugins) == 1, (places, plugins)
     for served in (first, second, again):
         assert served[2] == [1500, 1500], served[2]

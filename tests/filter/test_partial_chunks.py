@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Chunks over the edge of datasets that leave such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS): doctor FILE names them, convert and verify get them right."""
+"""Chunks over the edge of datasets that leave such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS):
+doctor FILE names them, convert and verify get them right."""
 
 import ctypes
 import json

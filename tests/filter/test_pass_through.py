@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Datasets whose chunks the filters leave as they are, because nothing resolved their parameters: variable length, and where the plugin was not found."""
+"""Datasets whose chunks the filters leave as they are, because nothing resolved their parameters:
+variable length, and where the plugin was not found."""
 
 import os
 import subprocess
@@ -49,7 +50,8 @@ def test_variable_length_passes_through_and_can_be_written_after_reopening(path)
 
 
 def test_what_was_created_without_the_plugin_can_be_written_with_it(path, folder):
-    """A C program with H5Z_FLAG_OPTIONAL, or one that forgot HDF5_PLUGIN_PATH: its chunks stay as they are, and the next writer's too."""
+    """A C program with H5Z_FLAG_OPTIONAL, or one that forgot HDF5_PLUGIN_PATH:
+    its chunks stay as they are, and the next writer's too."""
     v = rng.integers(0, 4096, 128).astype("u2")
     program = """if 1:
         import h5py, sys, numpy as np

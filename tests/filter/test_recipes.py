@@ -33,7 +33,7 @@ for name, datasets in wanted.items():
 for name in ("plain.h5", "two.nc"):
     with h5py.File(name) as f:
         assert f["camera"].id.get_create_plist().get_nfilters() == 0, name
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.skipif(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """Chunks written again and again, some with a value that does not fit.
 
-With each filter that may follow packbits, or fletcher32 before it, so many rewrites of random chunks have to leave what was written last, and none may fail.
+With each filter that may follow packbits, or fletcher32 before it, so many rewrites of random chunks have to leave what was
+written last, and none may fail.
 ZARRBITS_REWRITES: how many; ZARRBITS_SEED: others.
 """
 
@@ -183,7 +184,8 @@ PROGRAM = """if 1:
 
 @pytest.mark.parametrize("flag", [0, 1])
 def test_a_misfit_before_a_compressor_neither_fails_nor_ends_the_process(flag, folder):
-    """The chunk stays in HDF5's cache until the file is closed; where a filter fails then, libhdf5 ends the process when it ends."""
+    """The chunk stays in HDF5's cache until the file is closed;
+    where a filter fails then, libhdf5 ends the process when it ends."""
     r = subprocess.run(
         [sys.executable, "-c", PROGRAM, os.path.join(folder, "m.h5"), str(PACKBITS), str(flag)],
         capture_output=True,

@@ -66,7 +66,7 @@ def test_what_packbits_would_do(here):
         assert found[name]["worthwhile"], found[name]
     assert found["fill"]["last_bit"] == 9 and found["chunked"]["last_bit"] == 12 and found["chunked"]["chunk"] == [16, 64]
     assert not found["full"]["worthwhile"] and "no gain" in found["gzipped"]["obstacle"]
-    assert {l["path"] for l in report["left_out"]} == {"/text", "/one"}, report["left_out"]
+    assert {line["path"] for line in report["left_out"]} == {"/text", "/one"}, report["left_out"]
     # the lines do what they say
     text = run("suggest", source)
     all_at_once = text.split("All at once")[1].splitlines()[1].strip()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Writes the seeds of the fuzzers: seeds.py FOLDER. Each has a folder in it; the form of its inputs is at the top of its source. Those of the codecs
-and of stores are made of the golden vectors."""
+"""Writes the seeds of the fuzzers: seeds.py FOLDER. Each has a folder in it; the form of its inputs is at the top of its source.
+Those of the codecs and of stores are made of the golden vectors."""
 
 import base64
 import io
@@ -222,6 +222,9 @@ lines = [
 for k, line in enumerate(lines):
     for kind in "cpf":
         write("arguments", f"{kind}_{k:02}", (kind + "\n".join(line.split())).encode())
-profile = "[default]\naws_access_key_id = AKIA\naws_secret_access_key = a/b+c=\n# comment\nregion=eu-west-1\ns3 =\n  max = 3\n[profile other]\nendpoint_url = http://localhost:1/\n"
+profile = (
+    "[default]\naws_access_key_id = AKIA\naws_secret_access_key = a/b+c=\n# comment\nregion=eu-west-1\ns3 =\n  max = "
+    "3\n[profile other]\nendpoint_url = http://localhost:1/\n"
+)
 for k, target in enumerate(("bucket/prefix", "bucket", "a.b.c/deep/er/", "", "b//x")):
     write("arguments", f"s_{k}", f"s{target}\n{profile}".encode())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Files of communities, read from HDF5 and from the store, are equal by the community's own comparison. docs/conventions.md has the
-table. Each file is converted in four ways: portable, native, with shards, and as one .zip file."""
+"""Files of communities, read from HDF5 and from the store, are equal by the community's own comparison.
+docs/conventions.md has the table. Each file is converted in four ways: portable, native, with shards, and as one .zip file."""
 
 import importlib.metadata
 import importlib.util
@@ -43,7 +43,8 @@ def opened(store):
 
 
 def as_in_zarr(tree):
-    """A tree that was read from netCDF without decoding: xarray writes booleans to netCDF as int8 with an attribute, to Zarr as bool."""
+    """A tree that was read from netCDF without decoding: xarray writes booleans to netCDF as int8 with an attribute,
+    to Zarr as bool."""
 
     def booleans(dataset):
         marked = [k for k, v in dataset.variables.items() if v.dtype == "int8" and v.attrs.get("dtype") == "bool"]

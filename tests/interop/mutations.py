@@ -2,8 +2,9 @@
 """Sixty mutations of a chunk, through h5py, for our filter and its peers: mutations.py
 
 The chunk holds 4096 values of 12 bits in uint16. 30 mutations give it another length: cut, lengthened, replaced by noise
-of any length. 30 change bytes and keep the length. Each is read in a process of its own. The table counts, for both kinds: errors, right values,
-wrong values, crashes, processes that did not end within 2 seconds. HDF5_PLUGIN_PATH is for ours, the package hdf5plugin for the peers.
+of any length. 30 change bytes and keep the length. Each is read in a process of its own. The table counts, for both kinds:
+errors, right values, wrong values, crashes, processes that did not end within 2 seconds.
+HDF5_PLUGIN_PATH is for ours, the package hdf5plugin for the peers.
 """
 
 import os

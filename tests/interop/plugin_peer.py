@@ -230,7 +230,7 @@ def main():
             json.dumps(
                 {
                     "pid": os.getpid(),
-                    "versions": [l.version for l in libraries],
+                    "versions": [line.version for line in libraries],
                     "bad": bad,
                     "plugins": sorted({m for m in maps if "libzarrbits_" in m}),
                     "libraries": len({m for m in maps if os.path.basename(m).startswith("libhdf5")}),

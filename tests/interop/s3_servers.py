@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Real S3 servers at the loopback address, and what is in them. ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/ci/interop
-sets it."""
+"""Real S3 servers at the loopback address, and what is in them.
+ZARRBITS_S3_SERVERS has their commands, "versitygw=PATH moto=PATH"; scripts/ci/interop sets it."""
 
 import contextlib
 import os

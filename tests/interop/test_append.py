@@ -3,16 +3,12 @@
 
 import json
 import os
-import random
 import shutil
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
 
-from conftest import COMMAND, run
+from conftest import run
 from test_concat import CASES, files, xr
 
 pytestmark = pytest.mark.filterwarnings("ignore")

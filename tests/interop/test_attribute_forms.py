@@ -100,7 +100,7 @@ def test_names_of_netcdf(convert, tmp_path):
     with nc.Dataset(tmp_path / "in.nc", "w") as d:
         d.createDimension("x%", 2)
         for i, name in enumerate(NAMES):
-            if not name[0] in " %5":
+            if name[0] not in " %5":
                 d.createVariable(name, "i4", ("x%",))[:] = [i, i + 1]
         d.createGroup("50%").createVariable("a%", "i4", ())[...] = 5
         d.setncattr("p%", 1)

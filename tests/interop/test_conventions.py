@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""netCDF, as xarray sees it: in the file and in the store. conventions.py says how; test_corpus_roundtrips.py has files of others."""
+"""netCDF, as xarray sees it: in the file and in the store. conventions.py says how;
+test_corpus_roundtrips.py has files of others."""
 
 import shutil
 import warnings

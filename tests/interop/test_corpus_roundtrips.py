@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every netCDF, AnnData, NWB and NeXus file of the corpus, through its own software before and after: what xarray, anndata, PyNWB and
-nexusformat see in the file, they see in the store (NeXus has no reader of Zarr of its own: zarr-python there); netCDF and AnnData are
-also written again from both, alike.
+"""Every netCDF, AnnData, NWB and NeXus file of the corpus, through its own software before and after:
+what xarray, anndata, PyNWB and nexusformat see in the file, they see in the store (NeXus has no reader of Zarr of its own:
+zarr-python there);
+netCDF and AnnData are also written again from both, alike.
 
-Files are found by what h5py sees in them, whatever their names. ALLOWED lists the differences, each with its reason; an entry whose
-file is equal fails, so that the list stays true. ZARRBITS_CORPUS says where the files are; of netCDF and NeXus every third is tried, or as
-ZARRBITS_CORPUS_EVERY says."""
+Files are found by what h5py sees in them, whatever their names. ALLOWED lists the differences, each with its reason;
+an entry whose file is equal fails, so that the list stays true. ZARRBITS_CORPUS says where the files are;
+of netCDF and NeXus every third is tried, or as ZARRBITS_CORPUS_EVERY says."""
 
 import base64
 import functools
@@ -29,9 +30,9 @@ NEW_REFERENCES = (
     "references to scales in the form of HDF5 1.12, which libhdf5 1.10 cannot list: `convert` names them and ends with 3"
 )
 ALLOWED = {
-    "NCAS-CMS+pyfive/tests/data/dim_scales.hdf5": "libnetcdf gives a variable without scales dimensions of its group that happen to be as long",
-    "OPENDAP+bes/modules/hdf5_handler/data/comp_complex.h5": "a compound in a compound: Zarr's struct has its bytes, and the notes its type",
-    "OPENDAP+bes/modules/fileout_netcdf/data/ref_tst_compounds.nc": "a compound as _FillValue: xarray's zarr engine has none; it is a note",
+    "NCAS-CMS+pyfive/tests/data/dim_scales.hdf5": "libnetcdf gives a variable without scales dimensions of its group that happen to be as long",  # noqa: E501
+    "OPENDAP+bes/modules/hdf5_handler/data/comp_complex.h5": "a compound in a compound: Zarr's struct has its bytes, and the notes its type",  # noqa: E501
+    "OPENDAP+bes/modules/fileout_netcdf/data/ref_tst_compounds.nc": "a compound as _FillValue: xarray's zarr engine has none; it is a note",  # noqa: E501
     **{
         f"brtnfld+hdf5/hl/test/testfiles/test_ds_{n}.h5": NEW_REFERENCES for n in ("le_new_ref", "be_new_ref", "be_new_ref-32bit")
     },
@@ -102,7 +103,8 @@ def convert(source, store, *options):
 
 
 def trees(xr, source, **options):
-    """What xarray reads of a file, by each of its readers: they number dimensions without a name, and align compounds, differently."""
+    """What xarray reads of a file, by each of its readers: they number dimensions without a name, and align compounds,
+    differently."""
     read, why = [], []
     for engine, more in ("netcdf4", {}), ("h5netcdf", {"phony_dims": "access"}):
         try:
@@ -204,7 +206,8 @@ def same(a, b):
 
 
 def same_attribute(source, path, name, value, stored):
-    """Allowed: text that is not UTF-8 is base64 in attributes of the store. nexusformat guesses its encoding: its bytes are compared."""
+    """Allowed: text that is not UTF-8 is base64 in attributes of the store. nexusformat guesses its encoding:
+    its bytes are compared."""
     if not isinstance(stored, dict) or set(stored) != {"base64"}:
         return same(value, stored)
     import h5py

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores of references that are damaged, or hostile, opened by the Python package: an Error that says so, never the fill value, a file that nobody allowed, a wait
-or gigabytes."""
+"""Stores of references that are damaged, or hostile, opened by the Python package:
+an Error that says so, never the fill value, a file that nobody allowed, a wait or gigabytes."""
 
 import importlib.util
 import json
@@ -13,8 +13,8 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-import zarrbits
 
+import zarrbits
 from conftest import COMMAND, run
 from test_virtual_stores import FRAMES, check, needs_parquet, refs, source  # noqa: F401  (the last two are fixtures)
 
@@ -65,7 +65,8 @@ def test_damaged_parts(source, tmp_path, change, words):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_mutated_parts(source, tmp_path, seed):
-    """Any byte may be another: right values, other bytes of the source, or an Error; and never the fill value in place of a chunk."""
+    """Any byte may be another: right values, other bytes of the source, or an Error;
+    and never the fill value in place of a chunk."""
     refs = tmp_path / "refs.parquet"
     run("convert", "-q", "--virtual", source, refs)
     part = refs / "deflated/refs.0.parq"

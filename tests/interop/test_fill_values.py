@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every kind of _FillValue at every type of array: xarray opens the store, sees the value if it can take it, and writes what it can write. The table is
-of HDF5 files as others write them; netCDF itself refuses most of these kinds."""
+"""Every kind of _FillValue at every type of array: xarray opens the store, sees the value if it can take it,
+and writes what it can write. The table is of HDF5 files as others write them; netCDF itself refuses most of these kinds."""
 
 import math
 

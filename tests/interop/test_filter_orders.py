@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Which orders of HDF5 filters have codecs that numcodecs' own code decodes: what zarr-python makes of every pair is measured, and the profiles native and
-virtual have to do the same: copy what it reads, decode what it refuses. Then random orders.
+"""Which orders of HDF5 filters have codecs that numcodecs' own code decodes:
+what zarr-python makes of every pair is measured, and the profiles native and virtual have to do the same:
+copy what it reads, decode what it refuses. Then random orders.
 
 ZARRBITS_CASES: how many random orders; ZARRBITS_SEED: another seed than that of the day.
 """
@@ -18,11 +19,10 @@ import warnings
 import h5py
 import hdf5plugin
 import numpy as np
-import pytest
 import zarr
-import zarrbits
 from h5py import h5d, h5p, h5s, h5t, h5z
 
+import zarrbits
 from conftest import COMMAND, ROOT
 
 CASES = int(os.environ.get("ZARRBITS_CASES", 40))
@@ -108,7 +108,8 @@ def can_write(path, orders):
 
 
 def is_defined(order):
-    """nbit and scaleoffset take a whole chunk's bytes, and read behind the end of one that a filter before them has made smaller."""
+    """nbit and scaleoffset take a whole chunk's bytes, and read behind the end of one that a filter before them has made
+    smaller."""
     smaller = False
     for name in order:
         if smaller and name in ("nbit", "scaleoffset"):
@@ -239,7 +240,7 @@ def test_every_pair(tmp_path):
             continue
         named = [FILTERS[f][1](1)["name"] for f in order]
         if len(order) == 2:
-            copies[*order, dtype] = has == named
+            copies[(*order, dtype)] = has == named
         if "lz4" in order:
             continue  # another frame in HDF5
         reads = by_hand(path, store, name, order, dtype, values[name])

@@ -3,10 +3,11 @@
 
 import sys
 
-from conftest import debian_python, packed_model
 import h5py
 import numpy as np
 import pytest
+
+from conftest import debian_python, packed_model
 
 PACKBITS, BYTES = 45429, 45438
 WRITE = """

@@ -5,11 +5,12 @@ import json
 import os
 import subprocess
 
-from conftest import ROOT
 import h5py
 import numpy as np
 import pytest
 import zarr
+
+from conftest import ROOT
 
 BUNDLED = str(ROOT / "build/wheel/zarrbits")
 pytestmark = pytest.mark.skipif(not os.path.exists(BUNDLED), reason=f"{BUNDLED} is not there; scripts/ci/wheel makes it")

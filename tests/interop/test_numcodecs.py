@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""numcodecs' PackBits and our numcodecs.packbits are the same format; ours and `packbits` differ by the order of bits in each byte."""
+"""numcodecs' PackBits and our numcodecs.packbits are the same format;
+ours and `packbits` differ by the order of bits in each byte."""
 
-from conftest import code, packbits
 import numcodecs
 import numpy as np
 import pytest
+
+from conftest import code, packbits
 
 THEIRS = numcodecs.PackBits()
 OURS = "numcodecs.packbits"

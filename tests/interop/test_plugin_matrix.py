@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
-"""One plugin file under many libhdf5: h5py's wheels bring 1.8.18, 1.12.0, 1.12.2, 1.14.2, 1.14.6 and 2.0.0, netCDF4's brings 2.2.0, Debian has
-1.10.8.
+"""One plugin file under many libhdf5: h5py's wheels bring 1.8.18, 1.12.0, 1.12.2, 1.14.2, 1.14.6 and 2.0.0,
+netCDF4's brings 2.2.0, Debian has 1.10.8.
 
-scripts/ci/interop makes the virtual environments and names their Pythons in ZARRBITS_MATRIX (those with h5py) and ZARRBITS_NETCDF4. Libraries
-without a Python that could load their wheel, and those that scripts/ci/hdf5-versions built, are in ZARRBITS_LIBHDF5.
+scripts/ci/interop makes the virtual environments and names their Pythons in ZARRBITS_MATRIX (those with h5py)
+and ZARRBITS_NETCDF4. Libraries without a Python that could load their wheel, and those that scripts/ci/hdf5-versions built,
+are in ZARRBITS_LIBHDF5.
 """
 
 import glob
@@ -13,10 +14,11 @@ import pathlib
 import subprocess
 import sys
 
-from conftest import DEBIAN_PYTHON, HERE, ROOT, packed_model
 import numpy as np
-import plugin_values
 import pytest
+
+import plugin_values
+from conftest import DEBIAN_PYTHON, HERE, ROOT, packed_model
 
 PACKBITS, BYTES = 45429, 45438
 PLUGINS = os.environ["HDF5_PLUGIN_PATH"]
@@ -161,7 +163,8 @@ def all_libraries():
 
 @pytest.mark.parametrize("library", all_libraries(), ids=lambda p: pathlib.Path(p).name)
 def test_what_is_not_packed_passes_through(library, tmp_path):
-    """Variable length and references, optional and mandatory, before and after reopening; said once by each plugin. Complex numbers are packed."""
+    """Variable length and references, optional and mandatory, before and after reopening; said once by each plugin.
+    Complex numbers are packed."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     r = subprocess.run(
         [DEBIAN_PYTHON, str(HERE / "variable_peer.py"), library, str(tmp_path / "x.h5")],
@@ -255,7 +258,7 @@ with netCDF4.Dataset(sys.argv[3]) as d:
     d.set_auto_mask(False)
     back = back and np.array_equal(d["mask"][:], mask)
 print(json.dumps({"netcdf": netCDF4.__netcdf4libversion__, "hdf5": netCDF4.__hdf5libversion__, "back": back, "refused": refused}))
-"""
+"""  # noqa: E501
 
 
 def test_netcdf_writes_zarr_and_hdf5_with_the_one_plugin(tmp_path):
@@ -305,7 +308,7 @@ with netCDF4.Dataset(sys.argv[1]) as d:
     wanted[:5], wanted[7, 3], wanted[8], wanted[0, 0] = values, 4095, 60000, 7
     assert all(np.array_equal(d[name][:], wanted) for name in ("plain", "deflated", "checked", "both"))
 print("equal")
-"""
+"""  # noqa: E501
 
 
 def test_netcdf_writes_chunks_with_its_default_fill_values(tmp_path):
@@ -328,5 +331,5 @@ def test_sixty_mutations_beside_the_peers(capsys):
         pytest.skip("ZARRBITS_NETCDF4 is not set: its Python has the peers")
     table = run(NETCDF4, HERE / "mutations.py")
     with capsys.disabled():
-        print("\n" + "\n".join(l for l in table.splitlines() if l.startswith(("|", "h5py"))))
+        print("\n" + "\n".join(line for line in table.splitlines() if line.startswith(("|", "h5py"))))
     assert "| packbits, 12 bits | 29 | 0 | 1 | 0 | 0 | 0 | 0 | 30 |" in table  # the one is as long as a raw chunk

@@ -3,12 +3,13 @@
 
 import json
 
-from conftest import run
 import h5py
 import numpy as np
 import pytest
 import xarray
 import zarr
+
+from conftest import run
 
 tensorstore = pytest.importorskip("tensorstore")
 

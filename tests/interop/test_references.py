@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""References to the chunks of an HDF5 file (as kerchunk makes them), read through fsspec and zarr-python with the numcodecs codec of the package."""
+"""References to the chunks of an HDF5 file (as kerchunk makes them),
+read through fsspec and zarr-python with the numcodecs codec of the package."""
 
 import json
 
@@ -8,6 +9,7 @@ import numcodecs
 import numpy as np
 import pytest
 import zarr
+
 import zarrbits
 
 RNG = np.random.default_rng(4)
@@ -127,9 +129,11 @@ def test_what_cannot_be_decoded_is_refused():
 
 @pytest.mark.parametrize("form", ["refs.json", "fastparquet", "pyarrow"])
 def test_virtual_stores_of_the_command(tmp_path, form):
-    """`zarrbits convert --virtual`, opened by zarr-python and xarray through fsspec: what h5py reads. Of Parquet by each of its two readers."""
+    """`zarrbits convert --virtual`, opened by zarr-python and xarray through fsspec: what h5py reads.
+    Of Parquet by each of its two readers."""
     import os
     import subprocess
+
     import xarray as xr
 
     if form != "refs.json":

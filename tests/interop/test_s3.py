@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Conversions into and from S3, on real servers at the loopback address: versitygw, which checks every signature, and moto. What is in the bucket
-afterwards is byte for byte what a directory holds. s3_servers.py starts them, test_s3_sources.py has sources there."""
+"""Conversions into and from S3, on real servers at the loopback address: versitygw, which checks every signature, and moto.
+What is in the bucket afterwards is byte for byte what a directory holds.
+s3_servers.py starts them, test_s3_sources.py has sources there."""
 
 import contextlib
 import http.client
@@ -148,7 +149,8 @@ def test_profiles_say_who_we_are_and_where(server, source, tmp_path):
 
 @contextlib.contextmanager
 def proxy_that_drops(endpoint, one_in=10):
-    """Every tenth request is answered with 503, or its connection closed: before the server hears of it, or after it has done it."""
+    """Every tenth request is answered with 503, or its connection closed:
+    before the server hears of it, or after it has done it."""
     counter, lock, kinds = [0, 0], threading.Lock(), random.Random(1)
 
     class handler(http.server.BaseHTTPRequestHandler):

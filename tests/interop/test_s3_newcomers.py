@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""An operator's path, on real servers: many files to S3 as one store, a kill in the middle, the same command again, and the check of it.
+"""An operator's path, on real servers: many files to S3 as one store, a kill in the middle, the same command again,
+and the check of it.
 tests/convert/test_newcomers.py has the same with fewer files, and counts the requests."""
 
 import os

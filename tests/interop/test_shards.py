@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Shards that zarr-python writes, read by `zarrbits verify`: every data type, byte order, codec and place of the index that may occur inside of one.
+"""Shards that zarr-python writes, read by `zarrbits verify`:
+every data type, byte order, codec and place of the index that may occur inside of one.
 Shards of `zarrbits convert` with gaps in them, read by zarr-python and tensorstore."""
 
 import json

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """Who reads what: the table of docs/converter.md, each row made, converted, and given to each reader.
 
-A reader that the table promises must return the values. Any other must refuse: if it can read a row by now, the table has to say so.
+A reader that the table promises must return the values. Any other must refuse:
+if it can read a row by now, the table has to say so.
 """
 
 import json
@@ -9,10 +10,11 @@ import os
 import subprocess
 import warnings
 
-from conftest import HERE, run
 import numpy as np
 import pytest
 import zarr
+
+from conftest import HERE, run
 
 h5py = pytest.importorskip("h5py")
 SHAPE, CHUNKS = (7, 10), (4, 4)

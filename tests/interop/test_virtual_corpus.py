@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Real files, as references and as native copies: zarr-python reads the same from both. The copies are judged against h5py elsewhere.
+"""Real files, as references and as native copies: zarr-python reads the same from both.
+The copies are judged against h5py elsewhere.
 
 For every twenty-fourth file, or as ZARRBITS_CORPUS_EVERY says; ZARRBITS_CORPUS says where they are."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Files with what makes references hard (virtual_peers.py). Ours read as the files do, through zarr-python and through Icechunk. What other makers of
-references make of the same file is a table in docs/converter.md ("What other makers of references do"): a peer that changes, for better or worse, fails here."""
+"""Files with what makes references hard (virtual_peers.py). Ours read as the files do, through zarr-python and through Icechunk.
+What other makers of references make of the same file is a table in docs/converter.md ("What other makers of references do"):
+a peer that changes, for better or worse, fails here."""
 
 import re
 from importlib.metadata import version
@@ -9,8 +10,8 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-import zarrbits
 
+import zarrbits
 from conftest import ROOT, run
 from test_virtual_stores import repository_of
 
@@ -22,7 +23,8 @@ import virtual_peers as peers
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-# What each does: "right"; "wrong", other values and no error; "error", when values are read; "left out", the variable is not there; "refuses" to refer
+# What each does: "right"; "wrong", other values and no error; "error", when values are read;
+# "left out", the variable is not there; "refuses" to refer
 DOES = {
     # what: (kerchunk, VirtualiZarr)
     "plain": ("right", "right"),
@@ -106,7 +108,8 @@ def test_what_others_do(name, peer, tmp_path):
 
 
 def test_the_table_in_the_documents():
-    """It has a row for each file, says what DOES says, and the versions that are installed here, but for what comes behind the second number."""
+    """It has a row for each file, says what DOES says, and the versions that are installed here,
+    but for what comes behind the second number."""
     text = (
         (ROOT / "docs/converter.md")
         .read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores of references by `zarrbits.open_references` and `zarrbits.to_icechunk`: what h5py reads in the sources, or a sentence that names what is wrong."""
+"""Stores of references by `zarrbits.open_references` and `zarrbits.to_icechunk`:
+what h5py reads in the sources, or a sentence that names what is wrong."""
 
 import importlib.util
 import json
@@ -11,8 +12,8 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-import zarrbits
 
+import zarrbits
 from conftest import run
 from s3_servers import BUCKET, KEY, SECRET, client
 

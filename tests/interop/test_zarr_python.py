@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarr-python with the codec of python/zarrbits, which it finds by itself: nothing here registers it. scripts/ci/interop runs this under two zarr-pythons."""
+"""zarr-python with the codec of python/zarrbits, which it finds by itself: nothing here registers it.
+scripts/ci/interop runs this under two zarr-pythons."""
 
 import asyncio
 import importlib.metadata
@@ -9,10 +10,11 @@ import subprocess
 import sys
 import warnings
 
-from conftest import ROOT, code, packbits, run, write_zarr_json
 import numpy as np
 import pytest
 import zarr
+
+from conftest import ROOT, code, packbits, run, write_zarr_json
 
 sys.path.insert(0, str(ROOT / "tests/python"))
 from golden_vectors import packbits_vectors
@@ -223,7 +225,8 @@ def test_zarr_python_reads_what_we_converted(tmp_path):
     ids=str,
 )
 def test_zarrs_and_zarr_python_read_each_other(tmp_path, zarrs, data_type, configuration):
-    """Vectors that zarrs is known to read right; test_zarrs.py has the others. Edge chunks are read in part, which is wrong for first_bit above 0."""
+    """Vectors that zarrs is known to read right; test_zarrs.py has the others.
+    Edge chunks are read in part, which is wrong for first_bit above 0."""
     first = configuration.get("first_bit", 0)
     shape, chunk = (64, 32) if first else (50, 30), (32, 16)
     values = np.random.default_rng(4).integers(0, 2 if data_type == "bool" else 16, shape).astype(data_type)
@@ -245,13 +248,19 @@ def test_a_store_with_packbits_is_judged_like_any_other(tmp_path):
     zarr.create_array(
         tmp_path / "a", data=values, chunks=(16, 8), shards=(32, 32), serializer=zarrbits.PackbitsCodec(last_bit=11)
     )
-    script = "import sys, zarr; a = zarr.open_array(sys.argv[1], mode='r')[...]; assert 'h5py' not in sys.modules; print(int(a.astype('u8').sum()))"
+    script = (
+        "import sys, zarr; a = zarr.open_array(sys.argv[1], mode='r')[...]; assert 'h5py' not in sys.modules; "
+        "print(int(a.astype('u8').sum()))"
+    )
     out = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], capture_output=True, text=True, timeout=120)
     assert out.returncode == 0 and int(out.stdout) == int(values.astype("u8").sum()), out.stderr
 
 
 def test_the_helper_for_h5py_needs_no_zarr():
-    script = "import sys, zarrbits; zarrbits.packbits; assert 'zarr' not in sys.modules and 'h5py' not in sys.modules and 'numpy' not in sys.modules"
+    script = (
+        "import sys, zarrbits; zarrbits.packbits; assert 'zarr' not in sys.modules and 'h5py' not in sys.modules and "
+        "'numpy' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 

@@ -7,10 +7,11 @@ was fixed, and the warning in our documents can go.
 
 import json
 
-from conftest import chunk_origins, code, packbits, packed_model, run, write_zarr_json
 import h5py
 import numpy as np
 import pytest
+
+from conftest import chunk_origins, code, packbits, packed_model, run, write_zarr_json
 
 PACKED_SAFELY = [  # data type, configuration: all that zarrs reads back as the text says
     ("bool", {}),

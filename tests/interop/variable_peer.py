@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
-"""One libhdf5 that gives our filters what they do not pack: data of variable length, references; and complex numbers. For test_plugin_matrix.py.
+"""One libhdf5 that gives our filters what they do not pack: data of variable length, references; and complex numbers.
+For test_plugin_matrix.py.
 
     variable_peer.py LIBHDF5 FILE
 
-Creates datasets, writes them, opens the file again, extends and writes them, opens it again and reads. The last line is JSON: what HDF5 refused to
-create, what came back wrong, and how many bytes the first chunk of each dataset takes.
+Creates datasets, writes them, opens the file again, extends and writes them, opens it again and reads. The last line is JSON:
+what HDF5 refused to create, what came back wrong, and how many bytes the first chunk of each dataset takes.
 """
 
 import ctypes
@@ -40,7 +41,7 @@ def numbers(i):
 
 class Peer(Library):
     def __init__(self, path, file):
-        super(Peer, self).__init__(path)
+        super().__init__(path)
         self.path, self.references = file.encode(), []
         for name in (
             "H5Tcopy",
@@ -60,7 +61,7 @@ class Peer(Library):
 
     def known(self, name):
         try:
-            return self.hid.in_dll(self.h5, "H5T_%s_g" % name)
+            return self.hid.in_dll(self.h5, f"H5T_{name}_g")
         except ValueError:
             return None
 
@@ -141,7 +142,7 @@ class Peer(Library):
             # 20 bits of each float, from bit 12 on, hold small integers
             for number, values in ((PACKBITS, (20, 0, 12) if case == "complex" else (12,)), (BYTES, (1,)), (FLETCHER32, ())):
                 for flag in (OPTIONAL, MANDATORY):
-                    name = "%s, %d, %s" % (case, number, "optional" if flag == OPTIONAL else "mandatory")
+                    name = f"{case}, {number}, {'optional' if flag == OPTIONAL else 'mandatory'}"
                     d = self.create(name.encode(), cases[case][0], number, flag, values)
                     if d is None:
                         refused.append(name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0. The examples cast nothing, either. A camera's
-recorder that begins with README's program learns of a full disk."""
+"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0.
+The examples cast nothing, either. A camera's recorder that begins with README's program learns of a full disk."""
 
 import os
 import pathlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""README's first steps with HDF5 from Python: its own lines, and what it says of them. tests/convert/test_newcomers.py has the section after that."""
+"""README's first steps with HDF5 from Python: its own lines, and what it says of them.
+tests/convert/test_newcomers.py has the section after that."""
 
 import json
 import os
@@ -35,7 +36,10 @@ def test_first_steps(tmp_path):
     run(sys.executable, "-c", program, cwd=tmp_path)
     assert stored_bytes(tmp_path / "packed.h5") == {"mask": 125_000, "camera": 1_500_000}  # 1 bit of 8, and 12 of 16
     # what was written is what is read, by a program that knows of no plugin but the folder
-    equal = "import h5py, sys; a, b = (h5py.File(n) for n in sys.argv[1:]); sys.exit(not all((a[n][()] == b[n][()]).all() for n in a))"
+    equal = (
+        "import h5py, sys; a, b = (h5py.File(n) for n in sys.argv[1:]); sys.exit(not all((a[n][()] == b[n][()]).all() "
+        "for n in a))"
+    )
     with h5py.File(tmp_path / "in.h5", "w") as f:
         f.create_dataset("camera", data=np.arange(60_000, dtype="u2").reshape(300, 200) % 4096, chunks=(30, 200))
         f.create_dataset("mask", data=np.arange(60_000).reshape(300, 200) % 3 == 0, chunks=(30, 200))

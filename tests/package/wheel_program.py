@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""What a user of the wheel does, in the current folder, after importing packages in this order: wheel_program.py [netCDF4 zarrbits ...]"""
+"""What a user of the wheel does, in the current folder, after importing packages in this order:
+wheel_program.py [netCDF4 zarrbits ...]"""
 
 import importlib
 import importlib.util
@@ -12,6 +13,7 @@ for name in sys.argv[1:]:
     importlib.import_module(name)
 import h5py
 import numpy as np
+
 import zarrbits
 
 assert not any(v in os.environ for v in ("ZARRBITS_COMMAND", "ZARRBITS_LIBRARY"))

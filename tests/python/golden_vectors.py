@@ -28,7 +28,8 @@ PLAIN = {
 
 
 def packbits_vectors(path):
-    """[(vector, numpy type)]; those that ask for an option the package does not have (to cut values, any byte as true) are left out."""
+    """[(vector, numpy type)]; those that ask for an option the package does not have (to cut values, any byte as true)
+    are left out."""
     with open(path, encoding="utf-8") as f:
         vectors = json.load(f)
     return [

@@ -13,6 +13,7 @@ from inspect import signature
 
 import h5py
 import numpy as np
+
 import zarrbits
 
 
@@ -281,10 +282,15 @@ def test_a_bar_of_tqdm(folder):
     os.makedirs(os.path.join(folder, "tqdm"))
     with open(os.path.join(folder, "tqdm", "auto.py"), "w", encoding="utf-8") as f:
         f.write(
-            "import os\nclass tqdm:\n    n, total = 0, None\n    def __init__(self, **options): print('bar', sorted(options))\n    def __enter__(self): return self\n"
-            "    def __exit__(self, *e): print('end', self.n == self.total)\n    def update(self, more): self.n += more\n    def set_postfix_str(self, s, refresh): pass\n"
+            "import os\nclass tqdm:\n    n, total = 0, None\n    def __init__(self, **options): print('bar', "
+            "sorted(options))\n    def __enter__(self): return self\n"
+            "    def __exit__(self, *e): print('end', self.n == self.total)\n    def update(self, more): self.n += "
+            "more\n    def set_postfix_str(self, s, refresh): pass\n"
         )
-    script = "import sys, zarrbits; sys.stderr.isatty = lambda: sys.argv[3] == 'seen'; zarrbits.convert(*sys.argv[1:3], overwrite=True, progress=sys.argv[4] == 'True')"
+    script = (
+        "import sys, zarrbits; sys.stderr.isatty = lambda: sys.argv[3] == 'seen'; zarrbits.convert(*sys.argv[1:3], "
+        "overwrite=True, progress=sys.argv[4] == 'True')"
+    )
     source, store = made(folder), os.path.join(folder, "a.zarr")
     environment = dict(os.environ, PYTHONPATH=folder + os.pathsep + os.environ["PYTHONPATH"])
     for seen, progress, lines in (

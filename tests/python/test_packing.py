@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
-"""python/zarrbits/packing.py with Debian's numpy, on the golden vectors and on what they do not have: large arrays, byte orders, shapes."""
+"""python/zarrbits/packing.py with Debian's numpy, on the golden vectors and on what they do not have:
+large arrays, byte orders, shapes."""
 
 import os
 
 import numpy as np
+
 from golden_vectors import packbits_vectors
 from zarrbits import library, packing
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""`import zarrbits` from a package that has the plugins: HDF5 finds them in every order of imports. Each case is a process of its own."""
+"""`import zarrbits` from a package that has the plugins: HDF5 finds them in every order of imports.
+Each case is a process of its own."""
 
 import os
 import pathlib
@@ -34,7 +35,7 @@ CASES = {
     "assert os.environ['HDF5_PLUGIN_PATH'].split(':').count(zarrbits.PLUGIN_PATH) == 1",
     "what_was_there_stays": "import zarrbits\nassert os.environ['HDF5_PLUGIN_PATH'] == zarrbits.PLUGIN_PATH + ':/some/folder'\n"
     "zarrbits.unregister()\nassert os.environ['HDF5_PLUGIN_PATH'] == '/some/folder'",
-    "undone": "import zarrbits\nzarrbits.unregister()\nassert 'HDF5_PLUGIN_PATH' not in os.environ\nimport h5py\nassert not h5py.h5z.filter_avail(45429)\n"
+    "undone": "import zarrbits\nzarrbits.unregister()\nassert 'HDF5_PLUGIN_PATH' not in os.environ\nimport h5py\nassert not h5py.h5z.filter_avail(45429)\n"  # noqa: E501
     "zarrbits.register()\nassert h5py.h5z.filter_avail(45429)",
     "loaded_and_not_only_found": "import zarrbits, h5py\n" + LOADED,
     "loaded_into_what_was_there": "import h5py, zarrbits\n" + LOADED,

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Dict, List
-
 import zarrbits
 
 
@@ -15,9 +13,9 @@ def tell(state: zarrbits.Progress) -> None:
 report: zarrbits.Report = zarrbits.convert(
     "in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits={"/movie/frames": 12}, progress=tell
 )
-lost: List[zarrbits.Outcome] = report.lost
+lost: list[zarrbits.Outcome] = report.lost
 equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order="value").equal
-widths: Dict[str, int] = zarrbits.suggest("in.h5").bits
+widths: dict[str, int] = zarrbits.suggest("in.h5").bits
 zarrbits.convert("in.h5", "out.zarr", partition="0/2")
 whole: zarrbits.Report = zarrbits.finalize("in.h5", "out.zarr")
 print(zarrbits.inspect("in.h5").trees, zarrbits.doctor().healthy)
