@@ -69,9 +69,10 @@ for part in "${parts[@]}"; do
   pkg-config --validate "$package" || fail "pkg-config --validate $package"
   read -ra flags <<< "$(pkg-config --cflags "$package")"
   read -ra libraries <<< "$(pkg-config --libs "$package")"
-  compiler=("$cxx" -std=c++20) source=main.cpp
-  [ "$part" = c ] && compiler=(cc -std=c99) source=main.c
-  "${compiler[@]}" -Wall -Wextra -Werror "${flags[@]}" "$here/$part/$source" -o "$work/pc-$part" "${libraries[@]}" || fail "pkg-config $package: build"
+  compiler=("$cxx" -std=c++20) program=$here/$part/main.cpp
+  [ "$part" = streams ] && program=$here/../../examples/stream.cpp
+  [ "$part" = c ] && compiler=(cc -std=c99) program=$here/c/main.c
+  "${compiler[@]}" -Wall -Wextra -Werror "${flags[@]}" "$program" -o "$work/pc-$part" "${libraries[@]}" || fail "pkg-config $package: build"
   (cd "$work" && LD_LIBRARY_PATH=$(pkg-config --variable=libdir "$package") "./pc-$part") || fail "pkg-config $package: the program says no"
   echo "pkg-config $package: built, ran"
 done
