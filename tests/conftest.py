@@ -10,14 +10,13 @@ import tempfile
 import pytest
 
 pytest.register_assert_rewrite(
-    "command",
     "conventions",
     "doctor",
     "golden_vectors",
-    "reader_beside",
+    "harness",
     "s3_conversion",
     "s3_servers",
-    "same_store",
+    "kills",
     "random_files",
     "screen",
     "store",

@@ -9,15 +9,14 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 
 import h5py
 import numpy as np
 import pytest
 
+from harness import contents, run
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "convert"))
-from same_store import COMMAND  # noqa: E402
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 
@@ -26,14 +25,6 @@ def example(path, i):
     with h5py.File(path, "w") as f:
         for name in ("x", "g/y"):
             f.create_dataset(name, data=np.sort(np.random.default_rng(i).random(3000)) + i, chunks=(2000,), maxshape=(None,))
-
-
-def contents(folder):
-    return {
-        os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read()
-        for at, _, names in os.walk(folder)
-        for n in names
-    }
 
 
 @pytest.mark.parametrize("out", ["out.zarr", "out.json", "out.parquet"])
@@ -51,14 +42,7 @@ def test_every_call_that_writes_fails_once(out, sync, folder):
         environment = (
             {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
         )
-        return subprocess.run(
-            [COMMAND, "convert", *arguments, target, "-q", "--threads", "2", *sync],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
+        return run("convert", *arguments, target, "-q", "--threads", "2", *sync, status=None, timeout=60, env=environment)
 
     def prepare():
         shutil.rmtree(watched, ignore_errors=True)
@@ -77,19 +61,19 @@ def test_every_call_that_writes_fails_once(out, sync, folder):
     cases = [(n, e) for n in range(1, calls + 1) for e in ERRORS]
     for n, error in dice.sample(cases, number) if 0 < number < len(cases) else cases:
         old = prepare()
-        run = append(FAIL_NTH=n, FAIL_ERRNO=error)
+        done = append(FAIL_NTH=n, FAIL_ERRNO=error)
         now = contents(watched)
-        case = f"call {n} of {calls}, {errno.errorcode[error]}: exit {run.returncode}: {run.stderr}"
+        case = f"call {n} of {calls}, {errno.errorcode[error]}: exit {done.returncode}: {done.stderr}"
         outcome = "new" if now == good else "old" if now == old else "between"
-        if run.returncode == 0:
+        if done.returncode == 0:
             assert outcome == "new", case
         else:
-            assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("zarrbits: "), case
+            assert done.returncode == 1 and done.stderr.count("\n") == 1 and done.stderr.startswith("zarrbits: "), case
             metadata = {k for k in now if k.endswith("zarr.json") and ".zarrbits" not in k and now[k] != old[k]}
-            assert outcome != "between" or (out == "out.zarr" and (not metadata or "run it again" in run.stderr)), (
+            assert outcome != "between" or (out == "out.zarr" and (not metadata or "run it again" in done.stderr)), (
                 f"{case}{sorted(set(now) ^ set(old))}"
             )
         again = append()
         assert again.returncode == 0 and contents(watched) == good, f"{case}; then: {again.stderr}"
-        results[outcome, run.returncode] = results.get((outcome, run.returncode), 0) + 1
+        results[outcome, done.returncode] = results.get((outcome, done.returncode), 0) + 1
     print(f"{calls} calls: {results}")

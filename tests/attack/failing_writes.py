@@ -9,15 +9,13 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 
 import h5py
 import numpy as np
 
+from harness import run, same
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "convert"))
-import same_store  # noqa: E402
-from same_store import COMMAND  # noqa: E402
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 WAYS = {
@@ -52,24 +50,19 @@ def test_every_call_that_writes_fails_once(folder):
         environment = (
             {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
         )
-        return subprocess.run(
-            [
-                COMMAND,
-                "convert",
-                source,
-                target,
-                "-q",
-                "--threads",
-                "2",
-                "--report",
-                os.path.join(watched, "report.json"),
-                *options,
-            ],
-            capture_output=True,
-            text=True,
-            env=environment,
+        return run(
+            "convert",
+            source,
+            target,
+            "-q",
+            "--threads",
+            "2",
+            "--report",
+            os.path.join(watched, "report.json"),
+            *options,
+            status=None,
             timeout=60,
-            stdin=subprocess.DEVNULL,
+            env=environment,
         )
 
     for way, (name, options) in WAYS.items():
@@ -82,13 +75,13 @@ def test_every_call_that_writes_fails_once(folder):
             if "--overwrite" in options:
                 shutil.copytree(good, target) if os.path.isdir(good) else shutil.copy(good, target)
             if "--resume" in options:
-                subprocess.run([COMMAND, "convert", source, target, "-q", "--partition", "0/2"], check=True)
+                run("convert", source, target, "-q", "--partition", "0/2")
 
         def is_good():
             if os.path.isfile(good):
                 return os.path.exists(target) and open(good, "rb").read() == open(target, "rb").read()
             try:
-                same_store.same(good, target)
+                same(good, target)
                 return True
             except AssertionError:
                 return False
@@ -106,14 +99,14 @@ def test_every_call_that_writes_fails_once(folder):
         cases = [(n, e) for n in range(1, calls + 1) for e in ERRORS]
         for n, error in dice.sample(cases, number) if 0 < number < len(cases) else cases:
             prepare()
-            run = convert(target, options, FAIL_NTH=n, FAIL_ERRNO=error)
-            case = f"{way}: call {n} of {calls}, {errno.errorcode[error]}: exit {run.returncode}: {run.stderr}"
+            done = convert(target, options, FAIL_NTH=n, FAIL_ERRNO=error)
+            case = f"{way}: call {n} of {calls}, {errno.errorcode[error]}: exit {done.returncode}: {done.stderr}"
             old = "replaced" in way and is_good()  # nothing had been touched yet
-            if run.returncode == 0:
+            if done.returncode == 0:
                 assert is_good(), case
                 results["same store"] += 1
             else:
-                assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("zarrbits: "), case
+                assert done.returncode == 1 and done.stderr.count("\n") == 1 and done.stderr.startswith("zarrbits: "), case
                 marked = os.path.exists(os.path.join(target, ".zarrbits-unfinished"))
                 assert (
                     old or not os.path.exists(target)

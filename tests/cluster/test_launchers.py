@@ -10,17 +10,14 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import h5py
 import numpy as np
 import pytest
 
+from harness import COMMAND, Case, execute, files, run, same
 from slurm_node import NotHere, SlurmNode
-
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "convert"))
-from same_store import COMMAND, Case, files, run, same  # noqa: E402
 
 MPI = os.environ.get("ZARRBITS_MPI", "")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
@@ -66,7 +63,9 @@ def test_mpi_with_shards(sharded):
 @needs_mpi
 def test_mpi(case):
     for ranks in (1, 2, 3):
-        text = run(*MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report, *case.options)
+        text = execute(
+            *MPIRUN, "-n", ranks, MPI, "convert", case.source, case.out, "--report", case.out_report, *case.options
+        ).stderr
         assert "HDF5-DIAG" not in text, text
         case.matches()
         case.clear()
@@ -75,9 +74,9 @@ def test_mpi(case):
 
 @needs_mpi
 def test_what_mpi_refuses(case):
-    text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.whole, status=1)
+    text = execute(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.whole, status=1).stderr
     assert "exists" in text and text.count("zarrbits:") == 1, text
-    text = run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--no-such-option", status=2)
+    text = execute(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--no-such-option", status=2).stderr
     assert text.count("zarrbits:") == 1, text
 
 
@@ -99,7 +98,7 @@ def damage(case):
 def test_mpi_rank_that_fails(case):
     broken, offset, good = damage(case)
     stamp = os.stat(broken)
-    text = run(*MPIRUN, "-n", 3, MPI, "convert", broken, case.out, status=1)
+    text = execute(*MPIRUN, "-n", 3, MPI, "convert", broken, case.out, status=1).stderr
     assert "rank" in text and "unit" in text and "deflate" in text and "--resume" in text, text
     assert not os.path.exists(os.path.join(case.out, "zarr.json"))
     done = len(files(case.out))
@@ -108,7 +107,7 @@ def test_mpi_rank_that_fails(case):
         f.seek(offset)
         f.write(good)
     os.utime(broken, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # the same file, as far as can be told
-    run(*MPIRUN, "-n", 2, MPI, "convert", broken, case.out, "--resume", "--report", case.out_report)
+    execute(*MPIRUN, "-n", 2, MPI, "convert", broken, case.out, "--resume", "--report", case.out_report)
     same(case.whole, case.out)
     shutil.rmtree(case.out)
     print("mpi: a rank failed, the others finished, --resume made the rest: byte-identical")
@@ -149,7 +148,7 @@ def test_mpi_that_is_ended(case):
             time.sleep(0.1)
         assert not processes_of(case.out), "a process is left"
         assert not os.path.exists(os.path.join(case.out, "zarr.json"))
-        run(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--resume", "--report", case.out_report)
+        execute(*MPIRUN, "-n", 2, MPI, "convert", case.source, case.out, "--resume", "--report", case.out_report)
         case.matches()
         case.clear()
     print("mpi: SIGTERM to mpirun, SIGKILL to a rank: no process is left, --resume made the rest: byte-identical")
@@ -157,9 +156,9 @@ def test_mpi_that_is_ended(case):
 
 @needs_mpi
 def test_mpirun_of_the_plain_command(case):
-    text = run(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out, "--partition", "mpi")
+    text = execute(*MPIRUN, "-n", 3, COMMAND, "convert", case.source, case.out, "--partition", "mpi").stderr
     assert text.count("Open MPI") == 3, text
-    run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+    run("finalize", case.source, case.out, "--report", case.out_report)
     case.matches()
     case.clear()
     print("mpirun: 3 shares and finalize: byte-identical to one process")
@@ -170,7 +169,7 @@ def test_slurm(case, folder):
         with SlurmNode(os.path.join(folder, "slurm")) as slurm:
             done = slurm.run("srun", "-n", "2", COMMAND, "convert", case.source, case.out, "--partition", "slurm")
             assert done.returncode == 0 and done.stderr.count("srun") == 2, done.stderr
-            run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+            run("finalize", case.source, case.out, "--report", case.out_report)
             case.matches()
             case.clear()
             print("slurm: srun with 2 tasks and finalize: byte-identical to one process")
@@ -181,7 +180,7 @@ def test_slurm(case, folder):
             done = slurm.run("sbatch", "--wait", "--array=3-5", "-o", os.path.join(folder, "array-%a.txt"), script)
             texts = [open(os.path.join(folder, f"array-{i}.txt")).read() for i in (3, 4, 5)]
             assert done.returncode == 0 and all("Slurm array" in t for t in texts), (done.stderr, texts)
-            run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+            run("finalize", case.source, case.out, "--report", case.out_report)
             case.matches()
             case.clear()
             print("slurm: an array of 3 tasks, from 3 on, and finalize: byte-identical to one process")

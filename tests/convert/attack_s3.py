@@ -20,6 +20,7 @@ import h5py
 import numpy as np
 
 import s3_server
+from harness import run
 from s3_server import BUCKET, KEY, SECRET, Answer, Server, Stored, error
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
@@ -182,7 +183,7 @@ def make_sources(folder):
         f.create_dataset("big", data=np.resize(np.arange(251, dtype="u1"), 17 << 20), chunks=(17 << 20,))
     for name in ("small", "large"):
         path = folder / f"{name}.h5"
-        subprocess.run([COMMAND, "convert", "-q", path, folder / name], check=True)
+        run("convert", "-q", path, folder / name)
         sources[path] = {str(p.relative_to(folder / name)): p.read_bytes() for p in (folder / name).rglob("*") if p.is_file()}
     return sources
 

@@ -13,13 +13,13 @@ import json
 import os
 import random
 import shutil
-import subprocess
 
 import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from store import COMMAND, Store
+from harness import run
+from store import Store
 
 SEED = int(os.environ.get("ZARRBITS_SEED", "35"))
 FIRST = int(os.environ.get("ZARRBITS_FIRST", 0))
@@ -457,17 +457,8 @@ def options(dice, datasets):
     return out
 
 
-def command(folder, *arguments, status=0):
-    """`status`: the exit statuses that may come."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=folder, timeout=300)
-    assert done.returncode in (status if isinstance(status, tuple) else (status,)), (
-        arguments,
-        done.returncode,
-        done.stdout[-2000:],
-        done.stderr[-2000:],
-    )
-    assert "HDF5-DIAG" not in done.stderr, done.stderr
-    return done
+def command(folder, *arguments, **how):
+    return run(*arguments, cwd=folder, **how)
 
 
 def materialise(references, folder):

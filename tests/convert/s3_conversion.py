@@ -5,15 +5,15 @@ import glob
 import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
+import harness
+from harness import contents
 from s3_server import BUCKET, KEY, SECRET
 
-COMMAND = os.environ["ZARRBITS_COMMAND"]
 TARGET = f"s3://{BUCKET}/out.zarr"
 MARK = "out.zarr/.zarrbits-unfinished/"
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
@@ -29,13 +29,7 @@ def environment(**more):
 
 
 def run(*arguments, **variables):
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], env=environment(**variables), capture_output=True, text=True, timeout=120
-    )
-
-
-def files(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in pathlib.Path(folder).rglob("*") if p.is_file()}
+    return harness.run(*arguments, status=None, env=environment(**variables), timeout=120)
 
 
 def children(pid):
@@ -63,7 +57,7 @@ class S3:
         cls.good = {}
         for path in (cls.source, cls.large, cls.other):
             assert run("convert", "-q", path, cls.folder / "out.zarr").returncode == 0
-            cls.good[path] = files(cls.folder / "out.zarr")
+            cls.good[path] = contents(cls.folder / "out.zarr")
             shutil.rmtree(cls.folder / "out.zarr")
 
     def convert(self, server, *options, source=None, target=TARGET, **variables):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Runs `zarrbits convert` and reads Zarr v3 stores with nothing but json, zlib,
+"""Reads Zarr v3 stores with nothing but json, zlib,
 numpy and the libraries of Blosc and Zstandard."""
 
 import base64
@@ -8,19 +8,9 @@ import json
 import math
 import os
 import struct
-import subprocess
 import zlib
 
 import numpy as np
-
-COMMAND = os.environ["ZARRBITS_COMMAND"]
-
-
-def convert(*args, status=0, env=None):
-    run = subprocess.run([COMMAND, "convert", *map(str, args)], capture_output=True, text=True, env=env)
-    assert run.returncode == status, f"exit {run.returncode}, not {status}: {run.stderr}"
-    assert "HDF5-DIAG" not in run.stderr, run.stderr
-    return run
 
 
 def strict(text):

@@ -1,34 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
 """Shared by the tests of targets: commands that fail with one sentence, small sources, and listings of folders."""
 
+import functools
 import os
-import subprocess
 
 import h5py
 import numpy as np
 
-from store import COMMAND
+import harness
 
-
-def run(*arguments, status=None, **how):
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        **how,
-    )
-    assert status is None or done.returncode == status, f"{arguments}: exit {done.returncode}, not {status}: {done.stderr}"
-    return done
-
-
-def refused(*arguments):
-    """The one sentence of a command that fails."""
-    lines = run(*arguments, status=1).stderr.strip().splitlines()
-    assert len(lines) == 1 and lines[0].startswith("zarrbits: "), lines
-    return lines[0]
+run = functools.partial(harness.run, status=None, timeout=60)
 
 
 def small(path, value=0, chunks=30):

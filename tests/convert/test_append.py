@@ -16,8 +16,8 @@ import h5py
 import numpy as np
 import pytest
 
-from reader_beside import Reader, kill_after
-from store import convert
+from harness import convert
+from kills import Reader, kill_after
 from test_concat import ROWS, here, opened, parts, verify, write  # noqa: F401  (here: each test in a folder of its own)
 
 KILLS, SEED = int(os.environ.get("ZARRBITS_KILLS", "10")), int(os.environ.get("ZARRBITS_SEED", "5"))
@@ -29,8 +29,8 @@ def begun(files, *options):
 
 
 def append(*files, status=0):
-    run = convert("--append", "t", *files, "out.zarr", "--json", status=status)
-    return json.loads(run.stdout) if run.stdout else run.stderr
+    done = convert("--append", "t", *files, "out.zarr", "--json", status=status)
+    return json.loads(done.stdout) if done.stdout else done.stderr
 
 
 def state(folder="out.zarr"):

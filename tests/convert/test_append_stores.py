@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import store
-from store import COMMAND, convert
+from harness import COMMAND, convert, run
 from test_append import GZIP, append, begun, check, state
 from test_concat import ROWS, here, opened, parts, verify, write  # noqa: F401  (here: each test in a folder of its own)
 
@@ -54,8 +54,7 @@ def test_enumerations_go_on(way, named):
             1,
             2,
         ]
-    run = subprocess.run([COMMAND, "verify", "--concat", "/*:0", *files, way], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
+    run("verify", "--concat", "/*:0", *files, way)
     text = convert(
         "--append", "/*:0", colours("other.h5", [1], {"red": 1, "green": 3, "blue": 40}, named=named), way, status=1
     ).stderr
@@ -144,8 +143,8 @@ def test_two_appends_at_once(out):
         done = [p.returncode == 0 for p in both]
         assert any(done) and all(ok or "another" in text for ok, text in zip(done, told)), told
         convert("--append", "t", a, b, out, "--quiet", "--allow-overlap")
-    run = subprocess.run([COMMAND, "inspect", "--json", out], capture_output=True, text=True, check=True)
-    assert {n["path"]: n["shape"] for n in json.loads(run.stdout)["trees"][0]["nodes"] if "shape" in n}["/t"] == [21]
+    done = run("inspect", "--json", out)
+    assert {n["path"]: n["shape"] for n in json.loads(done.stdout)["trees"][0]["nodes"] if "shape" in n}["/t"] == [21]
 
 
 @pytest.mark.parametrize("out", ["refs.json", "refs.parquet"])
@@ -176,14 +175,14 @@ def test_a_failed_append_leaves_no_data_beside():
     def little_room():
         resource.setrlimit(resource.RLIMIT_FSIZE, (36000, 36000))
 
-    run = subprocess.run(
+    done = subprocess.run(
         [COMMAND, "convert", "--append", "/d:0", "d1.h5", "out.json", "--quiet"],
         capture_output=True,
         text=True,
         preexec_fn=little_room,
         restore_signals=False,
     )
-    assert run.returncode == 1 and "cannot write" in run.stderr, run.stderr
+    assert done.returncode == 1 and "cannot write" in done.stderr, done.stderr
     assert {n: open(n, "rb").read() for n in os.listdir() if os.path.isfile(n)} == before
     convert("--append", "/d:0", "d1.h5", "out.json", "--quiet")
     assert any(n.startswith("out.json.data") for n in os.listdir()), os.listdir()
@@ -195,8 +194,8 @@ def test_large_chunks_of_the_store_are_told():
     with h5py.File("l1.h5", "w") as f:
         f["x"] = np.arange(1000, 2000, dtype="f8")
     convert("--concat", "/x:0", "l0.h5", "out.zarr", "--quiet", *GZIP, "--chunk", "3000000,")
-    run = convert("--append", "/x:0", "l1.h5", "out.zarr", "--memory", "16M")
-    assert "in the store has chunks of" in run.stderr and "make the store again" in run.stderr, run.stderr
+    done = convert("--append", "/x:0", "l1.h5", "out.zarr", "--memory", "16M")
+    assert "in the store has chunks of" in done.stderr and "make the store again" in done.stderr, done.stderr
     assert (opened("out.zarr").read("x") == np.arange(2000)).all()
 
 
@@ -224,16 +223,15 @@ def test_nodes_with_words_of_python(out):
     consolidated_with_words()
     if out != "out.zarr":
         references(out)
-    run = subprocess.run([COMMAND, "inspect", "--json", out], capture_output=True, text=True)
-    nodes = {n["path"]: n for n in store.strict(run.stdout)["trees"][0]["nodes"]}
-    assert run.returncode == 0 and nodes["/g/rows"]["shape"] == [10, 6, 10] and nodes["/g/rows"]["attributes"] >= 4, (
-        run.stdout + run.stderr
+    done = run("inspect", "--json", out, status=None)
+    nodes = {n["path"]: n for n in store.strict(done.stdout)["trees"][0]["nodes"]}
+    assert done.returncode == 0 and nodes["/g/rows"]["shape"] == [10, 6, 10] and nodes["/g/rows"]["attributes"] >= 4, (
+        done.stdout + done.stderr
     )
-    result = subprocess.run([COMMAND, "verify", "--json", "--concat", "t", files[0], out], capture_output=True, text=True)
+    result = run("verify", "--json", "--concat", "t", files[0], out, status=None)
     assert "JSON" not in result.stdout and json.loads(result.stdout)["elements"]["unchecked"] == 0, result.stdout
     assert json.loads(result.stdout)["findings"] == [], result.stdout  # no copy of metadata is another
-    run = subprocess.run([COMMAND, "plan", "--append", "t", files[1], out], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
+    done = run("plan", "--append", "t", files[1], out)
     convert("--append", "t", files[1], out, "--quiet")
     got = node_of(out, "g/rows")
     assert (
@@ -298,8 +296,8 @@ def test_other_words_are_no_json(text):
     with open("out.zarr/g/zarr.json", "w") as f:
         f.write(node.replace('"attributes": {}', f'"attributes": {text}'))
     assert text in open("out.zarr/g/zarr.json").read()
-    run = subprocess.run([COMMAND, "verify", "--json", "--concat", "t", *files, "out.zarr"], capture_output=True, text=True)
-    assert "not valid JSON" in run.stdout, run.stdout
+    done = run("verify", "--json", "--concat", "t", *files, "out.zarr", status=None)
+    assert "not valid JSON" in done.stdout, done.stdout
 
 
 def test_resume_waits_for_a_child_whose_parent_was_killed():
@@ -335,8 +333,7 @@ def test_resume_waits_for_a_child_whose_parent_was_killed():
     assert again.poll() is None, again.communicate()
     os.kill(child, 9)
     assert again.communicate()[1] == "" and again.returncode == 0 and time.monotonic() - begin > 1
-    run = subprocess.run([COMMAND, "verify", "in.h5", "out.zarr"], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout
+    run("verify", "in.h5", "out.zarr")
 
 
 def test_resume_does_not_wait_for_a_run_that_goes_on():

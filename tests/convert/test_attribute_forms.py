@@ -4,12 +4,12 @@ tests/interop asks those readers."""
 
 import json
 import math
-import subprocess
 
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert
+from harness import convert, run
+from store import Store
 from test_conventions import to_store
 
 PAYLOAD = np.array(0xFFC00001, "u4").view("f4")
@@ -37,7 +37,7 @@ def made(folder, fill, convention=None, *options):
         fill(f)
     _, report = to_store(folder, source, *options)
     assert report["convention"] == (convention or "none")
-    subprocess.run([COMMAND, "verify", source, f"{folder}/out.zarr"], check=True, capture_output=True)
+    run("verify", source, f"{folder}/out.zarr")
     return PythonStore(f"{folder}/out.zarr"), {(o["path"], o.get("attribute")): o for o in report["objects"]}
 
 
@@ -163,20 +163,20 @@ def test_names(folder):
             fields = {n: s for s, n in store.notes("pairs")["names"].items()}
             assert store.read(f"pairs/{fields['a/b']}") == [1] and store.read(f"pairs/{fields.get('a%2Fb', 'a%2Fb')}") == [2]
             assert store.read("pairs/50%").tolist() == ["x"]
-        listed = subprocess.run([COMMAND, "inspect", store.path], check=True, capture_output=True, text=True).stdout
+        listed = run("inspect", store.path).stdout
         assert "% mito" in listed and "%41" in listed
 
 
 def recognised(folder, fill):
     with h5py.File(f"{folder}/in.h5", "w") as f:
         fill(f)
-    run = convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--overwrite", "--report", f"{folder}/r.json")
-    plan = subprocess.run([COMMAND, "plan", f"{folder}/in.h5"], check=True, capture_output=True, text=True)
+    done = convert(f"{folder}/in.h5", f"{folder}/out.zarr", "--overwrite", "--report", f"{folder}/r.json")
+    plan = run("plan", f"{folder}/in.h5")
     with open(f"{folder}/r.json") as f:
         convention = json.load(f)["convention"]
     assert (f"convention {convention}" in plan.stdout) == (convention != "none")
-    assert ("--convention netcdf" in run.stderr) == ("--convention netcdf" in plan.stderr)
-    return convention, "--convention netcdf" in run.stderr
+    assert ("--convention netcdf" in done.stderr) == ("--convention netcdf" in plan.stderr)
+    return convention, "--convention netcdf" in done.stderr
 
 
 def test_files_that_are_netcdf_in_all_but_the_mark(folder):

@@ -9,7 +9,8 @@ import struct
 import h5py
 import numpy as np
 
-from store import Store, convert
+from harness import convert
+from store import Store
 
 
 def made(folder, fill, *options, status=0):

@@ -11,7 +11,8 @@ import time
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert, strict
+from harness import COMMAND, convert, run
+from store import Store, strict
 
 
 def example(folder, lossy=False):
@@ -23,9 +24,9 @@ def example(folder, lossy=False):
     return source, os.path.join(folder, "out.zarr")
 
 
-def sentence(run):
-    lines = run.stderr.strip().splitlines()
-    assert len(lines) == 1 and lines[0].startswith("zarrbits: "), run.stderr
+def sentence(done):
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("zarrbits: "), done.stderr
     return lines[0]
 
 
@@ -33,8 +34,8 @@ def test_success_is_0_and_loss_is_3_unless_allowed(folder):
     source, target = example(folder)
     assert convert(source, target, "--quiet").stderr == ""
     source, target = example(folder, lossy=True)
-    run = convert(source, target, "--overwrite", "--quiet", status=3)
-    assert "/rounded" in sentence(run) and "lossy" in sentence(run)
+    done = convert(source, target, "--overwrite", "--quiet", status=3)
+    assert "/rounded" in sentence(done) and "lossy" in sentence(done)
     convert(source, target, "--overwrite", "--quiet", "--allow-lossy", status=0)
 
 
@@ -73,11 +74,11 @@ def test_failures_are_1_and_leave_nothing(folder):
 def selected(source, target, *args, verified=0):
     """Converts and verifies. Returns the datasets in the store, and the report's paths of objects that were not selected."""
     # scales make it netCDF, which has copies of what links lead to
-    run = convert(source, target, "--overwrite", "--quiet", "--json", "--convention", "none", *args)
-    assert run.stderr == ""
-    verify = subprocess.run([COMMAND, "verify", source, target, *args], capture_output=True, text=True)
+    done = convert(source, target, "--overwrite", "--quiet", "--json", "--convention", "none", *args)
+    assert done.stderr == ""
+    verify = run("verify", source, target, *args, status=None)
     assert verify.returncode == verified, verify.stdout + verify.stderr
-    objects = strict(run.stdout)["objects"]
+    objects = strict(done.stdout)["objects"]
     assert all(o["outcome"] == "skipped" for o in objects if o.get("selected") is False)
     nodes = {"/" + os.path.relpath(where, target) for where, _, files in os.walk(target) if "zarr.json" in files}
     return (
@@ -149,16 +150,16 @@ def test_a_selection_of_nothing_is_an_error_and_leaves_what_was_there(folder):
 def test_json_is_the_report(folder):
     source, target = example(folder)
     report = os.path.join(folder, "r.json")
-    run = convert(source, target, "--json", "--quiet", "--report", report)
+    done = convert(source, target, "--json", "--quiet", "--report", report)
     with open(report, encoding="utf-8") as f:
-        assert strict(run.stdout) == strict(f.read())
-    assert {o["path"] for o in strict(run.stdout)["objects"]} == {"/", "/x"}
+        assert strict(done.stdout) == strict(f.read())
+    assert {o["path"] for o in strict(done.stdout)["objects"]} == {"/", "/x"}
 
 
 def test_a_table_is_printed_unless_quiet(folder):
     source, target = example(folder)
-    run = convert(source, target)
-    assert "raw" in run.stderr and "\r" not in run.stderr  # no progress bar but on a terminal
+    done = convert(source, target)
+    assert "raw" in done.stderr and "\r" not in done.stderr  # no progress bar but on a terminal
 
 
 def test_a_value_that_does_not_fit_is_named(folder):
@@ -234,7 +235,7 @@ def test_what_is_no_regular_file_is_refused_at_once(folder):
         for command in readers(source, store):
             if command[0] == "inspect" and source == folder:
                 continue
-            done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=120)
+            done = run(*command, status=None, timeout=120)
             text = sentence(done)
             assert done.returncode == 1 and "not a regular file" in text and source in text, (command, text)
 
@@ -255,7 +256,7 @@ def test_a_crash_of_libhdf5_is_a_sentence_of_every_command(folder):
         return resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
 
     crash = os.environ | {"ASAN_OPTIONS": "handle_segv=0"}  # else the sanitizer tells it, on many lines
-    done = subprocess.run([COMMAND, "verify", source, store], capture_output=True, text=True, preexec_fn=small, env=crash)
+    done = run("verify", source, store, status=None, env=crash, preexec_fn=small)
     text = sentence(done)
     assert done.returncode == 1 and done.stdout == "" and "crashed" in text and 'object "/' in text, text
 
@@ -266,18 +267,23 @@ def test_what_does_not_go_on_without_work_is_given_up(folder):
         f.create_dataset(
             "x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True
         )
-    run = subprocess.Popen(
+    process = subprocess.Popen(
         [COMMAND, "convert", source, store, "--quiet"],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"ZARRBITS_SILENT_AFTER": "1"},
     )
-    while not os.path.exists(os.path.join(store, "x", "c")) and run.poll() is None:
+    while not os.path.exists(os.path.join(store, "x", "c")) and process.poll() is None:
         time.sleep(0.001)
-    with open(f"/proc/{run.pid}/task/{run.pid}/children") as f:
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
         os.kill(int(f.read().split()[0]), signal.SIGSTOP)  # as one that waits for a dead mount
-    text = run.communicate(timeout=120)[1]
-    assert run.returncode == 1 and text.count("\n") == 1 and "no progress" in text and "ZARRBITS_SILENT_AFTER" in text, text
+    text = process.communicate(timeout=120)[1]
+    assert (
+        process.returncode == 1
+        and text.count("\n") == 1
+        and "no progress" in text
+        and "ZARRBITS_SILENT_AFTER" in text
+    ), text
     assert not os.path.exists(store)
 
 
@@ -287,11 +293,11 @@ def test_a_killed_run_leaves_no_store(folder):
         f.create_dataset(
             "x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True
         )
-    run = subprocess.Popen([COMMAND, "convert", source, target, "--quiet"])
-    while not os.path.exists(os.path.join(target, "x", "c")) and run.poll() is None:
+    process = subprocess.Popen([COMMAND, "convert", source, target, "--quiet"])
+    while not os.path.exists(os.path.join(target, "x", "c")) and process.poll() is None:
         time.sleep(0.001)
-    run.send_signal(signal.SIGKILL)
-    run.wait()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     time.sleep(0.3)
     assert not os.path.exists(os.path.join(target, "zarr.json")) and not os.path.exists(os.path.join(target, "x", "zarr.json"))
     convert(source, target, "--overwrite", "--quiet")
@@ -302,11 +308,11 @@ def test_links_into_other_files_are_told_before_the_run(folder):
     source = os.path.join(folder, "master.h5")
     with h5py.File(source, "w") as f:
         f["data_1"], f["data_2"] = h5py.ExternalLink("data_1.h5", "/d"), h5py.ExternalLink("data_2.h5", "/d")
-    run = convert(source, os.path.join(folder, "out.zarr"), "--links", "keep")
-    assert f'warning: "{source}" has 2 links into other files ("data_1.h5" and others)' in run.stderr, run.stderr
-    run = convert(source, os.path.join(folder, "2.zarr"), status=3)
-    assert f'warning: "{source}" has 2 links whose targets cannot be copied' in run.stderr and "data_1.h5" in run.stderr, (
-        run.stderr
+    done = convert(source, os.path.join(folder, "out.zarr"), "--links", "keep")
+    assert f'warning: "{source}" has 2 links into other files ("data_1.h5" and others)' in done.stderr, done.stderr
+    done = convert(source, os.path.join(folder, "2.zarr"), status=3)
+    assert f'warning: "{source}" has 2 links whose targets cannot be copied' in done.stderr and "data_1.h5" in done.stderr, (
+        done.stderr
     )
 
 
@@ -318,9 +324,8 @@ def test_a_plan_tells_what_convert_then_does(folder):
         f.create_dataset("shuffled", data=np.arange(1000), chunks=(100,), compression="gzip", shuffle=True)
         f.create_dataset("sparse", (1000,), "i4", chunks=(10,))[500] = 1
         f.create_dataset("g/rows", (3,), h5py.vlen_dtype("i4"))
-    run = subprocess.run([COMMAND, "plan", source, "--json"], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    planned = {d["path"]: d for d in strict(run.stdout)["datasets"]}
+    done = run("plan", source, "--json")
+    planned = {d["path"]: d for d in strict(done.stdout)["datasets"]}
     assert not os.path.exists(target)
     convert(source, target, "--report", os.path.join(folder, "r.json"))
     with open(os.path.join(folder, "r.json")) as f:
@@ -335,5 +340,5 @@ def test_a_plan_tells_what_convert_then_does(folder):
             assert d["objects"] == files, path
             assert sum(u["count"] for u in d["units"]) == {"/sparse": 100}.get(path, 10), path
     assert planned["/plain"]["store_bytes"] == 8000
-    table = subprocess.run([COMMAND, "plan", source], capture_output=True, text=True)
+    table = run("plan", source, status=None)
     assert table.returncode == 0 and "/shuffled" in table.stdout and "recoded" in table.stdout

@@ -6,15 +6,14 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-import same_store
+import harness
 import store
-from store import COMMAND, convert
+from harness import convert, run
 
 
 @pytest.fixture(autouse=True)
@@ -55,16 +54,14 @@ def parts(*lengths, **how):
     return [write(f"p{i}.h5", int(ends[i]), n, **how) for i, n in enumerate(lengths)]
 
 
-def verify(*args, status=0):
-    run = subprocess.run([COMMAND, "verify", "--concat", "t", "--json", *args], capture_output=True, text=True)
-    assert run.returncode == status, (run.returncode, run.stdout, run.stderr)
-    return json.loads(run.stdout)
+def verify(*args, **how):
+    return harness.verify("--concat", "t", *args, **how)
 
 
 def joined(files, *options, status=0, compress=("--compress", "gzip:1"), out="out.zarr"):
     shutil.rmtree(out, ignore_errors=True)
-    run = convert("--concat", "t", *files, out, *compress, *options, "--json", status=status)
-    return json.loads(run.stdout) if run.stdout else run.stderr
+    done = convert("--concat", "t", *files, out, *compress, *options, "--json", status=status)
+    return json.loads(done.stdout) if done.stdout else done.stderr
 
 
 def check(files, rows, *options, **how):
@@ -248,21 +245,19 @@ def test_shares_threads_and_resumed_runs_make_the_same_store(uneven):
     """Shares, threads and resumed runs make the same store, byte for byte."""
     convert("--concat", "t", *uneven, "one.zarr", "--threads", "1")
     convert("--concat", "t", *uneven, "four.zarr", "--threads", "4")
-    same_store.same("one.zarr", "four.zarr")
+    harness.same("one.zarr", "four.zarr")
     for i in range(3):
         convert("--concat", "t", *uneven, "shares.zarr", "--partition", f"{i}/3")
-    same_store.run(COMMAND, "finalize", "--concat", "t", *uneven, "shares.zarr")
-    same_store.same("one.zarr", "shares.zarr")
+    harness.run("finalize", "--concat", "t", *uneven, "shares.zarr")
+    harness.same("one.zarr", "shares.zarr")
     convert("--concat", "t", *uneven, "resumed.zarr", "--partition", "1/3")
     convert("--concat", "t", *uneven[:3], "resumed.zarr", "--resume", status=1)
     convert("--concat", "t", *uneven, "resumed.zarr", "--resume")
-    same_store.same("one.zarr", "resumed.zarr")
+    harness.same("one.zarr", "resumed.zarr")
 
 
 def test_a_plan_says_the_same_before(uneven):
-    plan = json.loads(
-        subprocess.run([COMMAND, "plan", "--json", "--concat", "t", *uneven], capture_output=True, text=True, check=True).stdout
-    )
+    plan = json.loads(run("plan", "--json", "--concat", "t", *uneven).stdout)
     assert len(plan["sources"]) == 4 and plan["sources"][3]["first"] == 24, plan
 
 
@@ -321,11 +316,9 @@ def run_file(name, i, rows=6, change=None, **how):
 def new(files, *options, status=0, verb="convert"):
     if verb == "convert":
         shutil.rmtree("out.zarr", ignore_errors=True)
-    run = subprocess.run(
-        [COMMAND, verb, "--concat-new", "run", *files, "out.zarr", "--json", *options], capture_output=True, text=True
-    )
-    assert run.returncode == status, (run.returncode, run.stdout, run.stderr)
-    return json.loads(run.stdout) if run.stdout else run.stderr
+    done = run(verb, "--concat-new", "run", *files, "out.zarr", "--json", *options, status=None)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout) if done.stdout else done.stderr
 
 
 @pytest.mark.parametrize(
@@ -402,8 +395,7 @@ def test_chunks_that_are_asked_for_at_once_and_later():
     want[4:6] = want[44:46] = 9
     assert (opened("gzip.zarr").read("z") == want).all()
     convert("--concat", "/*:0", "s0.h5", "s1.h5", "out.zarr", "--quiet", "--profile", "native", "--overwrite")
-    run = subprocess.run([COMMAND, "verify", "--concat", "/*:0", "s0.h5", "s1.h5", "out.zarr"], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
+    run("verify", "--concat", "/*:0", "s0.h5", "s1.h5", "out.zarr")
 
 
 def test_all_damaged_files_are_named_in_their_order():

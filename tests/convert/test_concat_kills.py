@@ -16,9 +16,8 @@ import zipfile
 
 import numpy as np
 
-from reader_beside import Reader, kill_after
-from same_store import report, same
-from store import convert
+from harness import convert, report, same
+from kills import Reader, kill_after
 from test_concat import ROWS, here, opened, parts  # noqa: F401  (here: each test in a folder of its own)
 
 KILLS, SEED = int(os.environ.get("ZARRBITS_KILLS", "10")), int(os.environ.get("ZARRBITS_SEED", "5"))

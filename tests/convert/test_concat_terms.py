@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from store import convert
+from harness import convert
 from test_concat import here, joined, opened, verify  # noqa: F401  (here: each test in a folder of its own)
 
 

@@ -10,7 +10,8 @@ import zlib
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert
+from harness import convert, run
+from store import Store
 
 HIDDEN = "_nc_zarrbits"
 REFERENCE = h5py.special_dtype(ref=h5py.Reference)
@@ -100,7 +101,7 @@ def test_netcdf_fill_values_of_text(folder):
     for name, fill in ("s", ["-"]), ("c", "x"):
         assert store.attributes(name) == {"a": 1, "b": 2} and store.notes(name)["attribute_values"] == {"_FillValue": fill}
     assert store.meta("s")["fill_value"] == "-"
-    subprocess.run([COMMAND, "verify", f"{folder}/in.nc", f"{folder}/out.zarr"], check=True, stdout=subprocess.DEVNULL)
+    run("verify", f"{folder}/in.nc", f"{folder}/out.zarr")
 
 
 def test_records_that_a_partial_chunk_does_not_have_are_fill_value(folder):
@@ -216,14 +217,14 @@ def test_matlab_complex_numbers(folder):
             and store.meta("%23refs%23/a" if store.has("%23refs%23/a") else "#refs#/a")["data_type"] == "complex64"
         )
         assert store.meta("whole")["data_type"]["name"] == "struct"
-        subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
+        run("verify", source, store.path)
     store, report = to_store(folder, source, "--compress", "none")
     assert (store.read("z") == values).all() and (store.read("big") == values).all()
     assert store.notes("z")["hdf5_type"] == {
         "class": "compound",
         "fields": [{"name": "real", "type": "float64"}, {"name": "imag", "type": "float64"}],
     }
-    subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
+    run("verify", source, store.path)
     # in HDF5's own terms, and where nothing says MATLAB, they are what they look like
     store, report = to_store(folder, source, "--convention", "none")
     assert report["convention"] == "none" and store.meta("z")["data_type"]["name"] == "struct"
@@ -254,10 +255,7 @@ def test_nexus_and_pytables_are_known_by_their_marks(folder):
             store.read(name).tolist() == [0, 1, 2, 3, 4, 5]
             and store.attributes(name)["target"] == "/entry/instrument/detector/data"
         )
-    assert (
-        "convention nexus"
-        in subprocess.run([COMMAND, "plan", f"{folder}/in.nxs"], capture_output=True, text=True, check=True).stdout
-    )
+    assert "convention nexus" in run("plan", f"{folder}/in.nxs").stdout
     store, report = to_store(folder, f"{folder}/in.h5")
     assert report["convention"] == "pytables" and store.read("link").tolist() == [0, 1, 2, 3, 4, 5]
 
@@ -267,9 +265,9 @@ def test_a_convention_is_one_of_the_plan(folder):
     out = os.path.join(folder, "shares.zarr")
     for i in (0, 1):
         convert(source, out, "--quiet", "--partition", f"{i}/2")
-    run = subprocess.run([COMMAND, "convert", source, out, "--resume", "--convention", "none"], capture_output=True, text=True)
-    assert run.returncode == 1 and "was begun with different options" in run.stderr, run.stderr
-    subprocess.run([COMMAND, "finalize", source, out, "--quiet"], check=True)
+    done = run("convert", source, out, "--resume", "--convention", "none", status=None)
+    assert done.returncode == 1 and "was begun with different options" in done.stderr, done.stderr
+    run("finalize", source, out, "--quiet")
     assert names(Store(out), "v") == ["x"] and not Store(out).has("x")
 
 

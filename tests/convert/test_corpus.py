@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from followed import files, followed
-from store import COMMAND, Store
+from harness import COMMAND, run
+from store import Store
 
 CORPUS = os.environ.get("ZARRBITS_CORPUS")
 pytestmark = pytest.mark.skipif(not CORPUS, reason="ZARRBITS_CORPUS is not set")
@@ -33,8 +34,7 @@ def test_traps_give_the_values_that_libhdf5_reads(folder):
         if not os.path.exists(path):
             raise AssertionError(f"not in the corpus: {name}")
         store = Store(os.path.join(folder, f"{i}.zarr"))
-        run = subprocess.run([COMMAND, "convert", path, store.path, "--quiet"], capture_output=True, text=True)
-        assert run.returncode in (0, 3), (name, run.stderr)
+        run("convert", path, store.path, "--quiet", status=(0, 3))
         with h5py.File(path, "r") as f:
             names = []
             f.visititems(lambda n, o: names.append(n) if isinstance(o, h5py.Dataset) else None)
@@ -59,10 +59,10 @@ def test_huge_extents_take_no_time(folder):
     for i, name in enumerate(HUGE):
         path = os.path.join(CORPUS, name)
         if os.path.exists(path):
-            run = subprocess.run(
+            done = subprocess.run(
                 [COMMAND, "convert", path, os.path.join(folder, f"{i}.zarr"), "--quiet"], capture_output=True, timeout=60
             )
-            assert run.returncode in (0, 3), (name, run.stderr)
+            assert done.returncode in (0, 3), (name, done.stderr)
 
 
 def test_verify_says_of_each_what_convert_says(folder):
@@ -73,11 +73,10 @@ def test_verify_says_of_each_what_convert_says(folder):
     equal = 0
     for i, path in enumerate(sorted({os.path.join(CORPUS, name) for name in TRAPS} | set(files[::every]))):
         store = os.path.join(folder, f"v{i}.zarr")
-        converted = subprocess.run([COMMAND, "convert", path, store, "--quiet"], capture_output=True, text=True, timeout=120)
+        converted = run("convert", path, store, "--quiet", status=None, timeout=120)
         if converted.returncode != 0:
             continue
-        run = subprocess.run([COMMAND, "verify", path, store], capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0, (path, run.stdout, run.stderr)
+        run("verify", path, store, timeout=120)
         equal += 1
     print(equal, "files verified")
     assert equal >= len(TRAPS), equal
@@ -92,8 +91,8 @@ def test_references_lead_to_what_a_native_copy_has(tmp_path):
     for i, path in enumerate(sorted({os.path.join(CORPUS, name) for name in TRAPS} | set(all_files[::every]))):
         copy, refs, parquet = (tmp_path / f"{i}{end}" for end in (".zarr", ".json", ".parquet"))
         how = ["convert", "-q", path]
-        copied = subprocess.run([COMMAND, *how, copy, "--profile", "native"], capture_output=True, text=True, timeout=120)
-        made = subprocess.run([COMMAND, *how, refs, "--virtual"], capture_output=True, text=True, timeout=120)
+        copied = run(*how, copy, "--profile", "native", status=None, timeout=120)
+        made = run(*how, refs, "--virtual", status=None, timeout=120)
         assert copied.returncode == made.returncode, (path, copied, made)
         if made.returncode not in (0, 3):
             continue
@@ -106,11 +105,10 @@ def test_references_lead_to_what_a_native_copy_has(tmp_path):
         assert there == content.keys(), path
         same += 1
         if i % 4 == 0 and made.returncode == 0 and "zarr.json" in content:
-            run = subprocess.run([COMMAND, *how, parquet, "--virtual"], capture_output=True, text=True, timeout=120)
-            if run.returncode == 1 and "would be one array" in run.stderr:
+            done = run(*how, parquet, "--virtual", status=None, timeout=120)
+            if done.returncode == 1 and "would be one array" in done.stderr:
                 continue
-            assert run.returncode == 0, (path, run.stderr)
-            run = subprocess.run([COMMAND, "verify", path, parquet], capture_output=True, text=True, timeout=120)
-            assert run.returncode == 0, (path, run.stdout, run.stderr)
+            assert done.returncode == 0, (path, done.stderr)
+            done = run("verify", path, parquet, timeout=120)
     print(same, "stores,", referred, "references")
     assert same >= 40 and referred > 100, (same, referred)

@@ -17,14 +17,12 @@ import h5py
 import numpy as np
 import pytest
 
+from harness import contents, run
+
 COMMAND, HERE = os.environ["ZARRBITS_COMMAND"], pathlib.Path(__file__).parent
 EVERY = bool(os.environ.get("ZARRBITS_EVERY"))
 SAMPLE = 12
 VALUES = np.arange(1, 20001, dtype="<i4")
-
-
-def contents(store):
-    return {str(p.relative_to(store)): p.read_bytes() for p in store.rglob("*") if p.is_file()}
 
 
 class TestFailingReads:
@@ -36,10 +34,15 @@ class TestFailingReads:
     def convert(self, *options, environment=None, fresh=True):
         if fresh:
             shutil.rmtree(self.store, ignore_errors=True)
-        return subprocess.run(
-            [COMMAND, "convert", self.source, self.store, "-q", "--threads", "1", *options],
-            capture_output=True,
-            text=True,
+        return run(
+            "convert",
+            self.source,
+            self.store,
+            "-q",
+            "--threads",
+            "1",
+            *options,
+            status=None,
             env=os.environ | (environment or {}),
         )
 
@@ -114,10 +117,13 @@ class TestFailingReads:
                 "FAILING_CALL": str(call),
                 "FAILING_HOW": "crash",
             }
-            done = subprocess.run(
-                [COMMAND, verb, "--concat", "/x:0", *names, *(["out.zarr"] if verb == "convert" else [])],
-                capture_output=True,
-                text=True,
+            done = run(
+                verb,
+                "--concat",
+                "/x:0",
+                *names,
+                *(["out.zarr"] if verb == "convert" else []),
+                status=None,
                 cwd=self.folder,
                 env=environment,
             )
@@ -144,9 +150,7 @@ class TestFailingReads:
         part = self.virtual()
         assert self.convert().returncode == 0
         disturbed = {"LD_PRELOAD": str(self.library), "FAILING_FILE": str(part), "FAILING_HOW": "open"}
-        done = subprocess.run(
-            [COMMAND, "verify", self.source, self.store], capture_output=True, text=True, env=os.environ | disturbed
-        )
+        done = run("verify", self.source, self.store, status=None, env=os.environ | disturbed)
         assert (
             done.returncode == 1 and "part.h5" in done.stdout + done.stderr and "Input/output error" in done.stdout + done.stderr
         ), done

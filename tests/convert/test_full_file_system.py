@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from same_store import COMMAND
+from harness import contents, execute, run
 
 WITHIN = ["unshare", "--map-root-user", "--mount"]
 FORMS = (
@@ -26,20 +26,8 @@ FORMS = (
 SIZES = (16, 48, 96, 160, 240, 2000)  # KiB; a store takes some 250
 
 
-def run(*arguments):
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120)
-
-
 def mount(disk, size, *options):
     subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join([f"size={size}k", *options]), "none", disk], check=True)
-
-
-def contents(folder):
-    return {
-        os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read()
-        for at, _, names in os.walk(folder)
-        for n in names
-    }
 
 
 def conversions(files, disk):
@@ -47,9 +35,9 @@ def conversions(files, disk):
     for target, *options in FORMS:
         for size in SIZES:
             mount(disk, size)
-            done = run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options)
+            done = run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options, status=None)
             if done.returncode == 0:
-                assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, (target, size)
+                run("verify", "--concat", "/**:0", *files, f"{disk}/{target}")
             else:
                 failed += 1
                 kept = "run the same command again to continue" in done.stderr
@@ -61,11 +49,8 @@ def conversions(files, disk):
                 )
                 assert not os.path.exists(f"{disk}/{target}/zarr.json")
                 mount(disk, SIZES[-1], "remount")
-                assert (
-                    run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options).returncode
-                    == 0
-                )
-                assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, (target, size)
+                run("convert", "-q", "--concat", "/**:0", "--allow-overlap", *files, f"{disk}/{target}", *options)
+                run("verify", "--concat", "/**:0", *files, f"{disk}/{target}")
             assert done.returncode == 0 or size < SIZES[-1], done.stderr
             subprocess.run(["umount", disk], check=True)
     return failed
@@ -77,14 +62,12 @@ def appends(files, disk):
         if target.endswith(".zip"):
             continue  # cannot be appended to
         mount(disk, 2000)
-        assert (
-            run("convert", "-q", "--concat", "/**:0", "--allow-overlap", files[0], f"{disk}/{target}", *options).returncode == 0
-        )
+        run("convert", "-q", "--concat", "/**:0", "--allow-overlap", files[0], f"{disk}/{target}", *options)
         old = contents(disk)
         used = shutil.disk_usage(disk).used // 1024
         for more in (0, 8, 40, 80):
             mount(disk, used + more, "remount")
-            done = run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}")
+            done = run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}", status=None)
             if done.returncode == 0:
                 break
             failed += 1
@@ -96,9 +79,8 @@ def appends(files, disk):
                 sorted(contents(disk).keys() ^ old.keys()),
             )
         mount(disk, 2000, "remount")
-        done = run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}")
-        assert done.returncode == 0, done.stderr
-        assert run("verify", "--concat", "/**:0", *files, f"{disk}/{target}").returncode == 0, target
+        run("convert", "-q", "--append", "/**:0", "--allow-overlap", files[1], f"{disk}/{target}")
+        run("verify", "--concat", "/**:0", *files, f"{disk}/{target}")
         subprocess.run(["umount", disk], check=True)
     return failed
 
@@ -118,9 +100,9 @@ def test_what_does_not_fit(folder):
                 "text", data=[c * 20 for c in "abcdefghij"] * 60, dtype=h5py.string_dtype(), chunks=(250,), maxshape=(None,)
             )
     os.mkdir(disk)
-    done = subprocess.run([*WITHIN, sys.executable, __file__, disk, *files], capture_output=True, text=True)
+    path = os.pathsep.join(filter(None, sys.path))  # the harness's folder is in it
+    done = execute(*WITHIN, sys.executable, __file__, disk, *files, PYTHONPATH=path)
     print(done.stdout)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 if __name__ == "__main__":

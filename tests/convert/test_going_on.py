@@ -13,25 +13,17 @@ import h5py
 import numpy as np
 import pytest
 
-import same_store
-from same_store import COMMAND, same
+import harness
+from harness import COMMAND, files, same
+from kills import begin, end, has_units, slow_writes
 
 LAUNCHERS = ("SLURM_", "OMPI_", "PMI_", "PALS_")
 ALONE = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
 
 
-def run(*arguments, status=0, **environment):
+def run(*arguments, **how):
     """Standard error."""
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=300,
-        env={**ALONE, **environment},
-    )
-    assert done.returncode == status, (arguments, done)
-    return done.stderr
+    return harness.run(*arguments, env=ALONE, **how).stderr
 
 
 def frames(path, count=300):
@@ -48,19 +40,11 @@ def cut_off(source, target, *options, signal_number=signal.SIGINT, **environment
     """Begins a conversion and ends it when some of its chunks are there; what it said."""
     before = os.path.exists(target)
     for _ in range(20):
-        p = subprocess.Popen(
-            [COMMAND, "convert", source, target, "--threads", "1", *options],
-            stderr=subprocess.PIPE,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**ALONE, **same_store.slow_writes(), **environment},
-        )
-        while p.poll() is None and not same_store.has_units(target):
+        p = begin("convert", source, target, "--threads", "1", *options, env=ALONE, **slow_writes(), **environment)
+        while p.poll() is None and not has_units(target):
             time.sleep(0.001)
         p.send_signal(signal_number)
-        said = p.communicate(timeout=60)[1]
-        same_store.wait_for_group(p.pid)
+        said = end(p)[1]
         if not before and os.path.exists(os.path.join(target, "zarr.json")):  # it was faster, on a busy machine
             shutil.rmtree(target)
             continue
@@ -95,7 +79,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
         and f"zarrbits convert {source} {out}" in shown.stdout
     ), shown
     # other options, or another source: an error that names both commands, and destroys nothing
-    before = same_store.files(out)
+    before = files(out)
     for other, word in ((["--shard", "64M"], "--shard"), (["--codec", "packbits", "--bits", "12"], "--codec, --bits")):
         said = run("convert", source, out, *other, status=1)
         assert (
@@ -108,7 +92,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
     copy = os.path.join(os.path.dirname(source), "other.h5")
     shutil.copy(source, copy)
     assert "a different source" in run("convert", copy, out, status=1)
-    assert before == same_store.files(out)
+    assert before == files(out)
     said = run("convert", source, out)
     assert "continuing the unfinished store" in said, said
     same(whole, out)
@@ -117,13 +101,13 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(case):
 def test_a_run_that_goes_on_and_fails_keeps_what_was_there(case):
     source, out, whole = case
     cut_off(source, out)
-    before = set(same_store.files(out))
+    before = set(files(out))
     kept = os.path.join(os.path.dirname(source), "kept.h5")
     shutil.copy2(source, kept)
     with open(source, "r+b") as f:
         f.truncate(os.path.getsize(source) // 2)
     run("convert", source, out, status=1)
-    assert before <= set(same_store.files(out))
+    assert before <= set(files(out))
     os.replace(kept, source)
     run("convert", "-q", source, out)
     same(whole, out)
@@ -138,14 +122,7 @@ def test_sigterm_after_overwrite_and_before_anything_is_done(case):
     same(whole, out)
     # a store in one file is made in one run: nothing is kept
     archive = out.replace(".zarr", ".zip")
-    p = subprocess.Popen(
-        [COMMAND, "convert", source, archive],
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**ALONE, **same_store.slow_writes()},
-    )
+    p = begin("convert", source, archive, env=ALONE, **slow_writes())
     while p.poll() is None and not os.path.exists(archive + ".zarrbits-unfinished"):
         time.sleep(0.001)
     p.send_signal(signal.SIGINT)

@@ -15,20 +15,11 @@ import numpy as np
 import pytest
 
 import s3_server
-import same_store
+from harness import COMMAND, files, run, same
+from kills import begin
 from s3_conversion import environment
-from same_store import COMMAND, same
 
 S3 = "s3://bucket/out.zarr"
-
-
-def run(*arguments, status=0, **how):
-    """Standard error."""
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **how
-    )
-    assert done.returncode == status, (arguments, done)
-    return done.stderr
 
 
 @pytest.fixture(name="case")
@@ -67,7 +58,7 @@ def units_left(store, **how):
 def test_a_damaged_chunk_costs_nothing_that_was_made_before(case):
     source, out, whole = case
     damage(source, "d37")
-    said = run("convert", source, out, "--threads", "1", status=1)
+    said = run("convert", source, out, "--threads", "1", status=1).stderr
     assert said.count("\n") == 1 and 'dataset "/d37"' in said and "--keep-going" in said, said
     assert (
         "What is done is kept in" in said
@@ -75,10 +66,10 @@ def test_a_damaged_chunk_costs_nothing_that_was_made_before(case):
         and said.rstrip().endswith("run the same command again to continue")
     ), said
     assert units_left(out) == 37 and not (out / "zarr.json").exists()
-    made = {p: os.stat(os.path.join(out, p)).st_mtime_ns for p in same_store.files(out) if "/c/" in p and not p.startswith("d37")}
+    made = {p: os.stat(os.path.join(out, p)).st_mtime_ns for p in files(out) if "/c/" in p and not p.startswith("d37")}
     assert len(made) == 37 * 5
-    assert "of 40 units" in run("convert", source, out, status=1)  # again: it is still damaged
-    assert "units are already made" in run("convert", "--keep-going", source, out, status=3)
+    assert "of 40 units" in run("convert", source, out, status=1).stderr  # again: it is still damaged
+    assert "units are already made" in run("convert", "--keep-going", source, out, status=3).stderr
     shutil.rmtree(whole)
     run("convert", "-q", "--keep-going", source, whole, status=3)
     same(whole, out)
@@ -90,13 +81,13 @@ def test_nothing_stays_where_nothing_is_done_or_nothing_is_of_use(case):
     for dataset in "d00", "d37":
         damage(source, dataset)
     # before the first chunk; before the first unit is whole
-    assert "kept" not in run("convert", source, out, "--threads", "1", status=1) and not out.exists()
-    assert "kept" not in run("convert", source, out, "--include", "/d37", status=1) and not out.exists()
+    assert "kept" not in run("convert", source, out, "--threads", "1", status=1).stderr and not out.exists()
+    assert "kept" not in run("convert", source, out, "--include", "/d37", status=1).stderr and not out.exists()
     # stores in one file are made in one run
     for name in "out.zip", "refs.json":
         options = ["--virtual"] if name == "refs.json" else []
         target = out.parent / name
-        done = subprocess.run([COMMAND, "convert", source, target, "--exclude", "/d00", *options], capture_output=True, text=True)
+        done = run("convert", source, target, "--exclude", "/d00", *options, status=None)
         assert "kept" not in done.stderr and (done.returncode == 0 or not target.exists()), done
     assert not [n for n in os.listdir(out.parent) if "unfinished" in n]
     # the same command fails again, whatever happens
@@ -117,7 +108,7 @@ def test_nothing_stays_where_nothing_is_done_or_nothing_is_of_use(case):
         "--bits",
         "/z=3",
         status=1,
-    )
+    ).stderr
     assert "does not fit" in said and "kept" not in said and not out.exists(), said
 
 
@@ -125,7 +116,7 @@ def test_an_error_after_overwrite(case):
     source, out, whole = case
     run("convert", "-q", source, out)
     damage(source, "d37")
-    said = run("convert", source, out, "--overwrite", status=1)
+    said = run("convert", source, out, "--overwrite", status=1).stderr
     assert "run the same command without --overwrite to continue" in said, said
     run("convert", "-q", source, out, "--keep-going", status=3)
     shutil.rmtree(whole)
@@ -143,7 +134,7 @@ def test_a_disk_that_is_full_is_emptied(case):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    said = run("convert", source, out, status=1, preexec_fn=limited)
+    said = run("convert", source, out, status=1, preexec_fn=limited).stderr
     assert "cannot write" in said and "run the same command again to continue" in said, said
     assert units_left(out) >= 30
     run("convert", "-q", source, out)
@@ -152,7 +143,7 @@ def test_a_disk_that_is_full_is_emptied(case):
 
 @pytest.fixture(name="s3")
 def s3_of(case):
-    if "without libcurl" in run("verify", case[0], S3, status=1, env=environment()):
+    if "without libcurl" in run("verify", case[0], S3, status=1, env=environment()).stderr:
         pytest.skip("this build has no S3")
     return case
 
@@ -165,13 +156,13 @@ def test_an_error_of_a_server(s3):
 
     with s3_server.Server(forbidden) as server:
         command = ["convert", source, S3, "--endpoint", server.url, "--threads", "1"]
-        said = run(*command, status=1, env=environment())
+        said = run(*command, status=1, env=environment()).stderr
         assert "403" in said and "run the same command again to continue" in said, said
         assert "out.zarr/zarr.json" not in server.objects
         time.sleep(2.5)  # a run that writes would have been heard of within ZARRBITS_S3_PATIENCE
         server.fault = None
-        assert "continuing the unfinished store" in run(*command, env=environment())
-        assert server.content("out.zarr") == {k: open(os.path.join(whole, k), "rb").read() for k in same_store.files(whole)}
+        assert "continuing the unfinished store" in run(*command, env=environment()).stderr
+        assert server.content("out.zarr") == {k: open(os.path.join(whole, k), "rb").read() for k in files(whole)}
 
 
 @pytest.mark.parametrize("when", ["at first", "later"])
@@ -186,14 +177,7 @@ def test_ctrl_c_does_not_wait_for_a_server(s3, when):
         return go_on()
 
     with s3_server.Server(mute) as server:
-        p = subprocess.Popen(
-            [COMMAND, "convert", s3[0], S3, "--endpoint", server.url, "--threads", "2"],
-            env=environment(ZARRBITS_S3_PATIENCE="60"),
-            stderr=subprocess.PIPE,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        p = begin("convert", s3[0], S3, "--endpoint", server.url, "--threads", "2", env=environment(ZARRBITS_S3_PATIENCE="60"))
         while p.poll() is None and not silent["asked"]:
             time.sleep(0.01)
         assert p.poll() is None, p.communicate()
@@ -219,14 +203,8 @@ def test_ctrl_c_does_not_wait_for_a_machine_that_is_gone(s3):
             for s in one, two:
                 s.setblocking(False)
                 s.connect_ex(place)
-            p = subprocess.Popen(
-                [COMMAND, "convert", s3[0], S3, "--endpoint", f"http://127.0.0.1:{place[1]}"],
-                env=environment(ZARRBITS_S3_PATIENCE="60"),
-                stderr=subprocess.PIPE,
-                text=True,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            url = f"http://127.0.0.1:{place[1]}"
+            p = begin("convert", s3[0], S3, "--endpoint", url, env=environment(ZARRBITS_S3_PATIENCE="60"))
             time.sleep(1)
             begun = time.monotonic()
             p.send_signal(signal.SIGINT)

@@ -13,13 +13,13 @@ import random
 import resource
 import shutil
 import signal
-import subprocess
 import time
 
 import h5py
 import numpy as np
 
-from same_store import COMMAND, Case, files, report, run, same, wait_for_group
+from harness import Case, convert, files, report, run, same
+from kills import begin, end
 from test_units import example
 
 KILLS, SEED = int(os.environ.get("ZARRBITS_KILLS", "10")), int(os.environ.get("ZARRBITS_SEED", "5"))
@@ -37,24 +37,6 @@ def child_of(p):
         except OSError:
             pass
     return None
-
-
-def begin(*args):
-    return subprocess.Popen(
-        [COMMAND, "convert" if args[0] != "finalize" else args[0], *map(str, args[args[0] == "finalize" :])],
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for_all(p):
-    """Status and standard error of a process; soon after, no process of its group may be left."""
-    said = p.communicate(timeout=60)[1]
-    wait_for_group(p.pid)
-    return p.returncode, said
 
 
 class Way:
@@ -83,7 +65,7 @@ class Way:
         if "--overwrite" in self.options:
             shutil.copytree(old, self.target)
         for args in self.before:
-            run(COMMAND, "convert", self.case.source, self.target, *args, *self.case.options)
+            convert(self.case.source, self.target, *args, *self.case.options)
 
     def command(self, *options):
         report_options = () if "--partition" in options else ("--report", self.report)
@@ -123,16 +105,16 @@ class Way:
         # of a store that was whole already, and whose mark was being removed, the journal may be gone
         if not looks_whole and ("finalize" in self.options or "--partition" in self.options):
             if "--partition" in self.options:
-                run(COMMAND, "convert", *[a for a in self.command(*self.options)])
-            run(COMMAND, "finalize", *self.command("finalize")[1:])
+                convert(*self.command(*self.options))
+            run("finalize", *self.command("finalize")[1:])
         elif "finalize" in self.options:
-            run(COMMAND, *self.command(*self.options))
+            run(*self.command(*self.options))
         elif self.target.endswith(".zip"):
-            run(COMMAND, "convert", *self.command())
+            convert(*self.command())
         elif old_is_there:
-            run(COMMAND, "convert", *self.command("--overwrite"))
+            convert(*self.command("--overwrite"))
         else:
-            run(COMMAND, "convert", *self.command(*self.options))  # the same command continues
+            convert(*self.command(*self.options))  # the same command continues
         assert self.is_good()
         assert not os.path.exists(os.path.join(self.target, MARK)) and not os.path.exists(self.target + MARK)
         assert report(self.report) == report(self.case.whole_report)
@@ -143,7 +125,8 @@ def attack(way, old, dice, count):
     whom, what = dice.choice(["parent", "child", "group"]), dice.choice([*ENDING, *ENDING, signal.SIGKILL])
     # at once, while chunks are made (which is what takes the time), or when nearly all is there
     when = dice.choice([0, dice.random(), dice.random(), dice.random(), 1 - dice.random() / 20])
-    p = begin(*way.command(*way.options))
+    command = way.command(*way.options)
+    p = begin(*command if command[0] == "finalize" else ("convert", *command))
     child = child_of(p) if when > 0 or whom == "child" else None
     if "--overwrite" in way.options:  # the old store goes first
         while p.poll() is None and not os.path.exists(os.path.join(way.target, MARK)) and when > 0:
@@ -159,7 +142,7 @@ def attack(way, old, dice, count):
             os.kill(child, what)
     except ProcessLookupError:
         pass
-    status, said = wait_for_all(p)
+    status, said = end(p)
     trace = f"{way.name}: {what.name} to {whom} at {when:.2f}, exit {status}: {said}"
     try:
         if what == signal.SIGKILL and whom == "child" and status == 1:
@@ -220,11 +203,11 @@ def test_kills_at_any_moment(memory_folder):
         Case(plain, lambda path: example(path, chunks=60)),
         Case(sharded, lambda path: example(path, chunks=60), "--shard", "20k"),
     )
-    run(COMMAND, "convert", cases[0].source, os.path.join(plain, "whole.zip"))
+    convert(cases[0].source, os.path.join(plain, "whole.zip"))
     with h5py.File(os.path.join(old, "old.h5"), "w") as f:
         f.create_dataset("deflate", data=np.zeros((50, 64), "i4"), chunks=(10, 64))
         f.create_dataset("older/x", data=np.arange(500), chunks=(5,))
-    run(COMMAND, "convert", os.path.join(old, "old.h5"), os.path.join(old, "old.zarr"))
+    convert(os.path.join(old, "old.h5"), os.path.join(old, "old.zarr"))
     ways = [
         Way(folder, "directory", cases[0], keeps=True),
         Way(folder, "zip", cases[0], target="out.zip"),

@@ -4,30 +4,24 @@
 import json
 import os
 import shutil
-import subprocess
 
 import h5py
 import numpy as np
 
-from store import COMMAND, Store
+from harness import run
+from store import Store
 
 FRAMES = np.arange(600, dtype="i4").reshape(20, 30)
 
 
-def zarrbits(*arguments, status=0):
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
-    assert done.returncode == status, f"exit {done.returncode}, not {status}: {done.stderr}{done.stdout}"
-    return done
-
-
 def to_store(source, *options, status=0):
     out = os.path.join(os.path.dirname(source), "out.zarr")
-    zarrbits("convert", "-q", "--overwrite", source, out, "--report", out + ".json", *options, status=status)
+    run("convert", "-q", "--overwrite", source, out, "--report", out + ".json", *options, status=status)
     shared = "--external", "--links", "--include", "--exclude"
     where = [o for i, o in enumerate(options) if o in shared or (i and options[i - 1] in shared)]
     if "none" in options:
         where = ["--links", "keep"]
-    zarrbits("verify", source, out, *where)
+    run("verify", source, out, *where)
     with open(out + ".json", encoding="utf-8") as f:
         return Store(out), json.load(f)
 
@@ -96,12 +90,12 @@ def test_other_files_are_copied(folder):
     # that there are links is still told
     assert store.notes("entry")["links"]["first"] == {"kind": "external", "file": "data/d1.h5", "target": "/entry/data/data"}
     assert not store.has("entry/whole/back") and "points back" in links(report)["/entry/whole/back"]["reason"]
-    assert "3 copied" in zarrbits("plan", source).stdout
+    assert "3 copied" in run("plan", source).stdout
     # with HDF5's own terms, as with keep, they are notes
     for options in ["--convention", "none"], ["--links", "keep"]:
         store, report = to_store(source, *options)
         assert not store.has("entry/first") and report["links"] == {"copied": 0, "kept": 2, "lost": 0}
-    assert "--links copy" in zarrbits("convert", source, f"{folder}/keep.zarr", "--links", "keep").stderr
+    assert "--links copy" in run("convert", source, f"{folder}/keep.zarr", "--links", "keep").stderr
 
 
 def test_links_inside_of_the_file(folder):
@@ -116,13 +110,13 @@ def test_links_inside_of_the_file(folder):
         assert "points back" in told[path]["reason"] and not told[path].get("lossy"), path
     assert told["/nothing"]["lossy"] and told["/nothing"]["outcome"] == "mapped"
     assert store.notes()["links"]["nothing"] == {"kind": "soft", "target": "/none"}
-    said = zarrbits("convert", source, f"{folder}/2.zarr", "--links", "copy", "--report", f"{folder}/r.json", status=3).stderr
+    said = run("convert", source, f"{folder}/2.zarr", "--links", "copy", "--report", f"{folder}/r.json", status=3).stderr
     assert "/nothing" in said and "back to a group" in said
-    assert "/nothing" in zarrbits("plan", source, "--links", "copy", status=3).stdout
-    refused = zarrbits("convert", source, f"{folder}/3.zarr", "--links", "refuse", status=1).stderr
+    assert "/nothing" in run("plan", source, "--links", "copy", status=3).stdout
+    refused = run("convert", source, f"{folder}/3.zarr", "--links", "refuse", status=1).stderr
     assert "--links is refuse" in refused and not os.path.exists(f"{folder}/3.zarr")
-    zarrbits("convert", source, f"{folder}/3.zarr", "--links", "refuse", "--include", "/a/d")
-    zarrbits("plan", source, "--links", "perhaps", status=2)
+    run("convert", source, f"{folder}/3.zarr", "--links", "refuse", "--include", "/a/d")
+    run("plan", source, "--links", "perhaps", status=2)
 
 
 def test_what_is_missing_or_not_to_be_read(folder):
@@ -146,12 +140,12 @@ def test_what_is_missing_or_not_to_be_read(folder):
     assert "not a regular file" in told["/pipe"]["reason"]
     refused = {r["file"] for r in report["refused_files"]}
     assert refused == {os.path.realpath(p) for p in (f"{folder}/data/d1.h5", "/etc/passwd", f"{folder}/inside/pipe.h5")}
-    plan = json.loads(zarrbits("plan", "--json", inside, status=3).stdout)
+    plan = json.loads(run("plan", "--json", inside, status=3).stdout)
     assert {d["path"] for d in plan["datasets"] if d["outcome"] == "skipped"} == set(told) and plan["links"]["lost"] == 6
     store, report = to_store(inside, "--external", f"{folder}/data", status=3)
     assert store.has("outside/data/data") and report["links"]["copied"] == 2
     # who may read it is asked again
-    assert "outside the source's folder" in zarrbits("verify", inside, store.path, status=1).stdout
+    assert "outside the source's folder" in run("verify", inside, store.path, status=1).stdout
     assert source
 
 
@@ -164,7 +158,7 @@ def test_verify_compares_copies(folder):
         shutil.rmtree(f"{folder}/broken", ignore_errors=True)
         shutil.copytree(at, f"{folder}/broken")
         change(f"{folder}/broken")
-        said = zarrbits("verify", source, f"{folder}/broken", status=1).stdout
+        said = run("verify", source, f"{folder}/broken", status=1).stdout
         assert all(word in said for word in words), said
 
     def flip(root):
@@ -184,14 +178,14 @@ def test_verify_compares_copies(folder):
     # a note in the place of a copy is not taken for one
     shutil.rmtree(f"{folder}/broken/entry/first")
     shutil.copytree(f"{at}/entry/whole/data/plain", f"{folder}/broken/entry/whole/data/plain")
-    said = zarrbits("verify", source, f"{folder}/broken", status=3).stdout
+    said = run("verify", source, f"{folder}/broken", status=3).stdout
     assert 'unchecked: /entry has a link "first"' in said and "--links keep" in said, said
-    zarrbits("verify", source, f"{folder}/broken", "--links", "keep")
-    said = zarrbits("verify", source, f"{folder}/broken", "--links", "copy", status=1).stdout
+    run("verify", source, f"{folder}/broken", "--links", "keep")
+    said = run("verify", source, f"{folder}/broken", "--links", "copy", status=1).stdout
     assert 'missing: /entry has a link "first"' in said, said
     with h5py.File(f"{folder}/data/d1.h5", "r+") as f:
         f["entry/data/data"][3, 4] = -1
-    said = zarrbits("verify", source, at, status=1).stdout
+    said = run("verify", source, at, status=1).stdout
     assert "/entry/first differs at [3, 4]" in said and "/entry/whole/soft differs at [3, 4]" in said
 
 
@@ -199,27 +193,27 @@ def test_selection(folder):
     source = master_file(folder)
     store, _ = to_store(source, "--include", "/entry/whole/data/plain")
     assert store.has("entry/whole/data/plain") and not store.has("entry/first") and not store.has("entry/whole/text")
-    zarrbits("verify", source, store.path, "--include", "/entry/whole/data/plain")
+    run("verify", source, store.path, "--include", "/entry/whole/data/plain")
     store, _ = to_store(source, "--exclude", "/entry/whole/data")
     assert store.has("entry/whole/text") and not store.has("entry/whole/data")
-    zarrbits("verify", source, store.path, "--exclude", "/entry/whole/data")
+    run("verify", source, store.path, "--exclude", "/entry/whole/data")
     out = f"{folder}/part.zarr"
-    zarrbits("convert", "-q", source + ":/entry/whole/data", out, status=1)  # it lies in another file
-    zarrbits("convert", "-q", source + ":/entry", out)
+    run("convert", "-q", source + ":/entry/whole/data", out, status=1)  # it lies in another file
+    run("convert", "-q", source + ":/entry", out)
     assert Store(out).has("whole/data/plain")
-    zarrbits("verify", source + ":/entry", out)
+    run("verify", source + ":/entry", out)
 
 
 def test_parts_and_plans_know_it(folder):
     source = local_file(folder)
     out = f"{folder}/shared.zarr"
     for i in 0, 1:
-        zarrbits("convert", "-q", source, out, "--partition", f"{i}/2", "--links", "copy")
-    assert "--links" in zarrbits("convert", "-q", "--resume", source, out, "--links", "keep", status=1).stderr
-    zarrbits("finalize", "-q", source, out, status=3)
+        run("convert", "-q", source, out, "--partition", f"{i}/2", "--links", "copy")
+    assert "--links" in run("convert", "-q", "--resume", source, out, "--links", "keep", status=1).stderr
+    run("finalize", "-q", source, out, status=3)
     assert Store(out).has("b/group/twin")
-    zarrbits("verify", source, out)
-    zarrbits("convert", "-q", source, out, "--resume")
+    run("verify", source, out)
+    run("convert", "-q", source, out, "--resume")
 
 
 def test_files_that_link_to_each_other(folder):
@@ -238,7 +232,7 @@ def test_files_that_link_to_each_other(folder):
             below = g.create_group("a")
             g["b"] = below
             g = below
-    plan = json.loads(zarrbits("plan", "--json", f"{folder}/many.h5", "--links", "copy", status=3).stdout)
+    plan = json.loads(run("plan", "--json", f"{folder}/many.h5", "--links", "copy", status=3).stdout)
     assert plan["groups"] == 100_031 and any("100000 objects" in d["reason"] for d in plan["datasets"])
 
 

@@ -14,7 +14,8 @@ import h5py
 import pytest
 from h5py import h5d, h5p, h5s, h5t
 
-from processes import COMMAND, LARGE, run
+from harness import COMMAND
+from processes import LARGE, run
 
 FEW = 100_000 if LARGE else 10_000
 MOST_TIMES = 20  # linear is 5 to 10, and more than 12 on a busy machine; quadratic is 100

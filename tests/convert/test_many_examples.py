@@ -4,13 +4,12 @@
 import pathlib
 import re
 import shlex
-import subprocess
 
 import h5py
 import numpy as np
 
 import store
-from store import COMMAND
+from harness import run
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/many.md"
 VALUES = np.random.default_rng(3).normal(280, 10, (96, 4, 5)).astype("f4")
@@ -39,14 +38,7 @@ def test_every_command_of_the_page_runs(tmp_path):
     commands = re.findall(r"^    (zarrbits .*?)(?: +#.*)?$", PAGE.read_text(), re.M)
     assert len(commands) >= 5 and {c.split()[1] for c in commands} == {"convert", "verify"}
     for command in commands:
-        run = subprocess.run([COMMAND, *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True)
-        assert run.returncode == 0, (command, run.stderr)
+        run(*shlex.split(command)[1:], cwd=tmp_path)
     assert store.Store(str(tmp_path / "out.zarr")).meta("t2m")["shape"] == [96, 4, 5]
     assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
-    checked = subprocess.run(
-        [COMMAND, "verify", "--concat", "time", "data/*.nc", "tomorrow.nc", "out.zarr"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    run("verify", "--concat", "time", "data/*.nc", "tomorrow.nc", "out.zarr", cwd=tmp_path)

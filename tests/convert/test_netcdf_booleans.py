@@ -4,12 +4,12 @@ In the store they are bool, as xarray's own writer makes them; int8 stays where 
 
 import json
 import os
-import subprocess
 
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert
+from harness import convert, run
+from store import Store
 
 
 def write(path, values, chunks=None, fill=-127, length=None, mark="bool", **attributes):
@@ -38,8 +38,7 @@ def stored(folder, *sources, options=(), name="out.zarr"):
 
 
 def is_verified(folder, *sources, options=(), name="out.zarr"):
-    done = subprocess.run([COMMAND, "verify", *options, *sources, os.path.join(folder, name)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run("verify", *options, *sources, os.path.join(folder, name))
     return True
 
 

@@ -4,20 +4,19 @@ tests/interop/test_corpus_roundtrips.py asks xarray itself about files of others
 
 import json
 import os
-import subprocess
 
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert
+from harness import convert, run
+from store import Store
 from test_conventions import ncgen
 
 
 def stored(folder, source, *options, name="out.zarr"):
     out = os.path.join(folder, name)
     convert(source, out, "--quiet", *options)
-    run = subprocess.run([COMMAND, "verify", source, out], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
+    run("verify", source, out)
     return Store(out)
 
 
@@ -88,5 +87,5 @@ def test_a_slash_behind_a_folder_of_references(folder):
     source = ncgen(folder, "netcdf t { dimensions: x = 2; variables: int v(x); data: v = 1, 2; }")
     convert(source, f"{folder}/refs.parquet/", "--quiet", "--virtual")
     assert os.path.exists(f"{folder}/refs.parquet/.zmetadata")
-    assert subprocess.run([COMMAND, "verify", source, f"{folder}/refs.parquet/"], capture_output=True).returncode == 0
+    run("verify", source, f"{folder}/refs.parquet/")
     convert(source, f"{folder}/refs.parquet/", "--quiet", "--virtual", "--overwrite")

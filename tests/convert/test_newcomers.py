@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import s3_server
+from harness import run
 from s3_conversion import environment
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
@@ -49,14 +50,6 @@ def day(path, n):
         d.dims[0].attach_scale(f["time"])
         d.dims[1].attach_scale(f["lat"])
     return path
-
-
-def run(*arguments, status=0, **how):
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, **how
-    )
-    assert done.returncode == status, (arguments, done)
-    return done
 
 
 def test_readme_to_the_first_stores(tmp_path):
@@ -92,10 +85,7 @@ def test_readme_to_the_first_stores(tmp_path):
 
 
 def test_an_archive_to_s3_with_a_kill(tmp_path):
-    if (
-        "without libcurl"
-        in subprocess.run([COMMAND, "verify", README, "s3://bucket/x"], capture_output=True, text=True, env=environment()).stderr
-    ):
+    if "without libcurl" in run("verify", README, "s3://bucket/x", status=None, env=environment()).stderr:
         pytest.skip("this build has no S3")
     files = [day(tmp_path / f"{n:03}.nc", n) for n in range(S3_FILES)]
 

@@ -9,7 +9,8 @@ import zlib
 import h5py
 import numpy as np
 
-from store import COMMAND, Store, convert
+from harness import COMMAND, convert, run
+from store import Store
 
 ID, PLUGINS = int(os.environ["ZARRBITS_PACKBITS_ID"]), os.environ["HDF5_PLUGIN_PATH"]
 
@@ -97,7 +98,7 @@ def test_a_raw_chunk_under_a_mask_that_does_not_say_so_is_read_right(folder):
             for name in after:
                 assert np.array_equal(store.read(name), values), (name, options)
         if plugins != folder:
-            subprocess.run([COMMAND, "verify", source, store.path], check=True, capture_output=True)
+            run("verify", source, store.path)
 
 
 def test_packed_and_unpacked_chunks_in_every_pipeline(folder):
@@ -151,7 +152,7 @@ def test_packed_and_unpacked_chunks_in_every_pipeline(folder):
         if plugins != folder:  # libhdf5 reads it here, which has no lzf
             without = ["--exclude", "*filled*"]
             convert(source, store.path, "--quiet", "--overwrite", *without)
-            subprocess.run([COMMAND, "verify", source, store.path, *without], check=True, capture_output=True)
+            run("verify", source, store.path, *without)
 
 
 def fletcher32(data):

@@ -4,23 +4,15 @@ others are named and not read."""
 
 import json
 import os
-import subprocess
 
 import h5py
 import numpy as np
 
-from store import COMMAND, Store
+from harness import run
+from store import Store
 
 SECRET = b"SECRET-0123456789"
 SIZE = len(SECRET)
-
-
-def zarrbits(*arguments, status=0, folder=None):
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=folder, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == status, f"exit {done.returncode}, not {status}: {done.stderr}{done.stdout}"
-    return done
 
 
 class Case:
@@ -39,7 +31,7 @@ class Case:
 
     def convert(self, *options, status=0):
         report = self.store + ".json"
-        done = zarrbits(
+        done = run(
             "convert",
             "-q",
             "--overwrite",
@@ -49,7 +41,7 @@ class Case:
             report,
             *options,
             status=status,
-            folder=self.inside,
+            cwd=self.inside,
         )
         with open(report, encoding="utf-8") as f:
             return json.load(f), done.stderr
@@ -68,22 +60,22 @@ class Case:
         assert [r["file"] for r in report["refused_files"]] == [real], report
         assert real in entry["reason"] and real in errors, (entry, errors)
         assert real not in report.get("other_files", [])
-        plan = json.loads(zarrbits("plan", "--json", self.source, *options, status=3, folder=self.inside).stdout)
+        plan = json.loads(run("plan", "--json", self.source, *options, status=3, cwd=self.inside).stdout)
         assert [r["file"] for r in plan["refused_files"]] == [real]
-        assert real in zarrbits("plan", self.source, *options, status=3, folder=self.inside).stdout
-        suggestion = zarrbits("suggest", "--all", self.source, *options, folder=self.inside).stdout
+        assert real in run("plan", self.source, *options, status=3, cwd=self.inside).stdout
+        suggestion = run("suggest", "--all", self.source, *options, cwd=self.inside).stdout
         assert "SECRET" not in suggestion
-        assert zarrbits("verify", self.source, self.store, *options, status=1, folder=self.inside).stdout.count("d ")
-        zarrbits("inspect", self.source, folder=self.inside)
+        assert run("verify", self.source, self.store, *options, status=1, cwd=self.inside).stdout.count("d ")
+        run("inspect", self.source, cwd=self.inside)
         return entry
 
     def allowed(self, file, *options):
         report, _ = self.convert(*options)
         assert report["other_files"] == [os.path.realpath(file)] and "refused_files" not in report, report
         assert self.leaked()
-        plan = json.loads(zarrbits("plan", "--json", self.source, *options, folder=self.inside).stdout)
+        plan = json.loads(run("plan", "--json", self.source, *options, cwd=self.inside).stdout)
         assert plan["other_files"] == [os.path.realpath(file)]
-        zarrbits("verify", self.source, self.store, *options, folder=self.inside)
+        run("verify", self.source, self.store, *options, cwd=self.inside)
 
 
 def test_a_file_that_a_driver_made_several_of(folder):
@@ -95,7 +87,7 @@ def test_a_file_that_a_driver_made_several_of(folder):
             f["d"] = np.arange(5000)
         for name, driver in ("family0.h5", "family"), ("split-m.h5", "split or multi"):
             for command in "inspect", "plan":
-                errors = zarrbits(command, os.path.join(folder, name), status=1).stderr
+                errors = run(command, os.path.join(folder, name), status=1).stderr
                 assert f"driver {driver} divides" in errors and "h5repack" in errors, errors
 
 
@@ -122,7 +114,7 @@ def test_raw_files_of_other_folders_are_not_read_unless_allowed(folder):
         assert Store(case.store).notes()["skipped"]["d"]["attributes"] == {"kept": 1}
         case.allowed(case.raw, "--external", case.outside)
         case.allowed(case.raw, "--external", case.inside, "--external", "all")
-    done = zarrbits("convert", case.source, case.store, "--external", case.raw, status=2)
+    done = run("convert", case.source, case.store, "--external", case.raw, status=2)
     assert "not a folder" in done.stderr
 
 
@@ -208,8 +200,8 @@ def test_a_virtual_dataset_has_the_chunks_and_compression_of_its_sources(folder)
         f.create_virtual_dataset("stack", stack)
         f.create_virtual_dataset("rows", rows)
         f.create_virtual_dataset("flat", flat)
-    zarrbits("convert", "-q", source, out)
-    zarrbits("verify", source, out)
+    run("convert", "-q", source, out)
+    run("verify", source, out)
     for name, chunk in ("stack", [1, 1, 256, 256]), ("rows", [1, 256, 256]), ("flat", [256, 256]):
         meta = Store(out).meta(name)
         assert meta["chunk_grid"]["configuration"]["chunk_shape"] == chunk, meta
@@ -226,7 +218,7 @@ def test_attributes_of_a_skipped_dataset_are_compared(folder):
     case.convert(status=3)
 
     def counts():
-        return json.loads(zarrbits("verify", "--json", case.source, case.store, status=1).stdout)["attributes"]
+        return json.loads(run("verify", "--json", case.source, case.store, status=1).stdout)["attributes"]
 
     assert counts()["equal"] == 3 and counts()["differs"] == 0
     name = os.path.join(case.store, "g", "zarr.json")
@@ -244,7 +236,7 @@ def test_external_links_lead_to_no_other_file(folder):
         f["out"] = h5py.ExternalLink(case.h5, "/")
         virtual(f, "d", ".", "out/d")
     case.refused(case.h5)
-    done = zarrbits("convert", case.source + ":/out/d", case.store + "2", status=1)
+    done = run("convert", case.source + ":/out/d", case.store + "2", status=1)
     assert "outside" in done.stderr and "--external" in done.stderr
 
 
@@ -271,7 +263,7 @@ def test_a_source_that_is_the_file_itself_by_name(folder):
         h5py.h5d.create(f.id, b"d", h5py.h5t.STD_U8LE, space, properties)
     report, _ = case.convert()
     assert Store(case.store).read("d").tolist() == list(range(8)) and "other_files" not in report
-    zarrbits("verify", case.source, case.store)
+    run("verify", case.source, case.store)
 
 
 def test_numbered_sources(folder):
@@ -304,9 +296,9 @@ def test_a_virtual_dataset_of_itself_is_skipped(folder):
         [entry] = [o for o in report["objects"] if o["path"] == "/d"]
         assert entry["outcome"] == "skipped" and "of itself" in entry["reason"]
         assert Store(case.store).read("whole") == 1
-        zarrbits("verify", case.source, case.store, status=1)
-        assert "of itself" in zarrbits("inspect", case.source, status=3).stdout
-        zarrbits("suggest", case.source)
+        run("verify", case.source, case.store, status=1)
+        assert "of itself" in run("inspect", case.source, status=3).stdout
+        run("suggest", case.source)
 
 
 def test_resumed_and_shared_runs_list_the_same(folder):
@@ -314,8 +306,8 @@ def test_resumed_and_shared_runs_list_the_same(folder):
     with h5py.File(case.source, "w") as f:
         virtual(f, "d", case.h5)
     for i in range(2):
-        zarrbits("convert", "-q", case.source, case.store, "--partition", f"{i}/2", "--external", "all")
+        run("convert", "-q", case.source, case.store, "--partition", f"{i}/2", "--external", "all")
     report = case.store + ".json"
-    zarrbits("finalize", "-q", case.source, case.store, "--external", "all", "--report", report)
+    run("finalize", "-q", case.source, case.store, "--external", "all", "--report", report)
     with open(report, encoding="utf-8") as f:
         assert json.load(f)["other_files"] == [case.h5]

@@ -68,8 +68,8 @@ def check_file(dice, folder):
     if target == "refs.json":
         chosen = dice.choice([["--virtual"], ["--virtual", "--inline", "0"]])
     kept = dice.choice([["--links", "keep"], ["--convention", "none"], []])  # without either, links into other files are copied
-    run = command(folder, "convert", "-q", *kept, *chosen, "in.h5", target, "--json", status=3 if lost and not kept else 0)
-    report = json.loads(run.stdout)
+    done = command(folder, "convert", "-q", *kept, *chosen, "in.h5", target, "--json", status=3 if lost and not kept else 0)
+    report = json.loads(done.stdout)
     if target == "out.zip":
         with zipfile.ZipFile(f"{folder}/out.zip") as members:
             members.extractall(f"{folder}/out.zarr")

@@ -126,12 +126,12 @@ def check(dice, folder):
     command(folder, "convert", "-q", "--concat", how, *names[:done], f"grown.{ending}", *way, *overlap)
     while done < len(names):
         more = dice.randint(1, len(names) - done)
-        run = command(
+        grown = command(
             folder, "convert", "-q", "--append", how, *names[done : done + more], f"grown.{ending}", *overlap, status=(0, 1)
         )
-        if run.returncode == 1:
-            assert any(words in run.stderr and any(v.kind in kinds for v in variables) for words, kinds in REFUSED.items()), (
-                run.stderr
+        if grown.returncode == 1:
+            assert any(words in grown.stderr and any(v.kind in kinds for v in variables) for words, kinds in REFUSED.items()), (
+                grown.stderr
             )
             break
         done += more

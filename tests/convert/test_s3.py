@@ -15,7 +15,8 @@ import h5py
 import numpy as np
 
 import s3_server
-from s3_conversion import COMMAND, GROUP, MARK, S3, TARGET, children, environment, run
+from harness import COMMAND
+from s3_conversion import GROUP, MARK, S3, TARGET, children, environment, run
 from s3_server import Answer, Server
 
 

@@ -10,8 +10,9 @@ import time
 
 import pytest
 
+from harness import COMMAND
 from processes import SANITIZED
-from s3_conversion import COMMAND, S3, TARGET, children, environment, run
+from s3_conversion import S3, TARGET, children, environment, run
 from s3_server import KEY, SECRET, Server
 
 

@@ -13,9 +13,9 @@ import h5py
 import numpy as np
 import pytest
 
+from harness import same
 from s3_conversion import run
 from s3_server import BUCKET, KEY, SECRET, Server, Stored, error, reset
-from same_store import same
 
 NATIVE = ["--profile", "native"]
 

@@ -8,13 +8,13 @@ import json
 import math
 import os
 import struct
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-from store import COMMAND, Store, convert
+from harness import convert, run
+from store import Store
 
 MISSING = 2**64 - 1
 
@@ -128,8 +128,7 @@ class TestShards:
             self.compare(plain, sharded, names)
             assert "sharding_indexed" not in json.dumps(sharded.meta("scalar"))
             assert not os.path.exists(os.path.join(sharded.path, "nothing", "c"))
-            run = subprocess.run([COMMAND, "verify", self.source, sharded.path], capture_output=True, text=True)
-            assert run.returncode == 0, run.stdout + run.stderr
+            run("verify", self.source, sharded.path)
 
     def test_bytes_are_an_upper_bound_and_shapes_are_filled_up(self):
         self.data()
@@ -165,8 +164,8 @@ class TestShards:
         self.data()
         with h5py.File(self.source, "r+") as f:
             f["deflate"].id.write_direct_chunk((10, 16), b"no zlib")
-        run = convert(self.source, self.path("out.zarr"), "--shard", "30,40", status=1)
-        assert 'chunk [1, 1] of dataset "/deflate" cannot be read' in run.stderr
+        done = convert(self.source, self.path("out.zarr"), "--shard", "30,40", status=1)
+        assert 'chunk [1, 1] of dataset "/deflate" cannot be read' in done.stderr
         assert not os.path.exists(self.path("out.zarr") + "/zarr.json")
         plain, sharded = self.path("plain.zarr"), self.path("sharded.zarr")
         convert(self.source, plain, "-q", "--keep-going", status=3)
@@ -195,7 +194,7 @@ class TestShards:
             with h5py.File(self.source) as f:
                 for name in ("plain", "deflate", "sparse", "nothing", "contiguous", "bool"):
                     assert np.array_equal(store.read(name), f[name][...]), name
-            assert subprocess.run([COMMAND, "verify", self.source, out], capture_output=True).returncode == 0
+            run("verify", self.source, out)
             assert not os.path.exists(os.path.join(out, "nothing", "c"))
             files = sum(len(files) for _, _, files in os.walk(os.path.join(out, "sparse", "c")))
             assert files == 1, "chunks that hold nothing but the fill value are left out"
@@ -222,12 +221,12 @@ class TestShards:
             (["--shard", "99999999999999999999M"], "too large"),
             (["--shard", ",".join("1" * 40)], "dimensions"),
         ):
-            run = convert(self.source, out, *options, status=2)
-            assert words in run.stderr, options
-            assert run.stderr.count("\n") == 1, run.stderr
-        run = convert(self.source, out, "--shard", "1000000000,1000000000", status=1)
-        assert "smaller shape" in run.stderr
+            done = convert(self.source, out, *options, status=2)
+            assert words in done.stderr, options
+            assert done.stderr.count("\n") == 1, done.stderr
+        done = convert(self.source, out, "--shard", "1000000000,1000000000", status=1)
+        assert "smaller shape" in done.stderr
         assert not os.path.exists(out)
         convert(self.source, out, "-q", "--partition", "0/2", "--shard", "6k")
-        run = convert(self.source, out, "-q", "--resume", "--shard", "7k", status=1)
-        assert "different options" in run.stderr
+        done = convert(self.source, out, "-q", "--resume", "--shard", "7k", status=1)
+        assert "different options" in done.stderr

@@ -6,13 +6,13 @@ import random
 import re
 import resource
 import struct
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-from store import COMMAND, Store
+from harness import run
+from store import Store
 
 WORDS = ["", "a", "zwölf Bäume", "日本語", "x" * 300, "y" * 100_000, "the same", "the same"]
 
@@ -22,9 +22,7 @@ def words(n):
 
 
 def convert(source, out, *options):
-    return subprocess.run(
-        [COMMAND, "convert", "-q", "--overwrite", source, out, *options], capture_output=True, text=True, timeout=120
-    )
+    return run("convert", "-q", "--overwrite", source, out, *options, status=None)
 
 
 def same_as_h5py(folder, source, names):

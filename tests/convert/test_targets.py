@@ -15,9 +15,9 @@ import h5py
 import numpy as np
 import pytest
 
-import same_store
-from store import COMMAND, Store, convert
-from targets import everything, refused, run, small, write
+from harness import COMMAND, convert, refused, same
+from store import Store
+from targets import everything, run, small, write
 
 PAIRS = int(os.environ.get("ZARRBITS_PAIRS", "2"))
 
@@ -39,7 +39,7 @@ def test_names_that_look_like_the_converters_own_are_data(folder):
     partly = os.path.join(folder, "partly.zarr")
     convert(source, partly, "--partition", "0/2", "-q")
     convert(source, partly, "--resume", "-q")
-    same_store.same(os.path.join(folder, "out.zarr"), partly)
+    same(os.path.join(folder, "out.zarr"), partly)
 
 
 def test_no_two_names_become_one_key(folder):
@@ -208,13 +208,13 @@ def test_a_report_is_never_written_over_source_or_store(folder):
         assert "cannot write the report" in refused("convert", source, out, "--report", "/dev/full")
         assert not os.path.exists(os.path.join(out, "zarr.json")) and not os.path.exists(zipped)
     convert(source, os.path.join(folder, "other.zarr"), "-q")  # the chunks are there
-    same_store.same(target, os.path.join(folder, "other.zarr"))
+    same(target, os.path.join(folder, "other.zarr"))
     os.mkdir(os.path.join(folder, "shares"))
     convert(source, os.path.join(folder, "shares"), "--partition", "0/2", "-q")
     refused("convert", source, os.path.join(folder, "shares"), "--resume", "-q", "--report", "/dev/full")
     assert not os.path.exists(os.path.join(folder, "shares", "zarr.json"))
     convert(source, os.path.join(folder, "shares"), "--resume", "-q")
-    same_store.same(target, os.path.join(folder, "shares"))
+    same(target, os.path.join(folder, "shares"))
 
 
 # Two runs at once
@@ -245,7 +245,7 @@ def test_of_two_runs_into_one_target_one_says_no(folder):
                 if kind == "zip":
                     assert open(target, "rb").read() == open(stores[i, kind], "rb").read()
                 else:
-                    same_store.same(stores[i, kind], target)
+                    same(stores[i, kind], target)
                 found.append(i)
             except AssertionError:
                 pass
@@ -314,7 +314,7 @@ def test_a_run_that_ends_leaves_the_next_one_alone(folder):
     assert ending.wait(timeout=60) == 0
     os.killpg(following.pid, signal.SIGCONT)
     assert following.wait(timeout=60) == 0
-    same_store.same(os.path.join(folder, "whole.zarr"), target)
+    same(os.path.join(folder, "whole.zarr"), target)
 
 
 def test_shares_at_once_make_one_store(folder):
@@ -331,7 +331,7 @@ def test_shares_at_once_make_one_store(folder):
         )
         assert all(status == 0 for status, _ in others), others
         run("finalize", source, target, "-q", status=0)
-        same_store.same(whole, target)
+        same(whole, target)
         shutil.rmtree(target)
 
 

@@ -10,10 +10,9 @@ import subprocess
 import h5py
 import numpy as np
 
-import same_store
-from same_store import has_units, journals, slow_writes
-from store import COMMAND, convert
-from targets import everything, refused, run, small, write
+from harness import COMMAND, convert, refused, same
+from kills import has_units, journals, slow_writes
+from targets import everything, run, small, write
 
 
 def unfinished(folder, source, name="out.zarr"):
@@ -42,7 +41,7 @@ def test_a_journal_is_not_believed(folder):
         assert "/" + key.split("/c")[0].split("/values")[0] in said and "--resume" in said, said
         assert "zarr.json" not in os.listdir(target)
         assert "converted again" in run("convert", source, target, "--resume", "-q", status=0).stderr
-        same_store.same(whole, target)
+        same(whole, target)
 
 
 def test_another_source_of_the_same_name_size_and_time(folder):
@@ -202,7 +201,7 @@ def test_a_run_that_is_killed_as_it_ends(folder):
             write(os.path.join(mark, "lock"), "")
         assert "nothing is left to do" in run("convert", source, target, "--resume", status=0).stderr
         assert not os.path.exists(mark)
-        same_store.same(copy, target)
+        same(copy, target)
     os.mkdir(mark)
     with open(os.path.join(mark, "lock"), "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import time
 
@@ -14,8 +13,9 @@ import h5py
 import numpy as np
 import pytest
 
-import same_store
-from same_store import COMMAND, report, same
+import harness
+import kills
+from harness import COMMAND, Case, report, same
 
 KILLS = int(os.environ.get("ZARRBITS_KILLS", "10"))
 OPTIONS = []  # of all conversions of a test
@@ -35,14 +35,12 @@ def folder(memory_folder):
 
 
 def run(command, *args, **how):
-    return same_store.run(COMMAND, command, *args, *(() if command == "finalize" else OPTIONS), **how)
+    """Standard error."""
+    return harness.run(command, *args, *(() if command == "finalize" else OPTIONS), **how).stderr
 
 
 def begin(*args):
-    """A conversion under way that may be killed, with all its processes."""
-    return subprocess.Popen(
-        [COMMAND, "convert", *args, *OPTIONS], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    return kills.begin("convert", *args, *OPTIONS)
 
 
 def example(path, chunks=60):
@@ -86,7 +84,7 @@ def example(path, chunks=60):
 
 
 def case_of(folder, **how):
-    return same_store.Case(folder, lambda path: example(path, **how), *OPTIONS)
+    return Case(folder, lambda path: example(path, **how), *OPTIONS)
 
 
 def chunks_in(store):
@@ -119,19 +117,16 @@ def test_killed_at_any_moment_then_resumed(folder):
     total = all_chunks(case.whole)
     dice = random.Random(11)
     seen, between, attempts = [], 0, 0
-    kills = KILLS // 5 if OPTIONS else KILLS
-    while len(seen) < kills:
+    wanted = KILLS // 5 if OPTIONS else KILLS
+    while len(seen) < wanted:
         attempts += 1
-        assert attempts < 6 * kills, "the runs end before they can be killed"
+        assert attempts < 6 * wanted, "the runs end before they can be killed"
         p = begin(case.source, case.out, "--threads", "2", "--report", case.out_report)
-        wanted = dice.randrange(total)  # chunks, after which it is killed
-        while p.poll() is None and all_chunks(case.out) < wanted:
+        chunks = dice.randrange(total)  # after which it is killed
+        while p.poll() is None and all_chunks(case.out) < chunks:
             time.sleep(0.001)
-        if p.poll() is None:
-            os.killpg(p.pid, signal.SIGKILL)
-        status = p.wait()
-        same_store.wait_for_group(p.pid)
-        if status == 0:  # it was faster
+        kills.kill(p)
+        if p.returncode == 0:  # it was faster
             case.matches()
             shutil.rmtree(case.out)
             continue
@@ -159,8 +154,8 @@ def test_killed_at_any_moment_then_resumed(folder):
         shutil.rmtree(case.out)
     print(f"chunks done of {total} at each kill:", *seen)
     # fewer kills may fall less evenly, and those of a run with shards, which is soon over, may all come before or after
-    assert between >= kills // (10 if OPTIONS else 4), (
-        f"only {between} of {kills} kills fell between the first chunk and the last"
+    assert between >= wanted // (10 if OPTIONS else 4), (
+        f"only {between} of {wanted} kills fell between the first chunk and the last"
     )
 
 
@@ -171,8 +166,7 @@ def test_kill_of_the_parent_alone(folder):
     while not os.path.exists(os.path.join(case.out, "deflate")):
         time.sleep(0.001)
     p.kill()
-    p.wait()
-    same_store.wait_for_group(p.pid)  # the child hears of it, and ends
+    kills.end(p)  # the child hears of it, and ends
     run("convert", case.source, case.out, "--resume", "--report", case.out_report)
     case.matches()
 
@@ -203,10 +197,7 @@ def test_shares_in_any_order_one_of_them_killed(folder):
             p = begin(*args)
             while p.poll() is None and not all_chunks(case.out):
                 time.sleep(0.001)
-            if p.poll() is None:
-                os.killpg(p.pid, signal.SIGKILL)
-            p.wait()
-            same_store.wait_for_group(p.pid)
+            kills.kill(p)
         if n == shares - 1:
             said = run("finalize", case.source, case.out, status=1)
             assert f"of partition {share} of {shares}" in said and "missing" in said, said
@@ -307,15 +298,14 @@ def test_options_come_from_the_plan(folder):
         "--consolidate",
     ]
     for options in everything, ["--include", "/g", "--shard", "64k"], ["--compress", "zstd:7"], ["--profile", "native"]:
-        case = same_store.Case(folder, example, *options)
-        same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
-        same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "1/2")
-        same_store.run(COMMAND, "finalize", case.source, case.out, "--report", case.out_report)
+        case = Case(folder, example, *options)
+        harness.run("convert", case.source, case.out, "--partition", "0/2", *options)
+        harness.run("convert", case.source, case.out, "--partition", "1/2")
+        harness.run("finalize", case.source, case.out, "--report", case.out_report)
         case.matches()
         case.clear()
-        same_store.run(COMMAND, "convert", case.source, case.out, "--partition", "0/2", *options)
-        said = same_store.run(
-            COMMAND,
+        harness.run("convert", case.source, case.out, "--partition", "0/2", *options)
+        said = harness.run(
             "convert",
             case.source,
             case.out,
@@ -326,12 +316,12 @@ def test_options_come_from_the_plan(folder):
             "crc32c",
             *["--include", "/small"],
             status=1,
-        )
+        ).stderr
         assert "different options" in said and "--shard" in said and "--include" in said, said
         assert ("--checksum" in said.split("it was begun by")[0]) == (
             "crc32c" not in options
         ) and "--keep-going" not in said.split("it was begun by")[0], said
-        same_store.run(COMMAND, "convert", case.source, case.out, "--resume", "--report", case.out_report)
+        harness.run("convert", case.source, case.out, "--resume", "--report", case.out_report)
         case.matches()
         shutil.rmtree(case.whole)
         case.clear()
@@ -374,7 +364,7 @@ def test_a_store_that_is_whole_is_not_resumed(folder):
             f.create_dataset("g/deflate", data=np.arange(5000, dtype="i4"), chunks=(100,), compression="gzip")
             f["contiguous"] = np.zeros((50, 50))
 
-    case = same_store.Case(folder, plain, *OPTIONS)
+    case = Case(folder, plain, *OPTIONS)
     for store in case.whole, os.path.join(folder, "whole.zip"):
         if store.endswith(".zip"):
             run("convert", case.source, store)

@@ -13,16 +13,10 @@ import numpy as np
 import pytest
 
 from followed import files, followed
-from reader_beside import Reader, kill_after
-from store import COMMAND
+from harness import run
+from kills import Reader, kill_after
 
 RNG = np.random.default_rng(8)
-
-
-def run(*arguments, status=0):
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == status, (done.returncode, done.stderr, done.stdout)
-    return done
 
 
 def source(name):
@@ -95,7 +89,7 @@ def test_options_that_mean_nothing(tmp_path):
         (["--virtual", "--shard", "64M", path, "out.json"], "--shard"),
         (["--virtual", "--partition", "0/2", path, "out.json"], "--partition"),
     ):
-        done = subprocess.run([COMMAND, "convert", *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path)
+        done = run("convert", *arguments, status=None, cwd=tmp_path)
         assert done.returncode in (1, 2) and words in done.stderr, (arguments, done)
     assert os.listdir(tmp_path) == ["in.h5"]
 
@@ -373,9 +367,7 @@ def test_killed_at_any_moment_with_a_reader(tmp_path, form):
     def look():
         # all of it by one process; a replaced file of data may be gone before it is read, which is an error and no wrong value
         try:
-            done = subprocess.run(
-                [COMMAND, "verify", "--concat", "t", *map(str, names[:2]), str(store)], capture_output=True, text=True, timeout=60
-            )
+            done = run("verify", "--concat", "t", *names[:2], store, status=None, timeout=60)
         except subprocess.TimeoutExpired:
             raise AssertionError("a reader that does not end") from None
         if done.returncode == 0:
@@ -393,7 +385,7 @@ def test_killed_at_any_moment_with_a_reader(tmp_path, form):
             for _ in range(-(-kills // 3)):
                 how = ["--append", "t", *names[:count]] if count > 2 else ["--overwrite", "--concat", "t", *names[:2]]
                 kill_after(dice.uniform(0, 0.06), "convert", "-q", "--virtual", *map(str, inline), *map(str, how), str(store))
-                assert subprocess.run([COMMAND, "inspect", str(store)], capture_output=True).returncode == 0
+                run("inspect", store)
             run("convert", "-q", "--virtual", *inline, *how, store)
             run("verify", "--concat", "t", *names[:count], store)
             assert not [n for n in os.listdir(tmp_path) if "unfinished" in n]
@@ -412,7 +404,4 @@ def test_parquet_mutations(tmp_path):
         for at in dice.integers(0, len(bad), dice.integers(1, 4)):
             bad[at] = dice.integers(0, 256)
         part.write_bytes(bad)
-        done = subprocess.run(
-            [COMMAND, "verify", str(path), str(tmp_path / "refs.parquet")], capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode in (0, 1, 3), (bytes(bad), done)
+        run("verify", path, tmp_path / "refs.parquet", status=(0, 1, 3), timeout=60)

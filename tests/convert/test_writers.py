@@ -9,7 +9,9 @@ import sys
 import h5py
 import numpy as np
 
-from store import COMMAND, Store
+import harness
+from harness import COMMAND
+from store import Store
 
 WRITER = """
 import os, sys, time, h5py
@@ -98,9 +100,7 @@ def run(command, source, store, *options, env=None):
     with open(os.path.join(other, "zarr.json"), "w", encoding="ascii") as f:
         f.write('{"zarr_format": 3, "node_type": "group"}')
     files = {"convert": [source, store], "verify": [source, other]}.get(command, [source])
-    return subprocess.run(
-        [COMMAND, command, *files, *options], capture_output=True, text=True, timeout=60, env=os.environ | (env or {})
-    )
+    return harness.run(command, *files, *options, status=None, timeout=60, **(env or {}))
 
 
 def verified(source, store):

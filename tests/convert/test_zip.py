@@ -4,18 +4,13 @@
 ZARRBITS_LARGE=1 adds a file of more than 4 GiB, which takes a minute and the room."""
 
 import os
-import subprocess
 import zipfile
 
 import h5py
 import numpy as np
 import pytest
 
-COMMAND = os.environ["ZARRBITS_COMMAND"]
-
-
-def convert(*arguments):
-    return subprocess.run([COMMAND, "convert", "-q", *map(str, arguments)], capture_output=True, text=True)
+from harness import contents, run
 
 
 class TestZip:
@@ -26,8 +21,7 @@ class TestZip:
 
     def converted(self, *options):
         target = self.folder / "out.zip"
-        done = convert(self.source, target, *options)
-        assert done.returncode == 0, done.stderr
+        run("convert", "-q", self.source, target, *options)
         return zipfile.ZipFile(target)
 
     def small(self):
@@ -39,12 +33,8 @@ class TestZip:
     def test_members_are_what_a_directory_holds(self):
         self.small()
         with self.converted() as z:
-            assert convert(self.source, self.folder / "out.zarr").returncode == 0
-            files = {
-                str(p.relative_to(self.folder / "out.zarr")): p.read_bytes()
-                for p in (self.folder / "out.zarr").rglob("*")
-                if p.is_file()
-            }
+            run("convert", "-q", self.source, self.folder / "out.zarr")
+            files = contents(self.folder / "out.zarr")
             assert {n: z.read(n) for n in z.namelist()} == files
             assert z.namelist() == sorted(files)
             assert all(i.compress_type == zipfile.ZIP_STORED and i.date_time == (1980, 1, 1, 0, 0, 0) for i in z.infolist())
@@ -54,8 +44,7 @@ class TestZip:
         self.small()
         self.converted().close()
         first = (self.folder / "out.zip").read_bytes()
-        done = convert(self.source, self.folder / "out.zip")
-        assert done.returncode == 1
+        done = run("convert", "-q", self.source, self.folder / "out.zip", status=1)
         assert "--overwrite" in done.stderr
         self.converted("--overwrite").close()
         assert (self.folder / "out.zip").read_bytes() == first
@@ -63,20 +52,20 @@ class TestZip:
     def test_what_is_no_zip_is_not_replaced(self):
         self.small()
         (self.folder / "out.zip").write_text("precious")
-        assert convert(self.source, self.folder / "out.zip", "--overwrite").returncode == 1
+        run("convert", "-q", self.source, self.folder / "out.zip", "--overwrite", status=1)
         assert (self.folder / "out.zip").read_text() == "precious"
         for name in ("precious", "zarr.json", "a/zarr.json"):  # an archive, but no store
             with zipfile.ZipFile(self.folder / "out.zip", "w") as z:
                 z.writestr(name, "precious")
             before = (self.folder / "out.zip").read_bytes()
-            assert convert(self.source, self.folder / "out.zip", "--overwrite").returncode == 1
+            run("convert", "-q", self.source, self.folder / "out.zip", "--overwrite", status=1)
             assert (self.folder / "out.zip").read_bytes() == before
 
     def test_a_failed_conversion_leaves_nothing(self):
         with h5py.File(self.source, "w") as f:
             d = f.create_dataset("d", (20,), "i4", chunks=(10,), compression="gzip")
             d.id.write_direct_chunk((10,), b"no zlib stream")
-        assert convert(self.source, self.folder / "out.zip").returncode == 1
+        run("convert", "-q", self.source, self.folder / "out.zip", status=1)
         assert [p.name for p in self.folder.iterdir()] == ["in.h5"]
 
     def test_what_a_killed_run_left_is_no_obstacle(self):

@@ -1,32 +1,64 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Compares the stores and reports of two ways to convert a file, byte for byte."""
+"""Runs of the command that are cut off in the middle, with all their processes; and a reader that looks at a store meanwhile."""
 
+import collections
 import ctypes
-import filecmp
-import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 
-COMMAND = os.environ["ZARRBITS_COMMAND"]
-
-
-def run(*command, status=0, timeout=300, **how):
-    """Standard error of a command that has to end with this status."""
-    done = subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, **how
-    )
-    assert done.returncode == status, f"{command}: exit {done.returncode}, not {status}: {done.stderr}"
-    return done.stderr
+from harness import COMMAND
 
 
 def adopt_orphans():
     """Processes that lose their parent become children of this process, so that it need not wait for init to reap them."""
     PR_SET_CHILD_SUBREAPER = 36
     assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
+
+
+adopt_orphans()
+
+
+def begin(*arguments, env=None, **variables):
+    """zarrbits under way, the first process of a group of its own. What it says on standard error can be read from it."""
+    return subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**(os.environ if env is None else env), **variables},
+    )
+
+
+def end(process):
+    """Its exit status and what it said; soon after, no process of its group may be left."""
+    said = process.communicate(timeout=60)[1]
+    wait_for_group(process.pid)
+    return process.returncode, said
+
+
+def kill(process):
+    """Kills all processes of a run that has not ended; then none of them is left. What it said."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    return end(process)[1]
+
+
+def kill_after(seconds, *arguments, begun=None):
+    """Kills a run so long after its start, or after this file has come."""
+    process = begin(*arguments)
+    while begun and process.poll() is None and not os.path.exists(begun):
+        time.sleep(0.001)
+    time.sleep(seconds)
+    kill(process)
 
 
 def journals(target):
@@ -92,43 +124,35 @@ def wait_for_group(pid):
     raise AssertionError("a process is left")
 
 
-adopt_orphans()
+class Reader(threading.Thread):
+    """Calls `look` again and again: what it returns is counted in `seen`, and nothing may be wrong with what it sees.
 
+    with Reader(look) as reader:
+        ...                          # a store comes to be
+        with reader.paused:
+            shutil.rmtree(store)     # by the test: no reader has to stand that
+    """
 
-def files(root):
-    return sorted(os.path.relpath(os.path.join(folder, f), root) for folder, _, names in os.walk(root) for f in names)
+    def __init__(self, look):
+        super().__init__()
+        self.look, self.seen, self.wrong = look, collections.Counter(), []
+        self.stop, self.paused = threading.Event(), threading.Lock()
 
+    def run(self):
+        while not self.stop.is_set() and not self.wrong:
+            with self.paused:
+                try:
+                    self.seen[self.look()] += 1
+                except Exception as e:  # noqa: BLE001  (whatever it is, a reader must not see it)
+                    self.wrong.append("".join(traceback.format_exception(e)))
+            time.sleep(0.001)  # else the lock is taken again before another thread can have it
 
-def same(a, b):
-    """Every file of one folder is in the other, with the same bytes."""
-    left, right = files(a), files(b)
-    assert left and left == right, sorted(set(left) ^ set(right))[:10]
-    for name in left:
-        assert filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False), name
+    def __enter__(self):
+        self.start()
+        return self
 
-
-def report(path):
-    with open(path, encoding="utf-8") as f:
-        r = json.load(f)
-    for differs in ("store", "started", "seconds"):
-        del r[differs]
-    return r
-
-
-class Case:
-    """A file, and the store and report of an undisturbed run on one thread."""
-
-    def __init__(self, folder, example, *options):
-        self.folder, self.options = folder, options
-        self.source, self.whole, self.out = (os.path.join(folder, n) for n in ("in.h5", "whole.zarr", "out.zarr"))
-        self.whole_report, self.out_report = os.path.join(folder, "whole.json"), os.path.join(folder, "out.json")
-        example(self.source)
-        run(COMMAND, "convert", self.source, self.whole, "--threads", 1, "--report", self.whole_report, *options)
-
-    def matches(self):
-        same(self.whole, self.out)
-        assert report(self.whole_report) == report(self.out_report)
-
-    def clear(self):
-        shutil.rmtree(self.out)
-        os.remove(self.out_report)
+    def __exit__(self, error, *_):
+        self.stop.set()
+        self.join()
+        if error is None:
+            assert not self.wrong and self.seen, self.wrong
