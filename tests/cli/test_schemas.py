@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from command import COMMAND
+from harness import COMMAND, run
 
 jsonschema = pytest.importorskip("jsonschema")
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schema")
@@ -26,12 +26,6 @@ def schema(name):
 def valid(name, document):
     schema(name).validate(document)
     return document
-
-
-def run(*arguments, status=0):
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
-    assert done.returncode == status, (arguments, done)
-    return done
 
 
 def printed(name, *arguments, status=0):
@@ -130,7 +124,7 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
 
 
 def run_status(*arguments):
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, stdin=subprocess.DEVNULL).returncode
+    return run(*arguments, status=None).returncode
 
 
 def test_log_lines(tmp_path):

@@ -2,27 +2,27 @@
 """Runs zarrbits doctor and suggest for their tests, and makes a file for both."""
 
 import os
-import subprocess
 
 import h5py
 import numpy as np
+
+import harness
 
 PLUGINS, PACKBITS, BYTES = (
     os.environ["ZARRBITS_PLUGINS"],
     int(os.environ["ZARRBITS_PACKBITS_ID"]),
     int(os.environ["ZARRBITS_BYTES_ID"]),
 )
-COMMAND = os.environ["ZARRBITS_COMMAND"]
 
 
-def run(*arguments, path=PLUGINS, status=0, **more):
-    env = {**os.environ, **more}
-    env.pop("HDF5_PLUGIN_PATH")
+def run(*arguments, path=PLUGINS, status=0, **variables):
+    """What it prints; of wrong usage what it says."""
+    variables = {**os.environ, **variables}
+    variables.pop("HDF5_PLUGIN_PATH", None)
     if path is not None:
-        env["HDF5_PLUGIN_PATH"] = str(path)
-    r = subprocess.run([COMMAND, *map(str, arguments)], env=env, capture_output=True, text=True, timeout=120)
-    assert r.returncode == status, f"{arguments}: exit {r.returncode}\n{r.stdout}{r.stderr}"
-    return r.stdout if status != 2 else r.stderr
+        variables["HDF5_PLUGIN_PATH"] = str(path)
+    done = harness.run(*arguments, status=status, env=variables)
+    return done.stdout if status != 2 else done.stderr
 
 
 def write_packed(packed):

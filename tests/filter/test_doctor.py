@@ -10,7 +10,8 @@ import sys
 import h5py
 import pytest
 
-from doctor import BYTES, COMMAND, PACKBITS, PLUGINS, run, write_packed
+from doctor import BYTES, PACKBITS, PLUGINS, run, write_packed
+from harness import COMMAND
 
 
 @pytest.fixture

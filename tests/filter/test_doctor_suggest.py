@@ -11,7 +11,8 @@ import termios
 import numpy as np
 import pytest
 
-from doctor import COMMAND, run, write_packed
+from doctor import run, write_packed
+from harness import COMMAND
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from doctor import COMMAND, run
+from doctor import run
+from harness import COMMAND
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from doctor import BYTES, COMMAND, PACKBITS, PLUGINS
+from doctor import BYTES, PACKBITS, PLUGINS
+from harness import COMMAND
 
 DEFLATE, FLETCHER32 = (1, 0, (4,)), (3, 0, ())
 INTEGERS = ["u1", "i1", "<u2", ">u2", "<i2", ">i4", "<u4", "<i8", ">u8"]

@@ -20,14 +20,12 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 if not os.path.exists(COMMAND):
     sys.exit(f"{COMMAND} is not there; scripts/ci/interop builds it")
 
+import harness  # noqa: E402  (it wants ZARRBITS_COMMAND)
+
 
 def run(*arguments, data=None, status=0):
-    """The zarrbits command; its standard output. `status`: the exit status that must come."""
-    result = subprocess.run([COMMAND, *map(str, arguments)], input=data, capture_output=True, timeout=300)
-    assert result.returncode == status, (
-        f"zarrbits {arguments}: exit status {result.returncode}: {result.stderr.decode(errors='replace')}"
-    )
-    return result.stdout
+    """The zarrbits command; its standard output, as bytes. `status`: the exit status that must come."""
+    return harness.run(*arguments, data=data or b"", status=status).stdout
 
 
 def code(verb, data_type, codec, count, data):
