@@ -3,7 +3,8 @@
 
     pages.py FILE      prints the file; no line is added or taken away
 
-A heading gets an anchor from its page and its words; GitHub makes it from the words alone. A link to something that is not a page becomes plain text.
+A heading gets an anchor from its page and its words; GitHub makes it from the words alone.
+A link to something that is not a page becomes plain text.
 """
 
 import pathlib

@@ -117,8 +117,8 @@ def _filter(number: int, plugin: str, values: Sequence[int]) -> dict[str, Any]:
     # h5py would take an optional filter that is not there, and store everything without it
     if not h5py.h5z.filter_avail(number):
         raise RuntimeError(
-            f"zarrbits: HDF5 does not find {plugin} (filter {number}); set HDF5_PLUGIN_PATH to its folder before h5py is imported "
-            "(`zarrbits doctor` explains why)"
+            f"zarrbits: HDF5 does not find {plugin} (filter {number}); set HDF5_PLUGIN_PATH to its folder "
+            "before h5py is imported (`zarrbits doctor` explains why)"
         )
     return {"compression": number, "compression_opts": tuple(values)}
 

@@ -243,7 +243,8 @@ def to_icechunk(
     if not sync(session.store.is_empty("")):
         if not overwrite:
             raise Error(
-                f'zarrbits: the branch "{branch}" already has a store; replace it with overwrite=True, which keeps earlier snapshots',
+                f'zarrbits: the branch "{branch}" already has a store; replace it with overwrite=True, '
+                "which keeps earlier snapshots",
                 1,
             )
         sync(session.store.clear())

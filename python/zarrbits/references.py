@@ -219,7 +219,8 @@ def where_it_ends(references: References, url: str) -> int:
     data = references.data_of(url)
     if data is None:
         raise Error(
-            f'zarrbits: "{references.path}" refers to "{url}", which is neither a source nor a file "{references.path}.data" that is there; '
+            f'zarrbits: "{references.path}" refers to "{url}", which is neither a source '
+            f'nor a file "{references.path}.data" that is there; '
             "keep references where they were made, with that file",
             1,
         )
@@ -241,7 +242,8 @@ def check_sources(references: References, options: Options) -> None:
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
         raise Error(
-            f'zarrbits: sources of "{references.path}" have changed: {"; ".join(changes[:_NAMED])}{more}; make the references again',
+            f'zarrbits: sources of "{references.path}" have changed: {"; ".join(changes[:_NAMED])}{more}; '
+            "make the references again",
             1,
         )
     for url, end in _ends(references.keys or {}).items():

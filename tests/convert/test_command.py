@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 
 from harness import COMMAND, convert, run
+from kills import slow_writes
 from store import Store, strict
 
 
@@ -271,19 +272,14 @@ def test_what_does_not_go_on_without_work_is_given_up(folder):
         [COMMAND, "convert", source, store, "--quiet"],
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"ZARRBITS_SILENT_AFTER": "1"},
+        env=os.environ | {"ZARRBITS_SILENT_AFTER": "1"} | slow_writes(),
     )
     while not os.path.exists(os.path.join(store, "x", "c")) and process.poll() is None:
         time.sleep(0.001)
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
         os.kill(int(f.read().split()[0]), signal.SIGSTOP)  # as one that waits for a dead mount
     text = process.communicate(timeout=120)[1]
-    assert (
-        process.returncode == 1
-        and text.count("\n") == 1
-        and "no progress" in text
-        and "ZARRBITS_SILENT_AFTER" in text
-    ), text
+    assert process.returncode == 1 and text.count("\n") == 1 and "no progress" in text and "ZARRBITS_SILENT_AFTER" in text, text
     assert not os.path.exists(store)
 
 
@@ -293,7 +289,7 @@ def test_a_killed_run_leaves_no_store(folder):
         f.create_dataset(
             "x", data=np.random.default_rng(0).integers(0, 99, (2000, 2000)), chunks=(20, 20), compression="gzip", shuffle=True
         )
-    process = subprocess.Popen([COMMAND, "convert", source, target, "--quiet"])
+    process = subprocess.Popen([COMMAND, "convert", source, target, "--quiet"], env=os.environ | slow_writes())
     while not os.path.exists(os.path.join(target, "x", "c")) and process.poll() is None:
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from harness import COMMAND, convert, refused, same
+from kills import slow_writes
 from store import Store
 from targets import everything, run, small, write
 
@@ -306,7 +307,9 @@ def test_a_run_that_ends_leaves_the_next_one_alone(folder):
     ending = subprocess.Popen([COMMAND, "convert", "-q", first, target], env=os.environ | {"LD_PRELOAD": library, "GO_ON": go_on})
     while not os.path.exists(os.path.join(target, "zarr.json")) or os.path.exists(os.path.join(mark, "lock")):
         assert ending.poll() is None
-    following = subprocess.Popen([COMMAND, "convert", "-q", "--overwrite", second, target], start_new_session=True)
+    following = subprocess.Popen(
+        [COMMAND, "convert", "-q", "--overwrite", second, target], start_new_session=True, env=os.environ | slow_writes()
+    )
     while not os.path.exists(os.path.join(mark, "lock")):
         assert following.poll() is None
     os.killpg(following.pid, signal.SIGSTOP)
@@ -339,7 +342,9 @@ def test_a_lock_of_a_killed_run_holds_nobody_up(folder):
     source, target = small(os.path.join(folder, "in.h5"), chunks=6000), os.path.join(folder, "out.zarr")
     for name, how in (("out.zarr", "--overwrite"), ("out.zarr", "--resume"), ("out.zip", "--overwrite")):
         target = os.path.join(folder, name)
-        parent = subprocess.Popen([COMMAND, "convert", source, target, "-q"], start_new_session=True)
+        parent = subprocess.Popen(
+            [COMMAND, "convert", source, target, "-q"], start_new_session=True, env=os.environ | slow_writes()
+        )
         sign = os.path.join(target, ".zarrbits-unfinished", "plan") if name == "out.zarr" else target + ".zarrbits-unfinished"
         while not (os.path.exists(sign) and os.path.getsize(sign)):  # there is something in it: it is locked by now
             assert parent.poll() is None

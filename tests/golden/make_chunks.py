@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSL-1.0
 """Makes chunks.json: chunks that other implementations encoded, for the decoders of zarrbits. Run it by hand:
 
-    python3 -m venv v && v/bin/pip install h5py hdf5plugin numcodecs && v/bin/python tests/golden/make_chunks.py > tests/golden/chunks.json
+    python3 -m venv v && v/bin/pip install h5py hdf5plugin numcodecs
+    v/bin/python tests/golden/make_chunks.py > tests/golden/chunks.json
 
-"hdf5" has chunks of HDF5 files: the filters as the file has them, what wrote them, the stored chunk, and the values as that writer's own libhdf5
-reads them. "zarr" has chunks by numcodecs, with the codecs as a zarr.json has them. Values are little-endian.
+"hdf5" has chunks of HDF5 files: the filters as the file has them, what wrote them, the stored chunk, and the values as the
+libhdf5 of that writer reads them. "zarr" has chunks by numcodecs, with the codecs as zarr.json has them. Values are
+little-endian.
 """
 
 import base64
