@@ -24,15 +24,18 @@ std::optional<std::size_t> compare_whole_store(const convert_options& options,
   try {
     found = verify(comparison);
   } catch (const zarrbits::error& e) {
-    throw zarrbits::error(errc::different, what + "cannot be compared with the source: " + e.what());
+    throw zarrbits::error(errc::different, what + "cannot be compared with the source: " + e.what(), {options.store});
   }
   for (const finding& f : found.findings) {
     if (f.outcome > verdict::unreadable)
-      throw zarrbits::error(errc::different, what + "was not made from this source: \"" + f.path + "\" " + f.reason + remedy);
+      throw zarrbits::error(errc::different, what + "was not made from this source: \"" + f.path + "\" " + f.reason + remedy,
+                            {options.store, f.path});
   }
   if (!found.only_in_store.empty())
-    throw zarrbits::error(errc::different, what + "was not made from this source: \"" + found.only_in_store.front() +
-                                               "\" is only in the store" + remedy);
+    throw zarrbits::error(
+        errc::different,
+        what + "was not made from this source: \"" + found.only_in_store.front() + "\" is only in the store" + remedy,
+        {options.store, found.only_in_store.front()});
   return found.findings.size();
 }
 

@@ -64,8 +64,10 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
   for (std::size_t pages = 0, empty = 0;; ++pages) {
     const auto answer = client.send({.query = query, .answer = "ListBucketResult"});
     if (answer.status == 404) {
-      throw zarrbits::error(errc::not_found, "there is no S3 bucket \"" + client.settings().bucket + "\" at " +
-                                                 client.settings().url + "; create it, or check `endpoint`");
+      throw zarrbits::error(errc::not_found,
+                            "there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
+                                "; create it, or check `endpoint`",
+                            {"s3://" + client.settings().bucket});
     }
     const bool encoded = answer.xml.text_of("EncodingType") == "url";
     std::string first_key;
@@ -90,8 +92,10 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const bool again =
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
     if (again || empty > most_empty_pages || pages > most_pages) {
-      throw zarrbits::error(errc::server_failed, "the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
-                                                     "\" does not end; check the server, or choose another target");
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
+                                "\" does not end; check the server, or choose another target",
+                            {"s3://" + client.settings().bucket + "/" + start});
     }
     last_key = first_key;
     query["continuation-token"] = next;
@@ -107,7 +111,8 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
       throw zarrbits::error(
           errc::refused,
           "\"s3://" + client.settings().bucket + "/" + start + "\" has more than " + std::to_string(entries.size()) +
-              " objects, more than can be held; remove them with the server's own tools, or choose another target");
+              " objects, more than can be held; remove them with the server's own tools, or choose another target",
+          {"s3://" + client.settings().bucket + "/" + start});
     }
     entries.push_back(std::move(e));
     return entries.size() < most;

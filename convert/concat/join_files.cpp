@@ -144,7 +144,8 @@ class joiner {
     throw zarrbits::error(
         errc::no_match,
         "no dataset of \"" + names_[0] + "\" has a dimension \"" + concat_.dimension +
-            "\"; \"zarrbits inspect\" lists the datasets, and \"/PATH:0\" in place of a name is the first axis of one");
+            "\"; \"zarrbits inspect\" lists the datasets, and \"/PATH:0\" in place of a name is the first axis of one",
+        {names_[0]});
   }
 
   void note_state(const std::string& name, const file_state& state) {

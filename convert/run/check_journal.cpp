@@ -31,7 +31,8 @@ void job::check_journal(on_mismatch then) {
     const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
                              "\", or do not have the size that its journal says";
     if (then == on_mismatch::refuse)
-      throw zarrbits::error(errc::incomplete, what + "; convert again with `resume`, which writes them again");
+      throw zarrbits::error(errc::incomplete, what + "; convert again with `resume`, which writes them again",
+                            {options_.store, o.path});
     if (options_.warning) options_.warning(what + "; the dataset is converted again");
     if (index > 0) out_->remove(std::string_view(o.store_path).substr(1));
     results_.erase(results_.lower_bound({index, 0}), results_.lower_bound({index + 1, 0}));

@@ -118,6 +118,7 @@ def test_the_commands_sentences_are_errors(folder):
     source = made(folder)
     missing = refused(zarrbits.convert, os.path.join(folder, "none.h5"), os.path.join(folder, "x.zarr"))
     assert "No such file" in str(missing) and missing.status == 1 and isinstance(missing, FileNotFoundError)
+    assert missing.code == "not_found" and missing.file == os.path.join(folder, "none.h5") and missing.object == ""
     wrong = refused(zarrbits.convert, source, os.path.join(folder, "x.zarr"), threads=0)
     assert (
         wrong.status == 2 and isinstance(wrong, ValueError) and "`threads` is 1 to 1024" in str(wrong) and "--" not in str(wrong)
@@ -129,6 +130,16 @@ def test_the_commands_sentences_are_errors(folder):
     assert (
         isinstance(there, FileExistsError) and f'"{store}"' in str(there) and "overwrite=True" in str(there).replace(store, "")
     ), there
+    assert there.code == "already_exists" and there.file == store
+    with h5py.File(source, "r+") as f:  # a chunk that deflate cannot have made
+        f.create_dataset("packed", data=np.arange(64), chunks=(8,), compression="gzip")
+    with h5py.File(source) as f:
+        chunk = f["packed"].id.get_chunk_info(0)
+    with open(source, "r+b") as f:
+        f.seek(chunk.byte_offset)
+        f.write(b"\xff" * chunk.size)
+    damaged = refused(zarrbits.convert, source, os.path.join(folder, "damaged.zarr"), profile="recode")
+    assert (damaged.code, damaged.file, damaged.object) == ("damaged_source", source, "/packed"), damaged
     try:
         zarrbits.plan(source, no_such_option=3)
     except TypeError as e:

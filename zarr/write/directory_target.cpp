@@ -159,13 +159,14 @@ bool directory_target::look(const sink_options& options, bool locked) {
     throw zarrbits::error(
         errc::already_exists,
         target +
-            " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself");
+            " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself",
+        {path_});
   }
   if (there.half_removed)
     throw zarrbits::error(errc::already_exists,
-                          target + " is an old store that was only partly removed; replace it with `overwrite`");
+                          target + " is an old store that was only partly removed; replace it with `overwrite`", {path_});
   if (!there.plan || options.target == existing::refuse)
-    throw zarrbits::error(errc::already_exists, target + in_the_way(options.target, there.plan, node));
+    throw zarrbits::error(errc::already_exists, target + in_the_way(options.target, there.plan, node), {path_});
   if (locked) found_unfinished_ = true;
   return false;
 }

@@ -113,8 +113,10 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
     remove_all(false);
     for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
       if (!e.key.starts_with(whole(in_unfinished("")))) {
-        throw zarrbits::error(errc::busy, "the S3 server did not remove \"" + e.key +
-                                              "\" of the old store, or another program writes there; choose another name");
+        throw zarrbits::error(errc::busy,
+                              "the S3 server did not remove \"" + e.key +
+                                  "\" of the old store, or another program writes there; choose another name",
+                              {target});
       }
     }
     remove_object(whole(in_unfinished(removing)));

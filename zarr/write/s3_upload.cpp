@@ -10,8 +10,10 @@ namespace zarrbits::conversion {
 void put_object(s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
   const auto answer = client.store({.method = "PUT", .key = whole_key, .body = bytes});
   if (answer.status == 404) {
-    throw zarrbits::error(errc::not_found, "there is no S3 bucket \"" + client.settings().bucket + "\" at " +
-                                               client.settings().url + "; create it, or check `endpoint`");
+    throw zarrbits::error(errc::not_found,
+                          "there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
+                              "; create it, or check `endpoint`",
+                          {"s3://" + client.settings().bucket});
   }
 }
 
@@ -45,8 +47,9 @@ void s3_upload::send_part() {
         client_.send({.method = "POST", .key = key_, .query = {{"uploads", ""}}, .answer = "InitiateMultipartUploadResult"});
     const std::string id = answer.xml.text_of("UploadId");
     if (answer.status == 404 || id.empty() || id.size() > 4096) {
-      throw zarrbits::error(errc::server_failed, "the S3 server does not start a multipart upload for \"" + key_ +
-                                                     "\"; check the bucket and `endpoint`");
+      throw zarrbits::error(
+          errc::server_failed,
+          "the S3 server does not start a multipart upload for \"" + key_ + "\"; check the bucket and `endpoint`", {key_});
     }
     upload_ = id;
   }
@@ -55,7 +58,7 @@ void s3_upload::send_part() {
                                      .query = {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", upload_}},
                                      .body = part_});
   if (answer.status == 404)
-    throw zarrbits::error(errc::server_failed, "the S3 server does not accept parts of \"" + key_ + "\"; convert again");
+    throw zarrbits::error(errc::server_failed, "the S3 server does not accept parts of \"" + key_ + "\"; convert again", {key_});
   etags_.push_back(answer.etag);
   part_.clear();
 }
@@ -73,13 +76,14 @@ void s3_upload::complete() {
                                     .answer = "CompleteMultipartUploadResult"});
   // an answer of 404 after a lost answer: the lost attempt succeeded
   if (answer.status == 404 && answer.attempts == 1)
-    throw zarrbits::error(errc::server_failed, "the S3 server lost the upload of \"" + key_ + "\"; convert again");
+    throw zarrbits::error(errc::server_failed, "the S3 server lost the upload of \"" + key_ + "\"; convert again", {key_});
   const auto there = client_.send({.method = "HEAD", .key = key_});
   if (there.status == 404 || there.length != static_cast<long long>(size_)) {
     throw zarrbits::error(errc::server_failed,
                           "the S3 server joined the parts of \"" + key_ + "\" to " +
                               (there.status == 404 ? "nothing" : "an object of " + std::to_string(there.length) + " bytes") +
-                              ", not of " + std::to_string(size_) + "; convert again");
+                              ", not of " + std::to_string(size_) + "; convert again",
+                          {key_});
   }
   upload_.clear();
 }

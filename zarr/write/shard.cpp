@@ -38,7 +38,7 @@ object_writer& shard_writer::open(std::size_t at, std::size_t chunks, std::uint6
   const std::size_t all = index_.size() / entry_size;
   if (at < next_ || at >= all || chunks > all - at) throw std::logic_error("chunks of a shard come in rising order");
   if (size > std::numeric_limits<std::uint64_t>::max() / 2 - size_)
-    throw zarrbits::error(errc::unsupported, "the shard \"" + key_ + "\" becomes too large");
+    throw zarrbits::error(errc::unsupported, "the shard \"" + key_ + "\" becomes too large", {key_});
   if (!object_) object_ = out_.begin(key_);
   return *object_;
 }
