@@ -2,6 +2,7 @@
 #include "io/s3_access.hpp"
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <algorithm>
 
