@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/report_file.hpp"
-#include "zarr/write/file_target.hpp"
 
 #include "command/command_line.hpp"
+#include "io/files.hpp"
+#include "zarr/write/file_target.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <string_view>
+#include <span>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
 namespace zarrbits::cli {
+
+namespace {
+
+[[noreturn]] void cannot_write(const std::string& report, int error) {
+  conversion::fail_file("cannot write the report", report, error, "check the place given with --report");
+}
+
+}  // namespace
 
 void require_place_of_its_own(const std::string& report, const convert_options& options) {
   namespace fs = std::filesystem;
@@ -42,36 +51,21 @@ void try_report(const std::string& path) {
     if (fd < 0) error = errno;
     else ::close(fd), ::unlink(beside.c_str());
   }
-  if (error) {
-    throw zarrbits::error(errc::io_failed,
-                          "cannot write the report \"" + path + "\": " + std::system_category().message(error) +
-                              "; check the place given with --report",
-                          {path});
-  }
+  if (error) cannot_write(path, error);
 }
 
 void write_report(const std::string& path, const std::string& text) {
-  const auto fail = [&](int error) {
-    throw command_error("cannot write the report \"" + path + "\": " + std::system_category().message(error) +
-                        "; check the place given with --report");
-  };
   struct stat info {};
   const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
   const std::string temporary = special ? path : path + ".zarrbits-" + std::to_string(::getpid()) + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
-  if (fd < 0) fail(errno);
-  int error = 0;
-  for (std::string_view left = text; !left.empty() && error == 0;) {
-    const ssize_t n = ::write(fd, left.data(), left.size());
-    if (n > 0) left.remove_prefix(static_cast<std::size_t>(n));
-    else if (n == 0) error = ENOSPC;
-    else if (errno != EINTR) error = errno;
-  }
+  if (fd < 0) cannot_write(path, errno);
+  int error = conversion::write_all(fd, std::as_bytes(std::span(text)));
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   if (!special) ::unlink(temporary.c_str());
-  fail(error);
+  cannot_write(path, error);
 }
 
 }  // namespace zarrbits::cli

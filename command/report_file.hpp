@@ -18,7 +18,7 @@ void require_place_of_its_own(const std::string& report, const convert_options& 
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path);
 
-// It appears complete or not at all. Throws command_error.
+// It appears complete or not at all. Throws zarrbits::error.
 void write_report(const std::string& path, const std::string& text);
 
 }  // namespace zarrbits::cli

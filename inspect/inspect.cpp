@@ -40,17 +40,7 @@ inspected_tree read(const inspect_options& options) {
 
 auto guarded(const std::string& name, const auto& run) {
   const h5::silence quiet;
-  try {
-    return run();
-  } catch (const error&) {
-    throw;
-  } catch (const verification::store_error& e) {
-    throw error(errc::damaged_store, e.what(), {name});
-  } catch (const verification::not_supported& e) {
-    throw error(errc::unsupported, e.what(), {name});
-  } catch (const std::runtime_error& e) {  // of libhdf5
-    throw error(errc::damaged_source, e.what(), {name});
-  }
+  return verification::as_public_errors(name, name, run);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "io/reference_builder.hpp"
 #include "text/names.hpp"
 #include <zarrbits/error.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -260,6 +261,13 @@ bool are_own_references(const std::string& path) noexcept {
   } catch (...) {
     return false;
   }
+}
+
+std::vector<std::string> may_be_read(const std::vector<std::string>& sources, const std::vector<std::string>& external) {
+  std::vector<std::string> all;
+  for (const std::string& source : sources) all.push_back(split_source(source).file);
+  for (const std::string& folder : external) all.push_back(folder == "all" ? "/" : folder);
+  return all;
 }
 
 std::string data_beside(const std::string& references, std::size_t number) {

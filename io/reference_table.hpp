@@ -51,6 +51,10 @@ reference_table read_references(const std::string& path, std::uint64_t memory);
 // Whether a file or a folder has references that zarrbits made, as far as its beginning shows.
 bool are_own_references(const std::string& path) noexcept;
 
+// Files and folders that references may lead to: the sources themselves, what lies beside them, and the folders `external`, of
+// which "all" stands for every file; of objects in S3, only the sources.
+std::vector<std::string> may_be_read(const std::vector<std::string>& sources, const std::vector<std::string>& external);
+
 // The name of the file next to references that holds what is not in any source and too large for the references themselves;
 // each append adds one, with the next number.
 std::string data_beside(const std::string& references, std::size_t number = 0);

@@ -80,11 +80,4 @@ std::vector<std::string> sources_in_order(const verify_options& options) {
   return names;
 }
 
-std::vector<std::string> may_be_read(const verify_options& options) {
-  std::vector<std::string> files;
-  for (const std::string& source : sources_of(options)) files.push_back(split_source(source).file);
-  for (const std::string& folder : options.external) files.push_back(folder == "all" ? "/" : folder);
-  return files;
-}
-
 }  // namespace zarrbits::verification

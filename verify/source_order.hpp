@@ -18,9 +18,6 @@ std::vector<std::string> sources_of(const verify_options& options);
 // The same in the order in which they were joined. The order by value opens each file. Throws zarrbits::error, source_error.
 std::vector<std::string> sources_in_order(const verify_options& options);
 
-// Files and folders that references may lead to: the sources, and verify_options::external.
-std::vector<std::string> may_be_read(const verify_options& options);
-
 }  // namespace zarrbits::verification
 
 #endif

@@ -4,6 +4,7 @@
 //
 #include <zarrbits/verify.hpp>
 
+#include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
 #include "text/names.hpp"
 #include "text/selection.hpp"
@@ -17,7 +18,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -142,25 +142,16 @@ bool is_whole_store(const verify_options& options) {
 verify_result verify(const verify_options& options) {
   check_options(options);
   const h5::silence quiet;
-  try {
-    conversion::prepare_s3(verification::sources_of(options), options.store, options.endpoint, options.warning);
+  return verification::as_public_errors(options.store, options.source, [&] {
+    const std::vector<std::string> sources = verification::sources_of(options);
+    conversion::prepare_s3(sources, options.store, options.endpoint, options.warning);
     verification::store_folder store =
-        verification::open_store(options.store, options.endpoint, verification::may_be_read(options), options.memory,
-                                 verification::use_of_store::all_of_it);
+        verification::open_store(options.store, options.endpoint, conversion::may_be_read(sources, options.external),
+                                 options.memory, verification::use_of_store::all_of_it);
     store.most_text = options.memory / 2;
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);
-  } catch (const error&) {
-    throw;
-  } catch (const verification::store_error& e) {
-    std::error_code unknown;
-    const bool there = conversion::is_s3(options.store) || std::filesystem::exists(options.store, unknown);
-    throw error(there ? errc::damaged_store : errc::not_found, e.what(), {options.store});
-  } catch (const verification::not_supported& e) {
-    throw error(errc::unsupported, e.what(), {options.store});
-  } catch (const std::runtime_error& e) {  // of libhdf5
-    throw error(errc::damaged_source, e.what(), {options.source});
-  }
+  });
 }
 
 }  // namespace zarrbits

@@ -76,11 +76,4 @@ std::vector<std::string> ordered_sources(const convert_options& options, const s
   return names;
 }
 
-std::vector<std::string> may_be_read(const std::vector<std::string>& sources, const std::vector<std::string>& external) {
-  std::vector<std::string> all;
-  for (const std::string& source : sources) all.push_back(split_source(source).file);
-  for (const std::string& folder : external) all.push_back(folder == "all" ? "/" : folder);
-  return all;
-}
-
 }  // namespace zarrbits::conversion

@@ -22,10 +22,6 @@ std::vector<std::string> given_sources(const std::string& first, const std::opti
 // file. Throws zarrbits::error.
 std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how);
 
-// Files, and folders, that references may lead to: the sources themselves, and what lies beside them or in `external`
-// (convert_options::external); of objects in S3, only the sources.
-std::vector<std::string> may_be_read(const std::vector<std::string>& sources, const std::vector<std::string>& external);
-
 }  // namespace zarrbits::conversion
 
 #endif

@@ -8,6 +8,7 @@
 #include "convert/run/grown_metadata.hpp"
 #include "convert/run/job.hpp"
 #include "io/files.hpp"
+#include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
 #include "io/s3_objects.hpp"
 #include "text/names.hpp"

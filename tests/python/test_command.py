@@ -148,7 +148,8 @@ def test_the_commands_sentences_are_errors(folder):
         raise AssertionError("accepted")
     # a name that begins like an option is a name
     assert "cannot open" in str(refused(zarrbits.convert, "--version", os.path.join(folder, "y.zarr")))
-    assert refused(zarrbits.verify, source, os.path.join(folder, "none.zarr")).status == 1
+    none = refused(zarrbits.verify, source, os.path.join(folder, "none.zarr"))
+    assert none.status == 1 and (none.code, none.file) == ("not_found", os.path.join(folder, "none.zarr")), none
 
 
 def test_lost_objects_are_listed(folder):

@@ -24,7 +24,7 @@ auto asked(F&& f) {
   try {
     return f();
   } catch (const zarrbits::error& e) {
-    throw store_error(e.what());
+    throw store_error(e.what(), e.kind());
   }
 }
 
@@ -177,9 +177,9 @@ class objects_of_sources final : public s3_files {
     auto at = known_.find(url);
     if (at == known_.end()) at = known_.emplace(url, asked([&] { return objects_.state_of(url); })).first;
     const conversion::file_state& there = at->second;
-    if (!there.regular) throw store_error("the references point to \"" + url + "\", which is not there");
+    if (!there.regular) throw store_error("the references point to \"" + url + "\", which is not there", errc::not_found);
     if (as_it_was && *as_it_was != there)
-      throw store_error("\"" + url + "\" has changed since the references were made; make them again");
+      throw store_error("\"" + url + "\" has changed since the references were made; make them again", errc::changed);
     if (size > there.size || offset > there.size - size)
       throw store_error("a reference points beyond the end of \"" + url + "\"");
     const auto [client, key] = asked([&] { return objects_.find(url); });

@@ -127,14 +127,16 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, endpoint, use);
 #else
-    throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON");
+    throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON",
+                      errc::unsupported);
 #endif
   }
   if (!endpoint.empty() && !conversion::any_in_s3(sources))
     throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
-  if (!fs::exists(s)) throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"));
+  if (!fs::exists(s))
+    throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
   if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
       !fs::exists(fs::path(name) / "zarr.json", e))
     return open_references(name, endpoint, sources, memory);

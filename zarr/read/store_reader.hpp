@@ -10,6 +10,8 @@
 
 #include "io/files.hpp"
 
+#include <zarrbits/error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,13 +26,31 @@ namespace zarrbits::verification {
 
 // The store violates the Zarr specification, or a part of it cannot be read.
 struct store_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit store_error(const std::string& what, errc why = errc::damaged_store) : std::runtime_error(what), code(why) {}
+  errc code;
 };
 
 // The store may be right, but this reader cannot decide.
 struct not_supported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// Calls `run`, and turns what it throws into zarrbits::error: errors of the store, and any other, which is libhdf5's of the
+// source.
+template <class F>
+auto as_public_errors(const std::string& store, const std::string& source, F&& run) {
+  try {
+    return run();
+  } catch (const error&) {
+    throw;
+  } catch (const store_error& e) {
+    throw error(e.code, e.what(), {store});
+  } catch (const not_supported& e) {
+    throw error(errc::unsupported, e.what(), {store});
+  } catch (const std::runtime_error& e) {
+    throw error(errc::damaged_source, e.what(), {source});
+  }
+}
 
 // All functions of these classes throw store_error or not_supported, with a sentence.
 
