@@ -101,10 +101,20 @@ bool cf_meaning::operator==(const cf_meaning& other) const {
 
 std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& lent) {
   const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
+  bool floating = false;
+  std::size_t size = 0;
+  if (is_number(type.get(), floating, size) && floating && size != 4 && size != 8) return {};
+  return meaning_of_numbers(dataset, lent);
+}
+
+std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& lent) {
+  const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
   bool floating = false, is_single = false;
   std::size_t size = 0;
-  if (!is_number(type.get(), floating, size) || (floating && size != 4 && size != 8)) return {};
+  if (!is_number(type.get(), floating, size)) return {};
   cf_meaning m;
+  if (!floating && text_of(dataset, "_Unsigned") == (H5Tget_sign(type.get()) == H5T_SGN_NONE ? "false" : "true"))
+    m.wrap = std::ldexp(1.0L, static_cast<int>(8 * size));
   const auto scale = number_attribute(dataset, "scale_factor", &is_single),
              offset = number_attribute(dataset, "add_offset", &is_single);
   m.scale = scale.value_or(1);
@@ -145,7 +155,8 @@ long double store_number(const zarr_type& t, const std::byte* p) {
 
 std::optional<long double> instant(const cf_meaning& m, long double stored) {
   if (std::isnan(stored) || std::find(m.missing.begin(), m.missing.end(), stored) != m.missing.end()) return {};
-  const long double value = stored * m.scale + m.offset;
+  const long double number = stored < 0 ? stored + m.wrap : m.wrap > 0 && stored >= m.wrap / 2 ? stored - m.wrap : stored;
+  const long double value = number * m.scale + m.offset;
   return m.epoch ? value * static_cast<long double>(m.epoch->unit) + static_cast<long double>(m.epoch->start) : value;
 }
 

@@ -26,6 +26,7 @@ struct cf_meaning {
   std::vector<long double> missing;   // stored numbers that mean "missing"; NaN always does
   std::string units, calendar;
   std::optional<time_scale> epoch;  // of units "days since ..."
+  long double wrap = 0;             // 2^bits of an integer to which netCDF's "_Unsigned" gives the other sign, or 0
   bool exact = true;                // integers without packing
   long double precision = 0;        // relative precision of the floats that carry it
 
@@ -45,6 +46,9 @@ std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zar
 
 // A number of the store; `t` is a type that meaning_in_store() accepted.
 long double store_number(const zarr_type& t, const std::byte* p);
+
+// The same of numbers of any size, for instant().
+std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& lent);
 
 // The meaning of a number, to be compared with others; of times, microseconds since the calendar's year 0. Empty if it is
 // missing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_order.hpp"
 
+#include "hdf5/lent_decoders.hpp"
 #include "hdf5/open_source.hpp"
 #include "text/natural_order.hpp"
 #include "verify/cf_meaning.hpp"
@@ -20,9 +21,11 @@ namespace {
 
 // The first value of a coordinate that is not missing; of times, microseconds since the calendar's year 0.
 std::optional<long double> first_meaning(hid_t dataset) {
-  const auto meaning = meaning_in_source(dataset, {});
+  const auto meaning = meaning_of_numbers(dataset, {});
   const handle space = checked(H5Dget_space(dataset), "cannot read the shape");
   if (!meaning || H5Sget_simple_extent_ndims(space.get()) != 1) return {};
+  const handle properties = checked(H5Dget_create_plist(dataset), "cannot read the properties");
+  conversion::register_decoders(properties.get());
   const auto length = static_cast<hsize_t>(H5Sget_simple_extent_npoints(space.get()));
   std::vector<double> values(static_cast<std::size_t>(std::min<hsize_t>(length, 4096)));
   for (hsize_t first = 0; first < length; first += values.size()) {

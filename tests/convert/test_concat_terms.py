@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import convert
+from harness import convert, run
 from test_concat import here, joined, opened, verify  # noqa: F401  (here: each test in a folder of its own)
 
 
@@ -196,6 +196,20 @@ def firsts(report):
     return [s["file"] for s in report["sources"]]
 
 
+def test_files_are_ordered_by_values_of_any_filter():
+    """Their order is computed by convert and by verify, and libhdf5 itself does not have LZF."""
+    for n, name in enumerate(("b.h5", "c.h5", "a.h5")):
+        with h5py.File(name, "w") as f:
+            f.create_dataset("time", data=np.arange(50.0) + 50 * n, chunks=(50,), compression="lzf", shuffle=True)
+            f["time"].make_scale("time")
+            f["rows"] = np.arange(50) + 50 * n
+            f["rows"].dims[0].attach_scale(f["time"])
+    files = ["a.h5", "b.h5", "c.h5", "--order", "value"]
+    convert("--concat", "time", *files[:3], "ordered.zarr", *files[3:])
+    assert (opened("ordered.zarr").read("rows") == np.arange(150)).all()
+    run("verify", "--concat", "time", *files[:3], "ordered.zarr", *files[3:], HDF5_PLUGIN_PATH="")
+
+
 def test_order_and_direction_are_those_of_the_values():
     late, early = packed("late.h5", [100, 110], 10, 0), packed("early.h5", [10, 11], 0.1, 0)
     assert firsts(joined([late, early], "--order", "value")) == ["early.h5", "late.h5"]
@@ -213,6 +227,7 @@ def test_order_and_direction_are_those_of_the_values():
         packed("v.h5", [100, 120], 1, _Unsigned="true", dtype="i1"),
     )
     assert firsts(joined([u, v], "--order", "value")) == ["v.h5", "u.h5"]
+    assert verify(u, v, "out.zarr", "--order", "value")["elements"]["unchecked"] == 0
 
 
 @pytest.mark.parametrize("kind", ["f2", "longdouble", ">f4", "u1", ">i8"])
